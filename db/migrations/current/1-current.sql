@@ -1,0 +1,1 @@
+-- What is changing now: lines of --! include

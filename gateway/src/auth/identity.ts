@@ -1,0 +1,39 @@
+import type { Settings } from '../database/index.ts';
+
+/** The tenant that every installation starts with. */
+export const DEFAULT_TENANT = '00000000-0000-7000-8000-000000000001';
+
+/** Verified claims: who calls. What they may grant is cut down by the database. */
+export interface Identity {
+  caller: string;
+  role: string;
+  tenantId: string;
+  /** Null: all that the actor has. */
+  scopes: readonly string[] | null;
+  projects: readonly string[] | null;
+  orgId: string | null;
+  userId: string | null;
+  sessionId: string | null;
+  traceId: string | null;
+}
+
+const STATEMENT_TIMEOUT = '30s';
+
+/** The settings of a transaction on behalf of this caller, running this tool. */
+export function toSettings(identity: Identity, toolName: string): Settings {
+  const list = (values: readonly string[] | null) =>
+    values === null || values.includes('*') ? '' : JSON.stringify(values);
+  return {
+    role: identity.role,
+    statement_timeout: STATEMENT_TIMEOUT,
+    'jwt.claims.tenant_id': identity.tenantId,
+    'jwt.claims.org_id': identity.orgId ?? '',
+    'jwt.claims.user_id': identity.userId ?? '',
+    'jwt.claims.caller': identity.caller,
+    'jwt.claims.scopes': list(identity.scopes),
+    'jwt.claims.projects': list(identity.projects),
+    'jwt.claims.session_id': identity.sessionId ?? '',
+    'jwt.claims.trace_id': identity.traceId ?? '',
+    'l9.tool_name': toolName,
+  };
+}

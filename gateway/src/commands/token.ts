@@ -1,0 +1,24 @@
+import { signToken } from '../auth/jwt.ts';
+import { loadConfig } from '../config.ts';
+import { loadCredentials } from '../home/credentials.ts';
+
+export interface TokenOptions {
+  caller: string;
+  scopes?: string[];
+  projects?: string[];
+  tenant?: string;
+  org?: string;
+  user?: string;
+  role?: string;
+  expires: string;
+}
+
+/** Prints a signed token, and nothing else, so that it can be captured. */
+export async function token(env: NodeJS.ProcessEnv, options: TokenOptions): Promise<void> {
+  const config = loadConfig(env);
+  if (config.jwt.jwksUrl) throw new Error('JWKS_URL is set: tokens come from the issuer behind it');
+  const { jwtSecret } = loadCredentials(config);
+  const { tenant, org, user, ...rest } = options;
+  const signed = await signToken(config, jwtSecret, { ...rest, tenantId: tenant, orgId: org, userId: user });
+  process.stdout.write(`${signed}\n`);
+}

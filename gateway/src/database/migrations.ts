@@ -1,0 +1,50 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Logger as GraphileLogger, migrate } from 'graphile-migrate';
+import type pg from 'pg';
+import type { Logger } from 'pino';
+
+const db = join(import.meta.dirname, '..', '..', '..', 'db');
+const migrationsFolder = join(db, 'migrations');
+
+/** Roles, schemas and extensions: for a superuser, once a database. */
+export const bootstrapSql = () => readFileSync(join(db, 'bootstrap.sql'), 'utf8');
+
+const committedMigrations = () =>
+  readdirSync(join(migrationsFolder, 'committed'))
+    .filter((file) => file.endsWith('.sql'))
+    .sort();
+
+/** Which committed migrations this database has not run yet. `client` is a superuser, l9_owner or l9_worker. */
+export async function pendingMigrations(client: pg.Pool | pg.PoolClient | pg.Client): Promise<string[]> {
+  const known = await client.query<{ exists: boolean }>(
+    "select exists (select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = 'graphile_migrate' and c.relname = 'migrations')",
+  );
+  if (!known.rows[0]?.exists) return committedMigrations();
+  const run = await client.query<{ filename: string; hash: string }>(
+    'select filename, hash from graphile_migrate.migrations',
+  );
+  const hashes = new Map(run.rows.map((row) => [row.filename, row.hash]));
+  return committedMigrations().filter((file) => {
+    const hash = hashes.get(file);
+    if (hash === undefined) return true;
+    const header = readFileSync(join(migrationsFolder, 'committed', file), 'utf8').slice(0, 500);
+    if (!header.includes(hash)) {
+      throw new Error(`migration ${file} is not the one this database ran: it belongs to another version of l9-memory`);
+    }
+    return false;
+  });
+}
+
+/** Runs what is pending, as the role of the URL, which must be l9_owner. */
+export async function runMigrations(ownerUrl: string, logger: Logger): Promise<void> {
+  await migrate({
+    connectionString: ownerUrl,
+    databaseOwner: 'l9_owner',
+    migrationsFolder,
+    logger: new GraphileLogger(() => (level, message) => {
+      if (level === 'error') logger.error(message);
+      else logger.debug(message);
+    }),
+  });
+}

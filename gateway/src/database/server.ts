@@ -1,0 +1,49 @@
+import pg from 'pg';
+import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
+import type { Database } from './index.ts';
+import { pendingMigrations, runMigrations } from './migrations.ts';
+
+/** A PostgreSQL 18 server. Migrates first where DATABASE_OWNER_URL is given, else only checks. */
+export async function openServer(config: Config, databaseUrl: string, logger: Logger): Promise<Database> {
+  if (config.databaseOwnerUrl) await runMigrations(config.databaseOwnerUrl, logger);
+
+  const open = (max: number, role?: string) => {
+    const pool = new pg.Pool({
+      connectionString: databaseUrl,
+      max,
+      application_name: role ? 'l9-memory jobs' : 'l9-memory',
+      connectionTimeoutMillis: 10_000,
+      ...(role ? { options: `-c role=${role}` } : {}),
+    });
+    // A server that restarts breaks idle connections; the pool replaces them when they are next needed.
+    pool.on('error', (error) =>
+      logger.warn({ code: (error as { code?: string }).code }, 'a database connection broke'),
+    );
+    return pool;
+  };
+  const pool = open(config.poolSize);
+  const workerPool = open(3, 'l9_worker');
+  const close = async () => {
+    await Promise.all([pool.end(), workerPool.end()]);
+  };
+
+  try {
+    const pending = await pendingMigrations(workerPool);
+    if (pending.length > 0) {
+      throw new Error(
+        `this database has not run ${pending.join(', ')}: start with DATABASE_OWNER_URL (l9_owner), or run ` +
+          '`l9-memory db setup --root-url …` or `graphile-migrate -c graphile-migrate.json migrate` with DATABASE_URL of l9_owner',
+      );
+    }
+  } catch (error) {
+    await close();
+    if ((error as { code?: string }).code === '22023' || (error as { code?: string }).code === '42704') {
+      throw new Error('this database has no role l9_worker: run `l9-memory db setup --root-url …` first');
+    }
+    throw error;
+  }
+  const shown = new URL(databaseUrl);
+  shown.password = '';
+  return { engine: 'server', pool, workerPool, psqlUrl: shown.href, close };
+}

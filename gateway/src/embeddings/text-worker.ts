@@ -1,0 +1,145 @@
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import type { Logger } from 'pino';
+import type { ChunkLimits } from './chunk.ts';
+import type { Chunk } from './embedder.ts';
+import { EmbedderUnavailable } from './embedder.ts';
+
+export interface WorkerOptions {
+  modelDir: string;
+  /** Load the model, not just its tokenizer. */
+  inference: boolean;
+}
+
+export type WorkerRequest =
+  | { kind: 'embed'; id: number; texts: readonly string[] }
+  | { kind: 'chunk'; id: number; text: string; limits: ChunkLimits };
+
+export type WorkerAnswer =
+  | { kind: 'ready' }
+  | { kind: 'vectors'; id: number; vectors: number[][] }
+  | { kind: 'chunks'; id: number; chunks: Chunk[] }
+  | { kind: 'failed'; id: number; reason: string };
+
+export interface TextWorker {
+  /** Starts the thread without waiting for it. */
+  warmUp(): void;
+  /** Waits until the thread, started if none runs, has loaded. */
+  ready(): Promise<void>;
+  embed(texts: readonly string[]): Promise<number[][]>;
+  chunk(text: string, limits: ChunkLimits): Promise<Chunk[]>;
+  close(): Promise<void>;
+  /** The thread that runs now, for tests that kill it. */
+  thread(): Worker | null;
+}
+
+interface Running {
+  worker: Worker;
+  loaded: PromiseWithResolvers<void>;
+  waiting: Map<number, PromiseWithResolvers<WorkerAnswer>>;
+  /** Calls under way: while there are none, the thread keeps no process alive. */
+  holds: number;
+}
+
+export const MODEL_DIR = fileURLToPath(new URL('../../models/all-MiniLM-L6-v2-int8', import.meta.url));
+
+// The published package is compiled, so the thread's file has the ending that this one has.
+const WORKER_FILE = new URL(`./local-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+
+/** A thread for tokens and vectors. If it dies, what waits is rejected, and the next call starts another. */
+export function createTextWorker(options: WorkerOptions, logger: Logger): TextWorker {
+  let running: Running | null = null;
+  let closed = false;
+  let lastId = 0;
+
+  function start(): Running {
+    if (closed) throw new EmbedderUnavailable('the embedder is closed');
+    if (running) return running;
+    const began = performance.now();
+    // Flags of the process are not passed on: a thread fails on some of them.
+    const worker = new Worker(WORKER_FILE, { workerData: options, execArgv: [] });
+    const self: Running = { worker, loaded: Promise.withResolvers(), waiting: new Map(), holds: 0 };
+    self.loaded.promise.catch(() => {}); // whoever asks is told; nobody has to ask
+    worker.on('message', (message: WorkerAnswer) => {
+      if (message.kind !== 'ready') return settle(self, message);
+      logger.debug(
+        { ms: Math.round(performance.now() - began), inference: options.inference },
+        'embedding thread ready',
+      );
+      self.loaded.resolve();
+    });
+    // Errors that come here quote no text: loading raises them, or the thread has cut them to a name.
+    worker.on('error', (error) => stop(self, `the embedding thread failed: ${error.message}`));
+    worker.on('exit', (code) => stop(self, `the embedding thread ended with code ${code}`));
+    worker.unref();
+    running = self;
+    return self;
+  }
+
+  function stop(self: Running, reason: string): void {
+    if (running !== self) return;
+    running = null;
+    if (!closed) logger.warn({ reason }, 'embedding thread stopped');
+    const error = new EmbedderUnavailable(reason);
+    self.loaded.reject(error);
+    for (const { reject } of self.waiting.values()) reject(error);
+    self.waiting.clear();
+  }
+
+  function settle(self: Running, message: Exclude<WorkerAnswer, { kind: 'ready' }>): void {
+    const call = self.waiting.get(message.id);
+    self.waiting.delete(message.id);
+    if (message.kind !== 'failed') call?.resolve(message);
+    else call?.reject(new EmbedderUnavailable(`the embedding thread could not do it: ${message.reason}`));
+  }
+
+  async function held<T>(self: Running, answer: Promise<T>): Promise<T> {
+    if (self.holds++ === 0) self.worker.ref();
+    try {
+      return await answer;
+    } finally {
+      if (--self.holds === 0) self.worker.unref();
+    }
+  }
+
+  async function ask(request: (id: number) => WorkerRequest): Promise<WorkerAnswer> {
+    const self = start();
+    const call = Promise.withResolvers<WorkerAnswer>();
+    const id = ++lastId;
+    self.waiting.set(id, call);
+    self.worker.postMessage(request(id));
+    return held(self, call.promise);
+  }
+
+  return {
+    warmUp() {
+      start();
+    },
+
+    async ready() {
+      const self = start();
+      await held(self, self.loaded.promise);
+    },
+
+    async embed(texts) {
+      if (texts.length === 0) return [];
+      const answer = await ask((id) => ({ kind: 'embed', id, texts }));
+      return answer.kind === 'vectors' ? answer.vectors : [];
+    },
+
+    async chunk(text, limits) {
+      const answer = await ask((id) => ({ kind: 'chunk', id, text, limits }));
+      return answer.kind === 'chunks' ? answer.chunks : [];
+    },
+
+    async close() {
+      closed = true;
+      const self = running;
+      if (!self) return;
+      stop(self, 'the embedder is closed');
+      await self.worker.terminate();
+    },
+
+    thread: () => running?.worker ?? null,
+  };
+}

@@ -1,0 +1,112 @@
+// The documented errors (docs/errors.md): raised by the database with these SQLSTATEs, or here with the same.
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+
+export interface ErrorKind {
+  /** GraphQL `extensions.code`, and the first word of an MCP error. */
+  code: string;
+  httpStatus: number;
+}
+
+export const errorKinds: Readonly<Record<string, ErrorKind>> = {
+  L9SCP: { code: 'SCOPE_DENIED', httpStatus: 403 },
+  L9OWN: { code: 'NOT_YOURS', httpStatus: 404 },
+  L9SEC: { code: 'SECRET_FOUND', httpStatus: 422 },
+  L9IMM: { code: 'IMMUTABLE', httpStatus: 409 },
+  L9VAL: { code: 'INVALID_INPUT', httpStatus: 400 },
+  L9LIM: { code: 'LIMIT_EXCEEDED', httpStatus: 413 },
+  L9KEY: { code: 'KEY_ERROR', httpStatus: 500 },
+  L9AUT: { code: 'UNAUTHENTICATED', httpStatus: 401 },
+};
+
+/** An error that may be shown to the caller. */
+export class KnownError extends Error {
+  readonly sqlstate: string;
+  readonly field: string | null;
+  readonly hint: string | null;
+
+  constructor(sqlstate: string, message: string, field: string | null = null, hint: string | null = null) {
+    super(message);
+    this.sqlstate = sqlstate;
+    this.field = field || null;
+    this.hint = hint || null;
+  }
+}
+
+export interface PublicError {
+  sqlstate: string;
+  code: string;
+  message: string;
+  field: string | null;
+  hint: string | null;
+  httpStatus: number;
+  /** Of a masked error: what to look for in the log. */
+  errorId?: string;
+}
+
+interface DatabaseError {
+  code?: unknown;
+  message?: unknown;
+  column?: unknown;
+  hint?: unknown;
+  constraint?: unknown;
+}
+
+// Errors of PostgreSQL itself that a caller causes. Their own texts may quote values, so they are not passed on.
+function fromPostgres(sqlstate: string, error: DatabaseError): KnownError | null {
+  if (sqlstate === '42501') return new KnownError('L9SCP', 'this is not open to your role');
+  if (sqlstate === '57014')
+    return new KnownError('L9LIM', 'the request took too long and was cancelled', null, 'Ask for less.');
+  if (sqlstate === '23514' || sqlstate === '23505' || sqlstate === '23502' || sqlstate === '23503') {
+    return new KnownError(
+      'L9VAL',
+      `a rule of the table is broken: ${String(error.constraint ?? error.column ?? 'not null')}`,
+    );
+  }
+  if (sqlstate.startsWith('22')) return new KnownError('L9VAL', 'a value is malformed, or out of range');
+  return null;
+}
+
+/** What the caller may know of an error; the rest is logged under an id, and the id told. */
+export function toPublicError(error: unknown, logger: Logger): PublicError {
+  const known = toKnownError(error);
+  if (known) {
+    const kind = errorKinds[known.sqlstate] as ErrorKind;
+    return { sqlstate: known.sqlstate, ...kind, message: known.message, field: known.field, hint: known.hint };
+  }
+  const errorId = randomUUID();
+  const { code, message, stack } = (error ?? {}) as { code?: unknown; message?: unknown; stack?: unknown };
+  // Of a database error only the code is safe to log: its text and detail can quote contents.
+  const isDatabaseError = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code);
+  logger.error({ errorId, sqlstate: code, ...(isDatabaseError ? {} : { message, stack }) }, 'an unexpected error');
+  return {
+    sqlstate: isDatabaseError ? code : 'XX000',
+    code: 'INTERNAL',
+    message: `something went wrong on our side (error ${errorId})`,
+    field: null,
+    hint: null,
+    httpStatus: 500,
+    errorId,
+  };
+}
+
+function toKnownError(error: unknown): KnownError | null {
+  if (error instanceof KnownError) return error;
+  const { code, message, column, hint } = (error ?? {}) as DatabaseError;
+  if (typeof code !== 'string') return null;
+  if (code in errorKinds) {
+    return new KnownError(code, String(message), column ? String(column) : null, hint ? String(hint) : null);
+  }
+  return fromPostgres(code, error as DatabaseError);
+}
+
+/** `extensions` of a GraphQL error. */
+export function errorExtensions(error: PublicError) {
+  return {
+    code: error.code,
+    sqlstate: error.sqlstate,
+    ...(error.field ? { field: error.field } : {}),
+    ...(error.hint ? { hint: error.hint } : {}),
+    ...(error.errorId ? { errorId: error.errorId } : {}),
+  };
+}

@@ -1,0 +1,142 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
+import type { Logger } from 'pino';
+import { pinoHttp } from 'pino-http';
+import { watchActors } from './auth/actors.ts';
+import { keyVerifier } from './auth/api-keys.ts';
+import { tokenVerifier } from './auth/jwt.ts';
+import type { Config } from './config.ts';
+import { type Database, openDatabase } from './database/index.ts';
+import { cachedQueryEmbedder, createEmbedder, type Embedder, EmbeddingRejected } from './embeddings/index.ts';
+import { KnownError } from './errors.ts';
+import { createGraphql } from './graphql/index.ts';
+import { mountHealth } from './health.ts';
+import { loadCredentials } from './home/credentials.ts';
+import { mountAttach } from './home/on-demand.ts';
+import { startJobs } from './jobs/index.ts';
+import { mountMcp } from './mcp/http.ts';
+import type { EmbedQuery } from './memory/operations.ts';
+import { createPerform, type Perform } from './memory/perform.ts';
+import { createMetrics } from './metrics.ts';
+import { version } from './version.ts';
+
+export interface Gateway {
+  url: string;
+  database: Database;
+  embedder: Embedder;
+  close(): Promise<void>;
+}
+
+export interface GatewayOptions {
+  /** Where given, called when nobody has been attached for a while. */
+  onIdle?: () => void;
+  /** Stands in for the embedder of the configuration. */
+  embedder?: Embedder;
+}
+
+/** Opens the database, starts the jobs and serves all doors. The caller holds the lock of the home folder. */
+export async function startGateway(config: Config, logger: Logger, options: GatewayOptions = {}): Promise<Gateway> {
+  const credentials = loadCredentials(config);
+  const closers: (() => unknown)[] = [];
+  const close = async () => {
+    for (const closer of closers.splice(0).reverse()) await closer();
+  };
+
+  try {
+    // The model loads while the database opens.
+    const embedder = options.embedder ?? (await createEmbedder(config.embedding, logger));
+    closers.push(() => embedder.close());
+    const database = await openDatabase(config, logger);
+    closers.push(() => database.close());
+    await database.workerPool.query('select public.register_embedding_model($1, $2)', [
+      embedder.model,
+      embedder.dimensions,
+    ]);
+    if (database.engine === 'embedded') {
+      // Alone on this database: whatever is claimed was claimed by a process that died.
+      await database.workerPool.query('select l9_private.release_embedding_claims()');
+    }
+
+    const actors = await watchActors(database, logger);
+    closers.push(() => actors.close());
+    const metrics = createMetrics(database);
+    const jobs = await startJobs(database, logger, {
+      embedder,
+      logger,
+      onEmbedded: (memories, vectors) => {
+        metrics.embeddedMemories.inc(memories);
+        metrics.embeddedVectors.inc(vectors);
+      },
+    });
+    closers.push(() => jobs.close());
+
+    const embedCached = cachedQueryEmbedder(embedder);
+    const embedQuery: EmbedQuery = async (text) => {
+      try {
+        return { vector: await embedCached(text), model: embedder.model };
+      } catch (error) {
+        // A provider that is down makes a hybrid search a lexical one, which says so.
+        logger.warn({ name: (error as Error).name }, 'a query could not be embedded');
+        if (error instanceof EmbeddingRejected)
+          throw new KnownError('L9VAL', 'query: the embedder refuses it', 'query');
+        return null;
+      }
+    };
+    const performOnce = createPerform({ database, logger, embedQuery, onEnqueued: jobs.kick });
+    const perform: Perform = async (operation, identity, toolName, input) => {
+      const done = metrics.operations.startTimer({ operation: operation.name });
+      const outcome = await performOnce(operation, identity, toolName, input);
+      done({ outcome: outcome.error?.code ?? 'ok' });
+      return outcome;
+    };
+
+    const app = express();
+    app.disable('x-powered-by');
+    app.use(
+      pinoHttp({
+        logger,
+        customLogLevel: (_, response, error) => (error || response.statusCode >= 500 ? 'error' : 'debug'),
+      }),
+    );
+    const server = createServer(app);
+
+    mountHealth(app, { database, embedder, metrics, logger });
+    const verifyKey = keyVerifier(credentials.mcpApiKeys, actors);
+    mountAttach(app, { verifyKey, ...(options.onIdle ? { onIdle: options.onIdle } : {}) });
+    mountMcp(app, { perform, verifyKey, logger, version });
+    const graphql = createGraphql({
+      database,
+      perform,
+      verifyToken: tokenVerifier(config, credentials.jwtSecret, actors),
+      logger,
+      graphiql: !config.isProduction,
+    });
+    closers.push(() => graphql.close());
+    await graphql.schema();
+    await graphql.mount(app, server);
+    app.use((_request, response) => {
+      response.status(404).json({ errors: [{ message: 'there is nothing here' }] });
+    });
+
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(config.port, config.host, resolve);
+    });
+    closers.push(
+      () =>
+        new Promise<void>((resolve) => {
+          server.close(() => resolve());
+          server.closeIdleConnections();
+          // Whoever still holds a connection after this long is cut off.
+          setTimeout(() => server.closeAllConnections(), 3_000).unref();
+        }),
+    );
+    const { port } = server.address() as AddressInfo;
+    const host = config.host === '0.0.0.0' || config.host === '::' ? '127.0.0.1' : config.host;
+    return { url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, database, embedder, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,101 @@
+import './environment.ts';
+import type { Server } from 'node:http';
+import type { Express, NextFunction, Request, Response } from 'express';
+import type { Logger } from 'pino';
+import { postgraphile } from 'postgraphile';
+import { makePgService } from 'postgraphile/adaptors/pg';
+import { grafserv } from 'postgraphile/grafserv/express/v4';
+import { GraphQLError } from 'postgraphile/graphql';
+import { PostGraphileAmberPreset } from 'postgraphile/presets/amber';
+import { type Identity, toSettings } from '../auth/identity.ts';
+import type { TokenVerifier } from '../auth/jwt.ts';
+import { bearerToken } from '../auth/request.ts';
+import type { Database } from '../database/index.ts';
+import { errorExtensions, KnownError, toPublicError } from '../errors.ts';
+import type { Perform } from '../memory/perform.ts';
+import { operationsPlugin } from './operations-plugin.ts';
+import { tagsPlugin } from './tags.ts';
+
+export interface GraphqlOptions {
+  database: Database;
+  perform: Perform;
+  verifyToken: TokenVerifier;
+  logger: Logger;
+  /** Ruru, the GraphQL editor, at `/`. */
+  graphiql: boolean;
+}
+
+const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
+
+/** The GraphQL schema as the roles of l9_gateway see it, and its HTTP door. */
+export function createGraphql({ database, perform, verifyToken, logger, graphiql }: GraphqlOptions) {
+  const preset: GraphileConfig.Preset = {
+    extends: [PostGraphileAmberPreset],
+    plugins: [tagsPlugin, operationsPlugin(perform)],
+    // Writes go through the operations: one way to do one thing.
+    disablePlugins: ['PgMutationCreatePlugin', 'PgMutationUpdateDeletePlugin', 'SwallowErrorsPlugin'],
+    pgServices: [makePgService({ pool: database.pool, schemas: ['public'], pubsub: false })],
+    grafserv: {
+      graphqlPath: '/graphql',
+      graphiqlPath: '/',
+      graphiql,
+      graphiqlOnGraphQLGET: false,
+      watch: false,
+      maxRequestLength: MAX_REQUEST_BYTES,
+      maskError: (error) => {
+        const cause = error.originalError ?? error;
+        if (cause instanceof GraphQLError) return error;
+        const shown = toPublicError(cause, logger);
+        return new GraphQLError(shown.message, {
+          nodes: error.nodes ?? null,
+          source: error.source ?? null,
+          positions: error.positions ?? null,
+          path: error.path ?? null,
+          extensions: errorExtensions(shown),
+        });
+      },
+    },
+    grafast: {
+      timeouts: { planning: 1_000, execution: 30_000 },
+      context: (requestContext) => {
+        const identity = requestContext.expressv4?.res.locals.identity as Identity | undefined;
+        // Without an identity PostGraphile would run as l9_gateway, which may do nothing. Better to say why.
+        if (!identity) throw new KnownError('L9AUT', 'this request has no identity');
+        return { identity, pgSettings: toSettings(identity, 'graphql') };
+      },
+    },
+  };
+  const instance = postgraphile(preset);
+
+  const authenticate = (request: Request, response: Response, next: NextFunction) => {
+    const token = bearerToken(request.headers);
+    Promise.resolve(
+      token ?? Promise.reject(new KnownError('L9AUT', 'a token is required: Authorization: Bearer <JWT>')),
+    )
+      .then((given) => verifyToken(given))
+      .then(
+        (identity) => {
+          response.locals.identity = identity;
+          next();
+        },
+        (error: unknown) => {
+          const shown = toPublicError(error, logger);
+          response
+            .status(shown.httpStatus)
+            .set('WWW-Authenticate', 'Bearer')
+            .json({ errors: [{ message: shown.message, extensions: errorExtensions(shown) }] });
+        },
+      );
+  };
+
+  return {
+    schema: () => instance.getSchema(),
+    async mount(app: Express, server: Server) {
+      app.use('/graphql', authenticate);
+      await instance.createServ(grafserv).addTo(app, server);
+    },
+    close: () => instance.release(),
+  };
+}
+
+export type Graphql = ReturnType<typeof createGraphql>;

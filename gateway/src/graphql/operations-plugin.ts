@@ -1,0 +1,178 @@
+// searchMemory and memoryStats (queries), saveMemory, updateMemory, deleteMemory, deleteExpiredMemories (mutations).
+import { access, context, lambda, list, type Step, sideEffect } from 'postgraphile/grafast';
+import { GraphQLError, parse } from 'postgraphile/graphql';
+import { extendSchema } from 'postgraphile/utils';
+import type { Identity } from '../auth/identity.ts';
+import { errorExtensions } from '../errors.ts';
+import { operations } from '../memory/operations.ts';
+import type { Perform } from '../memory/perform.ts';
+import { hit, searched } from '../memory/schemas.ts';
+import { type Field, fieldsOf, toOperationInput } from './sdl.ts';
+
+const byName = new Map(operations.map((operation) => [operation.name, operation]));
+const operationOf = (name: string) => byName.get(name)!;
+
+const enums = { mode: 'SearchMode', tags_match: 'TagsMatch', status: 'SaveStatus' };
+const times = { timestamp: 'Datetime', oldest: 'Datetime', newest: 'Datetime' };
+
+const block = (fields: readonly Field[]) => fields.map(({ sdl }) => `  ${sdl}`).join('\n');
+
+const inputs = new Map(operations.map(({ name, input }) => [name, fieldsOf(input, 'input', enums)]));
+const hitFields = fieldsOf(hit, 'output', times);
+const searchedFields = fieldsOf(searched, 'output');
+const statsFields = fieldsOf(operationOf('get_memory_stats').output, 'output', times);
+
+const args = (name: string) =>
+  inputs
+    .get(name)!
+    .map(({ sdl }) => sdl)
+    .join('\n    ');
+const described = (name: string) => `"""${operationOf(name).description}"""`;
+
+const typeDefs = `
+  enum SearchMode {
+    "By words and by meaning."
+    hybrid
+    "By words only."
+    lexical
+    "By meaning only."
+    semantic
+  }
+  enum TagsMatch { any all }
+  enum SaveStatus {
+    inserted
+    updated
+    "Nothing was saved: the memory in the answer already says it."
+    skipped_dedupe
+  }
+
+  """A memory that a search found, and why."""
+  type MemoryHit {
+  ${block(hitFields)}
+    """The memory itself, with its relations."""
+    memory: Memory
+  }
+  """What a search looked at, so that an empty result can't be taken for a missing permission."""
+  type MemorySearched {
+  ${block(searchedFields)}
+  }
+  type MemorySearchResult { hits: [MemoryHit!]!  searched: MemorySearched! }
+  """Counts of the memories that the caller may read."""
+  type MemoryStats {
+  ${block(statsFields)}
+  }
+
+  extend type Query {
+    ${described('search_memory')}
+    searchMemory(
+    ${args('search_memory')}
+    ): MemorySearchResult
+    ${described('get_memory_stats')}
+    memoryStats(
+    ${args('get_memory_stats')}
+    ): MemoryStats
+  }
+
+  input SaveMemoryInput {
+  clientMutationId: String
+  ${block(inputs.get('save_memory')!)}
+  }
+  input UpdateMemoryInput {
+  clientMutationId: String
+  ${block(inputs.get('update_memory')!)}
+  }
+  input DeleteMemoryInput {
+  clientMutationId: String
+  ${block(inputs.get('delete_memory')!)}
+  }
+  input DeleteExpiredMemoriesInput {
+  clientMutationId: String
+  ${block(inputs.get('delete_expired_memories')!)}
+  }
+  type SaveMemoryPayload { clientMutationId: String  status: SaveStatus!  memory: Memory }
+  type UpdateMemoryPayload { clientMutationId: String  status: SaveStatus!  memory: Memory }
+  type DeleteMemoryPayload { clientMutationId: String  status: String!  packetId: UUID! }
+  type DeleteExpiredMemoriesPayload { clientMutationId: String  "How many were deleted." deleted: Int! }
+
+  extend type Mutation {
+    ${described('save_memory')}
+    saveMemory(input: SaveMemoryInput!): SaveMemoryPayload
+    ${described('update_memory')}
+    updateMemory(input: UpdateMemoryInput!): UpdateMemoryPayload
+    ${described('delete_memory')}
+    deleteMemory(input: DeleteMemoryInput!): DeleteMemoryPayload
+    ${described('delete_expired_memories')}
+    deleteExpiredMemories(input: DeleteExpiredMemoriesInput!): DeleteExpiredMemoriesPayload
+  }
+`;
+
+export function operationsPlugin(perform: Perform) {
+  async function run(name: string, identity: Identity, given: Record<string, unknown>): Promise<unknown> {
+    const operation = operationOf(name);
+    const input = toOperationInput(inputs.get(name)!, given);
+    const { output, error } = await perform(operation, identity, operation.graphqlName, input);
+    if (error) throw new GraphQLError(error.message, { extensions: errorExtensions(error) });
+    return output;
+  }
+
+  return extendSchema((build) => {
+    const memories = build.pgResources.packet_store!;
+    const memoryOf = ($id: Step) => memories.get({ packet_id: $id } as never);
+    const identityOf = () => access(context(), 'identity');
+
+    const query = (name: string) => (_root: Step, fieldArgs: { getRaw(): Step }) =>
+      lambda(
+        list([identityOf(), fieldArgs.getRaw()]),
+        ([identity, given]) => run(name, identity as Identity, given as Record<string, unknown>),
+        false,
+      );
+    const mutation = (name: string) => (_root: Step, fieldArgs: { getRaw(path: string): Step }) =>
+      sideEffect([identityOf(), fieldArgs.getRaw('input')], async ([identity, given]) => ({
+        clientMutationId: (given as { clientMutationId?: string }).clientMutationId ?? null,
+        output: await run(name, identity as Identity, given as Record<string, unknown>),
+      }));
+
+    const plansOf = (fields: readonly Field[]) =>
+      Object.fromEntries(fields.map(({ field, key }) => [field, ($parent: Step) => access($parent, key)]));
+    const payload = (plans: Record<string, ($output: Step) => Step>) => ({
+      plans: {
+        clientMutationId: ($payload: Step) => access($payload, 'clientMutationId'),
+        ...Object.fromEntries(
+          Object.entries(plans).map(([field, plan]) => [field, ($payload: Step) => plan(access($payload, 'output'))]),
+        ),
+      },
+    });
+    const saved = payload({
+      status: ($output) => access($output, 'status'),
+      memory: ($output) => memoryOf(access($output, ['memory', 'packet_id'])),
+    });
+
+    return {
+      typeDefs: parse(typeDefs),
+      objects: {
+        Query: { plans: { searchMemory: query('search_memory'), memoryStats: query('get_memory_stats') } },
+        Mutation: {
+          plans: {
+            saveMemory: mutation('save_memory'),
+            updateMemory: mutation('update_memory'),
+            deleteMemory: mutation('delete_memory'),
+            deleteExpiredMemories: mutation('delete_expired_memories'),
+          },
+        },
+        MemoryHit: { plans: { ...plansOf(hitFields), memory: ($hit: Step) => memoryOf(access($hit, 'packet_id')) } },
+        MemorySearched: { plans: plansOf(searchedFields) },
+        MemorySearchResult: {
+          plans: { hits: ($r: Step) => access($r, 'hits'), searched: ($r: Step) => access($r, 'searched') },
+        },
+        MemoryStats: { plans: plansOf(statsFields) },
+        SaveMemoryPayload: saved,
+        UpdateMemoryPayload: saved,
+        DeleteMemoryPayload: payload({
+          status: ($output) => access($output, 'status'),
+          packetId: ($output) => access($output, 'packet_id'),
+        }),
+        DeleteExpiredMemoriesPayload: payload({ deleted: ($output) => access($output, 'deleted') }),
+      },
+    } as never;
+  });
+}

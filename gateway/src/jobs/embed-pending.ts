@@ -1,0 +1,107 @@
+// Works off the list of memories that wait for their vectors. What is on the list is the database's to know, so this
+// can stop anywhere: what was not stored is claimed again when its lease ends.
+import type pg from 'pg';
+import type { Logger } from 'pino';
+import { type Chunk, type Embedder, EmbeddingRejected, toVectorLiteral } from '../embeddings/index.ts';
+
+const LEASE = '5 minutes';
+const RETRY_FIRST_SECONDS = 2;
+const RETRY_LAST_SECONDS = 3600;
+const TEXTS_PER_CALL = 64;
+
+interface Pending {
+  packet_id: string;
+  content: string;
+  content_hash: Buffer;
+  attempts: number;
+}
+
+export interface EmbedPendingOptions {
+  embedder: Embedder;
+  logger: Logger;
+  batchSize?: number;
+  onEmbedded?: (memories: number, vectors: number) => void;
+}
+
+const delay = (attempts: number) => `${Math.min(RETRY_FIRST_SECONDS * 2 ** attempts, RETRY_LAST_SECONDS)} seconds`;
+
+/** Embeds until nothing is due. Rejects when the provider can't be reached; what it had claimed is back on the list. */
+export async function embedPending(pool: pg.Pool, options: EmbedPendingOptions, signal?: AbortSignal): Promise<number> {
+  const { embedder, logger, batchSize = 16, onEmbedded } = options;
+  let done = 0;
+  while (!signal?.aborted) {
+    const { rows } = await pool.query<Pending>(
+      `select * from l9_private.claim_pending_embeddings($1, interval '${LEASE}')`,
+      [batchSize],
+    );
+    if (rows.length === 0) break;
+    for (const [index, memory] of rows.entries()) {
+      if (signal?.aborted) {
+        await postpone(pool, rows.slice(index), '0 seconds', 'stopped', false);
+        return done;
+      }
+      try {
+        const vectors = await embedMemory(embedder, memory.content);
+        const stored = await store(pool, embedder.model, memory, vectors);
+        if (stored) {
+          done += 1;
+          onEmbedded?.(1, vectors.vectors.length);
+        }
+      } catch (error) {
+        const name = (error as Error).name;
+        if (error instanceof EmbeddingRejected) {
+          logger.warn(
+            { packetId: memory.packet_id, attempts: memory.attempts + 1 },
+            'a memory was refused by the embedder',
+          );
+          await postpone(pool, [memory], delay(memory.attempts), name, true);
+          continue;
+        }
+        await postpone(pool, rows.slice(index), delay(0), name, false);
+        throw error;
+      }
+    }
+  }
+  return done;
+}
+
+interface Vectors {
+  /** The whole first, then each chunk. */
+  vectors: number[][];
+  chunks: Chunk[];
+}
+
+async function embedMemory(embedder: Embedder, content: string): Promise<Vectors> {
+  const chunks = await embedder.chunk(content);
+  const texts = [content, ...chunks.map((chunk) => chunk.text)];
+  const vectors: number[][] = [];
+  for (let start = 0; start < texts.length; start += TEXTS_PER_CALL) {
+    vectors.push(...(await embedder.embed(texts.slice(start, start + TEXTS_PER_CALL))));
+  }
+  return { vectors, chunks };
+}
+
+async function store(pool: pg.Pool, model: string, memory: Pending, { vectors, chunks }: Vectors): Promise<boolean> {
+  const { rows } = await pool.query<{ stored: boolean }>(
+    'select l9_private.store_embeddings($1, $2, $3, $4, $5, $6, $7) as stored',
+    [
+      memory.packet_id,
+      memory.content_hash,
+      model,
+      vectors.map(toVectorLiteral),
+      chunks.map(({ text }) => text),
+      chunks.map(({ start }) => start),
+      chunks.map(({ end }) => end),
+    ],
+  );
+  return rows[0]?.stored === true;
+}
+
+async function postpone(pool: pg.Pool, memories: Pending[], wait: string, error: string, countsAsAttempt: boolean) {
+  await pool.query('select l9_private.postpone_embeddings($1, $2, $3, $4)', [
+    memories.map(({ packet_id }) => packet_id),
+    wait,
+    error,
+    countsAsAttempt,
+  ]);
+}

@@ -1,0 +1,82 @@
+import { makeWorkerUtils, run, runOnce, type TaskList, Logger as WorkerLogger } from 'graphile-worker';
+import type { Logger } from 'pino';
+import type { Database } from '../database/index.ts';
+import { type EmbedPendingOptions, embedPending } from './embed-pending.ts';
+
+// Raw SQL saves don't pass the gateway, so the list is looked at now and then without being told.
+const LOOK_EVERY_MS = 5_000;
+const KICK_DELAY_MS = 30;
+
+export interface Jobs {
+  /** Something may wait for its vectors. */
+  kick(): void;
+  close(): Promise<void>;
+}
+
+/** Background work by graphile-worker: its own loop on a server, run when there is something to do on the embedded engine. */
+export async function startJobs(database: Database, logger: Logger, options: EmbedPendingOptions): Promise<Jobs> {
+  const abort = new AbortController();
+  const taskList: TaskList = {
+    embed_pending: async () => {
+      await embedPending(database.workerPool, options, abort.signal);
+    },
+  };
+  const workerLogger = new WorkerLogger(() => (level, message) => {
+    // Job errors are reported with the name alone: their text could quote a memory.
+    if (level === 'error' || level === 'warning')
+      logger.warn({ job: message.slice(0, 120) }, 'a background job reports');
+  });
+  const shared = { pgPool: database.workerPool, taskList, logger: workerLogger, noHandleSignals: true };
+
+  const utils = await makeWorkerUtils({ pgPool: database.workerPool, logger: workerLogger });
+  await utils.migrate();
+  const runner = database.engine === 'server' ? await run({ ...shared, concurrency: 1, pollInterval: 2_000 }) : null;
+
+  let kickTimer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | null = null;
+  let again = false;
+
+  const enqueue = async () => {
+    const { rows } = await database.workerPool.query<{ due: boolean }>(
+      'select exists (select from l9_private.pending_embeddings q where q.next_attempt_at <= now() and (q.claimed_until is null or q.claimed_until < now())) as due',
+    );
+    if (!rows[0]?.due) return;
+    await utils.addJob('embed_pending', {}, { jobKey: 'embed_pending', maxAttempts: 25 });
+    if (!runner) await runOnce(shared);
+  };
+  const work = () => {
+    if (abort.signal.aborted) return;
+    if (running) {
+      again = true;
+      return;
+    }
+    running = enqueue()
+      .catch((error: Error) =>
+        logger.warn({ name: error.name, code: (error as { code?: string }).code }, 'background work failed'),
+      )
+      .finally(() => {
+        running = null;
+        if (again) {
+          again = false;
+          work();
+        }
+      });
+  };
+  const timer = setInterval(work, LOOK_EVERY_MS).unref();
+  work();
+
+  return {
+    kick() {
+      clearTimeout(kickTimer);
+      kickTimer = setTimeout(work, KICK_DELAY_MS);
+    },
+    async close() {
+      abort.abort();
+      clearInterval(timer);
+      clearTimeout(kickTimer);
+      await running;
+      await runner?.stop();
+      await utils.release();
+    },
+  };
+}

@@ -1,0 +1,71 @@
+// The tools of the Model Context Protocol, made from the operations. Schemas are checked by the operations themselves
+// rather than by the SDK, so that a refusal is on the record and its text is one an agent can act on.
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  ListToolsRequestSchema,
+  type Tool,
+} from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
+import type { Identity } from '../auth/identity.ts';
+import type { PublicError } from '../errors.ts';
+import { operations } from '../memory/operations.ts';
+import type { Perform } from '../memory/perform.ts';
+
+const instructions =
+  'Long-term memory shared by agents and people. Search before you start on something; save decisions, lessons and facts that ' +
+  'will matter later. Scope developer belongs to a project and is shared by all coding agents; scope global is for everyone. ' +
+  'Who you are is decided by your key.';
+
+const tools: Tool[] = operations.map((operation) => ({
+  name: operation.name,
+  title: operation.title,
+  description: operation.description,
+  inputSchema: z.toJSONSchema(operation.input, { io: 'input' }) as Tool['inputSchema'],
+  outputSchema: z.toJSONSchema(operation.output, { io: 'output' }) as NonNullable<Tool['outputSchema']>,
+  annotations: {
+    title: operation.title,
+    readOnlyHint: operation.isReadOnly,
+    destructiveHint: operation.isDestructive,
+    idempotentHint: operation.isIdempotent,
+    openWorldHint: false,
+  },
+}));
+
+const byName = new Map(operations.map((operation) => [operation.name, operation]));
+
+const failure = (error: PublicError): CallToolResult => ({
+  isError: true,
+  content: [
+    { type: 'text', text: `${error.code} (${error.sqlstate}): ${error.message}${error.hint ? ` ${error.hint}` : ''}` },
+  ],
+});
+
+export function createMcpServer(identity: Identity, perform: Perform, version: string): Server {
+  const server = new Server({ name: 'l9-memory', version }, { capabilities: { tools: {} }, instructions });
+
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools }));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }): Promise<CallToolResult> => {
+    const operation = byName.get(params.name);
+    if (!operation) {
+      return {
+        isError: true,
+        content: [{ type: 'text', text: `INVALID_INPUT (L9VAL): there is no tool ${params.name.slice(0, 100)}` }],
+      };
+    }
+    // Who calls is the key's to say: a caller, creator or source among the arguments counts for nothing.
+    const { caller, creator, source, ...input } = params.arguments ?? {};
+    void [caller, source];
+    const { output, error } = await perform(operation, identity, operation.name, {
+      ...input,
+      ...(operation.name === 'search_memory' && creator !== undefined ? { creator } : {}),
+    });
+    if (error) return failure(error);
+    return {
+      structuredContent: output as Record<string, unknown>,
+      content: [{ type: 'text', text: operation.summarize(output) }],
+    };
+  });
+  return server;
+}

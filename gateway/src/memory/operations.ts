@@ -1,0 +1,233 @@
+// What callers can do with memories: each is one SQL function. GraphQL and MCP are both made from this list.
+import type pg from 'pg';
+import type { z } from 'zod';
+import { toVectorLiteral } from '../embeddings/index.ts';
+import {
+  cleanupInput,
+  cleanupOutput,
+  deleteOutput,
+  getOutput,
+  packetIdInput,
+  saveInput,
+  saveOutput,
+  searchInput,
+  searchOutput,
+  statsInput,
+  statsOutput,
+  updateInput,
+} from './schemas.ts';
+
+/** The vector of a query, or null when no embedder can be reached. */
+export type EmbedQuery = (text: string) => Promise<{ vector: number[]; model: string } | null>;
+
+export interface Operation<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
+  /** The MCP tool, and (in camel case) the GraphQL field. */
+  name: string;
+  graphqlName: string;
+  title: string;
+  description: string;
+  input: Input;
+  output: Output;
+  isReadOnly: boolean;
+  isDestructive: boolean;
+  isIdempotent: boolean;
+  /** What a refusal is recorded as in audit_log. */
+  audit: 'INSERT' | 'READ' | 'SEARCH' | 'UPDATE' | 'DELETE' | 'STATS' | 'CLEANUP';
+  /** Whether something may now be waiting for its vectors. */
+  enqueuesEmbeddings: boolean;
+  /** What has to be had before a transaction is opened. */
+  prepare?: (input: z.output<Input>, embedQuery: EmbedQuery) => Promise<unknown>;
+  run: (client: pg.ClientBase, input: z.output<Input>, prepared: unknown) => Promise<z.output<Output>>;
+  /** What happened, in one line for people. */
+  summarize: (output: z.output<Output>) => string;
+}
+
+const define = <Input extends z.ZodType, Output extends z.ZodType>(operation: Operation<Input, Output>) =>
+  operation as unknown as Operation;
+
+/** Calls `name(parameter => value, …)` with the values that are given, under their own names. */
+async function call<Row>(
+  client: pg.ClientBase,
+  select: string,
+  name: string,
+  input: Record<string, unknown>,
+): Promise<Row> {
+  const given = Object.entries(input).filter(([, value]) => value !== null && value !== undefined);
+  const values = given.map(([, value]) => (isPlainObject(value) ? JSON.stringify(value) : value));
+  const parameters = given.map(([parameter], index) => `${parameter} => $${index + 1}`);
+  const { rows } = await client.query(`select ${select} from public.${name}(${parameters.join(', ')}) as r`, values);
+  return rows[0] as Row;
+}
+
+const isPlainObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const saved = 'r.status, l9_private.memory_json(r.memory) as memory';
+const memories = (count: number) => (count === 1 ? '1 memory' : `${count} memories`);
+
+const saveMemory = define({
+  name: 'save_memory',
+  graphqlName: 'saveMemory',
+  title: 'Save a memory',
+  description:
+    'Remember something for yourself and for others who may read its scope: a decision, a fact, how something works, what went wrong. ' +
+    'Saving what is already known changes nothing and says so (skipped_dedupe).',
+  input: saveInput,
+  output: saveOutput,
+  isReadOnly: false,
+  isDestructive: false,
+  isIdempotent: true,
+  audit: 'INSERT',
+  enqueuesEmbeddings: true,
+  run: (client, input) => call<z.output<typeof saveOutput>>(client, saved, 'save_memory', input),
+  summarize: ({ status, memory }) =>
+    status === 'skipped_dedupe'
+      ? `Already known: ${memory.packet_id} says the same in scope ${memory.scope}. Nothing was saved.`
+      : `Saved as ${memory.packet_id} in scope ${memory.scope}${memory.project_id ? `, project ${memory.project_id}` : ''}.`,
+});
+
+const searchMemory = define({
+  name: 'search_memory',
+  graphqlName: 'searchMemory',
+  title: 'Search memories',
+  description:
+    'Find memories by words, by meaning, or both, best first, among those you may read. The answer says which scopes were searched, so that an empty one is no riddle.',
+  input: searchInput,
+  output: searchOutput,
+  isReadOnly: true,
+  isDestructive: false,
+  isIdempotent: true,
+  audit: 'SEARCH',
+  enqueuesEmbeddings: false,
+  prepare: async (input, embedQuery) =>
+    input.mode === 'lexical' || !/\S/.test(input.query) ? null : embedQuery(input.query),
+  run: (client, input, prepared) => {
+    const embedded = prepared as Awaited<ReturnType<EmbedQuery>>;
+    return call<z.output<typeof searchOutput>>(client, 'to_jsonb(r.hits) as hits, r.searched', 'search_memory', {
+      ...input,
+      query_vector: embedded && toVectorLiteral(embedded.vector),
+      model: embedded?.model,
+    });
+  },
+  summarize: ({ hits, searched }) => {
+    const where = `searched ${searched.scopes.join(', ') || 'no scope'} by ${searched.mode}`;
+    const notice = searched.notice ? ` ${searched.notice}` : '';
+    if (hits.length === 0) return `Nothing found: ${where}.${notice}`;
+    const lines = hits.map((hit, index) => `${index + 1}. [${hit.packet_id}] ${hit.snippet.replace(/\s+/g, ' ')}`);
+    return `${memories(hits.length)}, ${where}.${notice}\n${lines.join('\n')}`;
+  },
+});
+
+const getMemory = define({
+  name: 'get_memory',
+  graphqlName: 'getMemory',
+  title: 'Get a memory',
+  description: 'Read one memory, whole, by its id.',
+  input: packetIdInput,
+  output: getOutput,
+  isReadOnly: true,
+  isDestructive: false,
+  isIdempotent: true,
+  audit: 'READ',
+  enqueuesEmbeddings: false,
+  run: (client, input) =>
+    call<z.output<typeof getOutput>>(client, 'l9_private.memory_json(r) as memory', 'get_memory', input),
+  summarize: ({ memory }) => memory.content,
+});
+
+const updateMemory = define({
+  name: 'update_memory',
+  graphqlName: 'updateMemory',
+  title: 'Update a memory',
+  description:
+    'Change what you give of a memory and leave the rest. Only what you wrote yourself can be changed, unless you are an admin.',
+  input: updateInput,
+  output: saveOutput,
+  isReadOnly: false,
+  isDestructive: true,
+  isIdempotent: true,
+  audit: 'UPDATE',
+  enqueuesEmbeddings: true,
+  run: (client, input) => call<z.output<typeof saveOutput>>(client, saved, 'update_memory', input),
+  summarize: ({ memory }) => `Updated ${memory.packet_id}.`,
+});
+
+const deleteMemory = define({
+  name: 'delete_memory',
+  graphqlName: 'deleteMemory',
+  title: 'Delete a memory',
+  description:
+    'Delete a memory and all that was derived from it. Only what you wrote yourself can be deleted, unless you are an admin.',
+  input: packetIdInput,
+  output: deleteOutput,
+  isReadOnly: false,
+  isDestructive: true,
+  isIdempotent: false,
+  audit: 'DELETE',
+  enqueuesEmbeddings: false,
+  run: async (client, input) => {
+    const { packet_id } = await call<{ packet_id: string }>(client, 'r as packet_id', 'delete_memory', input);
+    return { status: 'deleted', packet_id } as const;
+  },
+  summarize: ({ packet_id }) => `Deleted ${packet_id}.`,
+});
+
+const getMemoryStats = define({
+  name: 'get_memory_stats',
+  graphqlName: 'memoryStats',
+  title: 'Count memories',
+  description:
+    'How many memories you may read, by kind, scope, project and creator, and how many still wait to be found by meaning.',
+  input: statsInput,
+  output: statsOutput,
+  isReadOnly: true,
+  isDestructive: false,
+  isIdempotent: true,
+  audit: 'STATS',
+  enqueuesEmbeddings: false,
+  run: async (client, input) => {
+    const { stats } = await call<{ stats: z.output<typeof statsOutput> }>(
+      client,
+      'to_jsonb(r) as stats',
+      'get_memory_stats',
+      input,
+    );
+    return stats;
+  },
+  summarize: ({ total, by_scope }) =>
+    `${memories(total)}${
+      total
+        ? `: ${Object.entries(by_scope)
+            .map(([scope, n]) => `${n} in ${scope}`)
+            .join(', ')}`
+        : ''
+    }.`,
+});
+
+const deleteExpiredMemories = define({
+  name: 'delete_expired_memories',
+  graphqlName: 'deleteExpiredMemories',
+  title: 'Clean up expired memories',
+  description: 'Delete memories whose ttl has passed. Only for callers that may clean up, such as L.',
+  input: cleanupInput,
+  output: cleanupOutput,
+  isReadOnly: false,
+  isDestructive: true,
+  isIdempotent: true,
+  audit: 'CLEANUP',
+  enqueuesEmbeddings: false,
+  run: async (client, input) => {
+    const { deleted } = await call<{ deleted: string }>(client, 'r as deleted', 'delete_expired_memories', input);
+    return { deleted: Number(deleted) };
+  },
+  summarize: ({ deleted }) => `${deleted === 1 ? '1 expired memory was' : `${deleted} expired memories were`} deleted.`,
+});
+
+export const operations: readonly Operation[] = [
+  saveMemory,
+  searchMemory,
+  getMemory,
+  updateMemory,
+  deleteMemory,
+  getMemoryStats,
+  deleteExpiredMemories,
+];

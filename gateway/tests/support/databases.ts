@@ -1,0 +1,123 @@
+// A database for a test file: migrated, its own, gone afterwards. Without TEST_DATABASE_URL it is the embedded engine
+// in a folder, else a database on that server; both are copies of a template, so that a file starts in moments.
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { pino } from 'pino';
+import { loadConfig } from '../../src/config.ts';
+import { openDatabase } from '../../src/database/index.ts';
+import { bootstrapSql, runMigrations } from '../../src/database/migrations.ts';
+
+export const serverUrl = process.env.TEST_DATABASE_URL || null;
+export const engine = serverUrl ? 'server' : 'embedded';
+
+const root = join(import.meta.dirname, '..', '..', '..');
+const silent = pino({ level: 'silent' });
+
+export interface TestHome {
+  home: string;
+  /** What the environment of a process on this home has to hold. */
+  env: Record<string, string>;
+  /** On a server: a superuser's URL of the test's own database. */
+  superuserUrl: string | null;
+  drop(): Promise<void>;
+}
+
+/** What the template depends on: another schema or engine makes another template. */
+function fingerprint(): string {
+  const hash = createHash('sha256');
+  const committed = join(root, 'db', 'migrations', 'committed');
+  for (const file of readdirSync(committed).sort()) hash.update(readFileSync(join(committed, file)));
+  hash.update(bootstrapSql());
+  hash.update(readFileSync(join(root, 'package-lock.json')));
+  return hash.digest('hex').slice(0, 12);
+}
+
+export async function createTestHome(): Promise<TestHome> {
+  const home = mkdtempSync(join(tmpdir(), 'l9t-'));
+  return serverUrl ? onServer(home, serverUrl) : embedded(home);
+}
+
+async function embedded(home: string): Promise<TestHome> {
+  cpSync(join(await embeddedTemplate(), 'data'), join(home, 'data'), { recursive: true });
+  return {
+    home,
+    env: { L9_MEMORY_HOME: home },
+    superuserUrl: null,
+    drop: async () => rmSync(home, { recursive: true, force: true }),
+  };
+}
+
+async function embeddedTemplate(): Promise<string> {
+  const folder = join(tmpdir(), 'l9-memory-templates', fingerprint());
+  if (existsSync(folder)) return folder;
+  mkdirSync(join(folder, '..'), { recursive: true });
+  const draft = mkdtempSync(join(folder, '..', 'draft-'));
+  const database = await openDatabase(loadConfig({ L9_MEMORY_HOME: draft }), silent);
+  await database.close();
+  try {
+    renameSync(draft, folder);
+  } catch {
+    // Another test file was quicker.
+    rmSync(draft, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+const withDatabase = (url: string, database: string, user?: string) => {
+  const changed = new URL(url);
+  changed.pathname = `/${database}`;
+  if (user) {
+    changed.username = user;
+    changed.password = user === 'l9_gateway' || user === 'l9_owner' ? ROLE_PASSWORD : '';
+  }
+  return changed.href;
+};
+
+const ROLE_PASSWORD = 'for-tests-only';
+
+async function onServer(home: string, url: string): Promise<TestHome> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const template = `l9_template_${fingerprint()}`;
+  const name = `l9_test_${process.pid}_${Math.random().toString(36).slice(2, 8)}`;
+  try {
+    // Test files run side by side: one makes the template, and CREATE DATABASE allows one copier at a time.
+    await client.query("select pg_advisory_lock(hashtext('l9-memory test template'))");
+    const known = await client.query('select 1 from pg_database where datname = $1', [template]);
+    if (known.rowCount === 0) await makeServerTemplate(client, url, template);
+    await client.query(`create database ${name} template ${template}`);
+    await client.query("select pg_advisory_unlock(hashtext('l9-memory test template'))");
+  } finally {
+    await client.end();
+  }
+  return {
+    home,
+    env: { L9_MEMORY_HOME: home, DATABASE_URL: withDatabase(url, name, 'l9_gateway') },
+    superuserUrl: withDatabase(url, name),
+    drop: async () => {
+      rmSync(home, { recursive: true, force: true });
+      const last = new pg.Client({ connectionString: url });
+      await last.connect();
+      await last.query(`drop database if exists ${name} with (force)`);
+      await last.end();
+    },
+  };
+}
+
+async function makeServerTemplate(client: pg.Client, url: string, template: string) {
+  const draft = `${template}_draft`;
+  await client.query(`drop database if exists ${draft} with (force)`);
+  await client.query(`create database ${draft}`);
+  const inside = new pg.Client({ connectionString: withDatabase(url, draft) });
+  await inside.connect();
+  await inside.query(bootstrapSql());
+  await inside.query(
+    `alter role l9_owner password '${ROLE_PASSWORD}'; alter role l9_gateway password '${ROLE_PASSWORD}'`,
+  );
+  await inside.end();
+  await runMigrations(withDatabase(url, draft, 'l9_owner'), silent);
+  await client.query(`alter database ${draft} rename to ${template}`);
+}
