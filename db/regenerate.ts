@@ -2,7 +2,8 @@
 // changed in place and the first migration made again; from 1.0 on this file goes and `npm run db:commit` is the way.
 // Needs ROOT_DATABASE_URL, a superuser's: it makes and drops two databases of its own.
 import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { commit } from 'graphile-migrate';
 import pg from 'pg';
 
@@ -40,7 +41,7 @@ try {
   for (const file of readdirSync(join(migrations, 'committed'))) {
     if (file.endsWith('.sql')) rmSync(join(migrations, 'committed', file));
   }
-  writeFileSync(current, chapters.map((file) => `--! include ${relative(fixtures, join(fixtures, file))}`).join('\n'));
+  writeFileSync(current, chapters.map((file) => `--! include ${file}`).join('\n'));
   await commit(
     {
       migrationsFolder: migrations,
@@ -57,7 +58,10 @@ try {
   for (const file of readdirSync(join(migrations, 'committed'))) chmodSync(join(migrations, 'committed', file), 0o644);
 } finally {
   writeFileSync(current, '-- What is changing now: lines of --! include\n');
-  await root.query(`drop database if exists ${name} with (force)`);
-  await root.query(`drop database if exists ${name}_shadow with (force)`);
+  // graphile-migrate keeps its connections for a while, and ends the process if they are cut.
+  const busy = () => root.query('select 1 from pg_stat_activity where datname = any ($1)', [[name, `${name}_shadow`]]);
+  for (let tries = 0; tries < 100 && (await busy()).rowCount !== 0; tries++) await setTimeout(200);
+  await root.query(`drop database if exists ${name}`);
+  await root.query(`drop database if exists ${name}_shadow`);
   await root.end();
 }

@@ -10,6 +10,11 @@ export interface Config {
   /** URL of l9_owner, where start-up may migrate. */
   databaseOwnerUrl: string | null;
   poolSize: number;
+  /** Passwords that `l9-memory db setup` gives the roles; null: it keeps those they have, and generates missing ones. */
+  ownerPassword: string | null;
+  gatewayPassword: string | null;
+  /** The psql that `l9-memory psql` runs. */
+  psql: string;
   /** Folder of credentials.json, of the lock, and of the embedded engine's data. */
   home: string;
   host: string;
@@ -17,6 +22,8 @@ export interface Config {
   jwt: { secret: string | null; jwksUrl: string | null; issuer: string; audience: string };
   /** Keys given by the environment, by caller; others come from credentials.json. */
   mcpApiKeys: Record<string, string>;
+  /** The key that `l9-memory mcp` uses without --caller. */
+  mcpApiKey: string | null;
   embedding: EmbeddingConfig;
   logLevel: string;
   isProduction: boolean;
@@ -31,6 +38,9 @@ const environment = z.object({
   DATABASE_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_OWNER_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(1).max(100).default(4),
+  L9_OWNER_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
+  L9_GATEWAY_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
+  PSQL: z.string().default('psql'),
   L9_MEMORY_HOME: z.string().optional(),
   HOST: z.string().default('127.0.0.1'),
   PORT: z.coerce.number().int().min(0).max(65535).default(9001),
@@ -38,6 +48,7 @@ const environment = z.object({
   JWKS_URL: url('https:', 'http:').optional(),
   JWT_ISSUER: z.string().default('l9-memory'),
   JWT_AUDIENCE: z.string().default('l9-memory'),
+  MCP_API_KEY: z.string().optional(),
   OPENAI_API_KEY: z.string().optional(),
   OPENAI_BASE_URL: url('https:', 'http:').optional(),
   EMBEDDING_MODEL: z.string().optional(),
@@ -74,6 +85,9 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     databaseUrl: given.DATABASE_URL ?? null,
     databaseOwnerUrl: given.DATABASE_OWNER_URL ?? null,
     poolSize: given.DATABASE_POOL_SIZE,
+    ownerPassword: given.L9_OWNER_PASSWORD ?? null,
+    gatewayPassword: given.L9_GATEWAY_PASSWORD ?? null,
+    psql: given.PSQL,
     home: resolve(given.L9_MEMORY_HOME ?? join(homedir(), '.l9-memory')),
     host: given.HOST,
     port: given.PORT,
@@ -84,6 +98,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       audience: given.JWT_AUDIENCE,
     },
     mcpApiKeys,
+    mcpApiKey: given.MCP_API_KEY ?? null,
     embedding: {
       provider: isOpenAi ? 'openai' : 'local',
       model: isOpenAi ? (given.EMBEDDING_MODEL ?? 'text-embedding-3-small') : 'all-MiniLM-L6-v2-int8',

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import type { Logger } from 'pino';
@@ -21,6 +21,9 @@ import { createPerform, type Perform } from './memory/perform.ts';
 import { createMetrics } from './metrics.ts';
 import { version } from './version.ts';
 
+// `docker stop` kills after ten seconds.
+const CLOSE_WITHIN_MS = 8_000;
+
 export interface Gateway {
   url: string;
   database: Database;
@@ -31,6 +34,10 @@ export interface Gateway {
 export interface GatewayOptions {
   /** Where given, called when nobody has been attached for a while. */
   onIdle?: () => void;
+  /** Where the configured port is taken, another will do. */
+  anyPort?: boolean;
+  /** Gives up starting. */
+  signal?: AbortSignal;
   /** Stands in for the embedder of the configuration. */
   embedder?: Embedder;
 }
@@ -40,8 +47,16 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
   const credentials = loadCredentials(config);
   const closers: (() => unknown)[] = [];
   const close = async () => {
-    for (const closer of closers.splice(0).reverse()) await closer();
+    const failures: unknown[] = [];
+    for (const closer of closers.splice(0).reverse()) {
+      // One that fails must not keep the others from closing.
+      await Promise.resolve()
+        .then(closer)
+        .catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
   };
+  const { signal } = options;
 
   try {
     // The model loads while the database opens.
@@ -49,6 +64,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     closers.push(() => embedder.close());
     const database = await openDatabase(config, logger);
     closers.push(() => database.close());
+    signal?.throwIfAborted();
     await database.workerPool.query('select public.register_embedding_model($1, $2)', [
       embedder.model,
       embedder.dimensions,
@@ -70,6 +86,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
       },
     });
     closers.push(() => jobs.close());
+    signal?.throwIfAborted();
 
     const embedCached = cachedQueryEmbedder(embedder);
     const embedQuery: EmbedQuery = async (text) => {
@@ -103,7 +120,8 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
 
     mountHealth(app, { database, embedder, metrics, logger });
     const verifyKey = keyVerifier(credentials.mcpApiKeys, actors);
-    mountAttach(app, { verifyKey, ...(options.onIdle ? { onIdle: options.onIdle } : {}) });
+    const detachAll = mountAttach(app, { verifyKey, ...(options.onIdle ? { onIdle: options.onIdle } : {}) });
+    closers.push(detachAll);
     mountMcp(app, { perform, verifyKey, logger, version });
     const graphql = createGraphql({
       database,
@@ -119,24 +137,42 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
       response.status(404).json({ errors: [{ message: 'there is nothing here' }] });
     });
 
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(config.port, config.host, resolve);
+    signal?.throwIfAborted();
+    await listen(server, config.port, config.host).catch((error: NodeJS.ErrnoException) => {
+      if (options.anyPort && error.code === 'EADDRINUSE') return listen(server, 0, config.host);
+      throw error;
     });
-    closers.push(
-      () =>
-        new Promise<void>((resolve) => {
-          server.close(() => resolve());
-          server.closeIdleConnections();
-          // Whoever still holds a connection after this long is cut off.
-          setTimeout(() => server.closeAllConnections(), 3_000).unref();
-        }),
-    );
+    closers.push(() => {
+      detachAll();
+      return closeServer(server);
+    });
     const { port } = server.address() as AddressInfo;
     const host = config.host === '0.0.0.0' || config.host === '::' ? '127.0.0.1' : config.host;
     return { url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, database, embedder, close };
   } catch (error) {
-    await close();
+    await close().catch(() => {});
     throw error;
   }
 }
+
+const listen = (server: Server, port: number, host: string) =>
+  new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+
+/** Lets requests in flight be answered; whoever still holds a connection after that long is cut off. */
+const closeServer = (server: Server) =>
+  new Promise<void>((resolve) => {
+    // A connection that is kept alive becomes idle only when its last answer has gone out.
+    const sweep = setInterval(() => server.closeIdleConnections(), 50);
+    const cut = setTimeout(() => server.closeAllConnections(), CLOSE_WITHIN_MS);
+    server.close(() => {
+      clearInterval(sweep);
+      clearTimeout(cut);
+      resolve();
+    });
+  });

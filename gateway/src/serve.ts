@@ -1,7 +1,7 @@
 import { type Config, ConfigError, loadConfig } from './config.ts';
-import { type Gateway, startGateway } from './gateway.ts';
+import type { Gateway } from './gateway.ts';
 import { credentialsPath } from './home/credentials.ts';
-import { HomeLocked, lockHome } from './home/lock.ts';
+import { type HomeLock, HomeLocked, lockHome } from './home/lock.ts';
 import { createLogger } from './logger.ts';
 
 export interface ServeOptions {
@@ -9,42 +9,72 @@ export interface ServeOptions {
   onDemand: boolean;
 }
 
+// npm passes on a Ctrl-C that the terminal has sent us already: so soon, it is no second one.
+const SAME_SIGNAL_MS = 1_000;
+const LINGER_MS = 5_000;
+
 /** Runs the server until a signal ends it, and returns the exit code. */
 export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions): Promise<number> {
+  const { signal, stop, forget } = stopSignal();
+  let lock: HomeLock | null = null;
   try {
     const config = loadConfig(env);
     const logger = createLogger(config.logLevel);
-    const lock = await lockHome(config.home);
-    let stop = (_reason: string) => {};
-    const stopped = new Promise<string>((resolve) => {
-      stop = resolve;
-    });
-    process.once('SIGINT', () => stop('SIGINT'));
-    process.once('SIGTERM', () => stop('SIGTERM'));
-
-    const start = (port: number) =>
-      startGateway({ ...config, port }, logger, onDemand ? { onIdle: () => stop('nobody is attached') } : {});
-    const gateway = await start(config.port).catch((error: NodeJS.ErrnoException) => {
-      if (onDemand && error.code === 'EADDRINUSE') return start(0);
-      throw error;
+    lock = await lockHome(config.home);
+    // Everything else is loaded once the folder is ours, so that a second process is told at once.
+    const { startGateway } = await import('./gateway.ts');
+    const gateway = await startGateway(config, logger, {
+      signal,
+      ...(onDemand ? { onIdle: () => stop('nobody is attached'), anyPort: true } : {}),
     });
     lock.announce({ url: gateway.url, onDemand });
     process.stdout.write(welcome(config, gateway));
 
-    logger.info({ reason: await stopped }, 'stopping');
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    logger.info({ reason: signal.reason }, 'stopping');
     await gateway.close();
-    lock.release();
     return 0;
   } catch (error) {
+    if (signal.aborted) return 0;
+    // Of several that editors start at once, one serves them all; the others are not needed.
+    if (onDemand && error instanceof HomeLocked) return 0;
     process.stderr.write(`${explain(error as NodeJS.ErrnoException)}\n`);
     return 1;
+  } finally {
+    lock?.release();
+    forget();
+    // Whatever may still keep the process running is not worth waiting for.
+    setTimeout(() => process.exit(), LINGER_MS).unref();
   }
+}
+
+/** Aborted by SIGINT, SIGTERM or `stop`. A second signal ends the process at once. */
+function stopSignal() {
+  const controller = new AbortController();
+  let since = 0;
+  const stop = (reason: string) => {
+    if (controller.signal.aborted) return;
+    since = Date.now();
+    controller.abort(reason);
+  };
+  const onSignal = (name: NodeJS.Signals) => {
+    if (controller.signal.aborted && Date.now() - since > SAME_SIGNAL_MS) process.exit(name === 'SIGINT' ? 130 : 143);
+    stop(name);
+  };
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  const forget = () => process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+  return { signal: controller.signal, stop, forget };
 }
 
 function explain(error: NodeJS.ErrnoException): string {
   if (error instanceof ConfigError || error instanceof HomeLocked) return error.message;
   if (error.code === 'EADDRINUSE') return `PORT: something else listens there already (${error.message}); set another`;
-  return `l9-memory could not start: ${error.message}`;
+  // A database that refuses on every address gives an AggregateError, whose own message is empty.
+  const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [];
+  return `l9-memory could not start: ${first.message}`;
 }
 
 const welcome = (config: Config, { url, database, embedder }: Gateway) => `l9-memory is ready.

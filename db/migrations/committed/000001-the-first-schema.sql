@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3c2533838291854349119b845f8dac9f0539eaab
+--! Hash: sha1:643ed722c3b6aeee22d05b5fa646e3edeb81e1d5
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -51,6 +51,8 @@ create table public.tenants (
 );
 
 comment on table public.tenants is 'Who owns memories at the widest: nothing is ever shared between tenants.';
+comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
+comment on column public.tenants.created_at is 'When it was made.';
 comment on column public.tenants.name is 'Lower-case letters, digits, - and _; unique.';
 comment on column public.tenants.is_active is 'False: no caller of this tenant has an identity any more, whatever its token says.';
 
@@ -69,6 +71,10 @@ create table public.scopes (
 
 comment on table public.scopes is
   'What decides visibility; never the author. developer, l-private and global are built in; a tenant can add its own.';
+comment on column public.scopes.tenant_id is 'The tenant it belongs to.';
+comment on column public.scopes.scope is 'Its name: lower-case letters, digits, - and _.';
+comment on column public.scopes.description is 'What it is for.';
+comment on column public.scopes.created_at is 'When it was made.';
 comment on column public.scopes.is_project_scoped is
   'True: a memory of this scope belongs to a project. False: it belongs to none, and its project_id is null.';
 
@@ -104,6 +110,8 @@ create table public.actors (
 
 comment on table public.actors is
   'The agents known to the system. A token''s claims are cut down by its actor''s row: effective scopes are those claimed and registered here.';
+comment on column public.actors.tenant_id is 'The tenant it belongs to.';
+comment on column public.actors.created_at is 'When it was registered.';
 comment on column public.actors.caller is 'The name a token''s claim `caller` or an API key stands for, such as L or C.';
 comment on column public.actors.creator is 'Stamped into metadata.creator of what this actor writes.';
 comment on column public.actors.source is 'Stamped into metadata.source of what this actor writes.';
@@ -388,6 +396,8 @@ create index audit_log_row_idx on public.audit_log (row_id) where row_id is not 
 
 comment on table public.audit_log is 'Who did what, and who was refused. Append-only for everyone; read by admins of the tenant.';
 comment on column public.audit_log.audit_id is 'UUID version 7: ordered by time.';
+comment on column public.audit_log.occurred_at is 'When, by the clock of the database.';
+comment on column public.audit_log.tenant_id is 'Tenant of the row, or of the caller.';
 comment on column public.audit_log.operation is
   'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED (refused before it was known what was asked).';
 comment on column public.audit_log.table_name is 'The table it was about.';
@@ -1030,6 +1040,10 @@ create table public.idempotency_keys (
 create index idempotency_keys_packet_idx on public.idempotency_keys (packet_id);
 
 comment on table public.idempotency_keys is 'The first answer to each idempotency key of a caller, so that a retried save gives it again.';
+comment on column public.idempotency_keys.tenant_id is 'Tenant of the caller.';
+comment on column public.idempotency_keys.caller is 'The caller that used it.';
+comment on column public.idempotency_keys.idempotency_key is 'The key: 1 to 200 bytes.';
+comment on column public.idempotency_keys.created_at is 'When it was first used.';
 comment on column public.idempotency_keys.packet_id is 'The memory of the first answer; the key goes when the memory goes.';
 comment on column public.idempotency_keys.status is 'inserted or skipped_dedupe, as first answered.';
 
@@ -1297,6 +1311,7 @@ as $$
 declare
   me l9_private.identity := l9_private.require_identity();
   old_row public.packet_store;
+  saved public.packet_store;
   answer public.save_result;
   new_scope text;
   new_project text;
@@ -1334,11 +1349,12 @@ begin
       importance_score = coalesce(importance, p.importance_score),
       metadata = p.metadata || coalesce(update_memory.metadata, '{}')
     where p.packet_id = update_memory.packet_id
-    returning p.* into answer.memory;
+    returning p.* into saved;
   exception when unique_violation then
     perform l9_private.fail('L9VAL', 'content: another memory of this scope, project and kind already says this', 'content');
   end;
   answer.status := 'updated';
+  answer.memory := saved;
   return answer;
 end
 $$;
@@ -1423,6 +1439,8 @@ create table public.embedding_models (
 );
 
 comment on table public.embedding_models is 'Models whose vectors are stored. A search compares vectors of one model only.';
+comment on column public.embedding_models.model is 'Its name, as each of its vectors carries it.';
+comment on column public.embedding_models.created_at is 'When it was registered.';
 comment on column public.embedding_models.dimensions is 'The model''s own dimensions; its vectors are padded with zeros to 1536, which leaves cosines as they are.';
 
 alter table public.embedding_models enable row level security;
@@ -1463,6 +1481,14 @@ alter table public.memory_embeddings alter column vector set storage extended;
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 
 comment on table public.memory_embeddings is 'Vectors of memories, whole and in chunks. They follow their packet''s owner, project and scope.';
+comment on column public.memory_embeddings.embedding_id is 'UUID version 7.';
+comment on column public.memory_embeddings.packet_id is 'The memory.';
+comment on column public.memory_embeddings.tenant_id is 'As of the memory.';
+comment on column public.memory_embeddings.org_id is 'As of the memory.';
+comment on column public.memory_embeddings.user_id is 'As of the memory.';
+comment on column public.memory_embeddings.project_id is 'As of the memory.';
+comment on column public.memory_embeddings.scope is 'As of the memory.';
+comment on column public.memory_embeddings.created_at is 'When it was embedded.';
 comment on column public.memory_embeddings.embedding_type is 'What was embedded: content, context (with its predecessor in the thread), entity, summary or reasoning.';
 comment on column public.memory_embeddings.model is 'The model that made the vector.';
 comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536. Never sent out by the gateway.';

@@ -22,7 +22,13 @@ export async function openEmbedded(config: Config, logger: Logger): Promise<Data
   const dataDir = join(config.home, 'data');
   if (!existsSync(dataDir)) mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const db = await PGlite.create(dataDir, { extensions: { vector, pg_textsearch, pgcrypto } });
-  const pool = new pg.Pool({ ...(createPgConfig(db) as unknown as pg.PoolConfig), max: 1, idleTimeoutMillis: 0 });
+  const engine = createPgConfig(db);
+  const onlyPool = new pg.Pool({ ...(engine as unknown as pg.PoolConfig), max: 1, idleTimeoutMillis: 0 });
+  onlyPool.on('error', (error) => logger.warn({ name: error.name }, 'the connection to the engine broke'));
+  onlyPool.on('connect', (client) =>
+    client.on('error', (error) => logger.warn({ name: error.name }, 'the connection to the engine broke')),
+  );
+  const pool = tidyPool(db, onlyPool);
 
   try {
     if ((await pendingMigrations(pool)).length > 0) {
@@ -32,11 +38,17 @@ export async function openEmbedded(config: Config, logger: Logger): Promise<Data
     }
     // From here on nothing runs as a superuser.
     await db.exec('set session authorization l9_gateway');
-    const psql = await servePsql(db, pool, config.home, logger);
+    const psql = await servePsql(db, pool, config.home, logger, {
+      onTurnEnd: () => {
+        // pg remembers what it has prepared in the session.
+        engine.connection.parsedStatements = {};
+        engine.connection.submittedNamedStatements = {};
+      },
+    });
     return {
       engine: 'embedded',
       pool,
-      workerPool: poolAs(pool, 'l9_worker'),
+      workerPool: tidyPool(db, onlyPool, 'l9_worker'),
       psqlUrl: psql.url,
       close: async () => {
         await psql.close();
@@ -65,15 +77,27 @@ async function migrateThroughSocket(db: PGlite, logger: Logger): Promise<void> {
   await db.exec('deallocate all; reset all');
 }
 
-/** The same pool, where whoever checks a client out has the role until it is handed back. */
-function poolAs(pool: pg.Pool, role: string): pg.Pool {
-  const connect = async () => {
+/**
+ * The same pool, whose client is handed back as it was found: in no transaction, whatever failed, and in no role. With
+ * a role, whoever checks it out has that role meanwhile.
+ */
+function tidyPool(db: PGlite, pool: pg.Pool, role?: string): pg.Pool {
+  const tidyUp = async () => {
+    if (db.isInTransaction()) await db.exec('rollback');
+    if (role) await db.exec('reset role');
+  };
+  const checkOut = async () => {
     const client = await pool.connect();
-    await client.query(`set role ${role}`);
+    try {
+      if (role) await client.query(`set role ${role}`);
+    } catch (error) {
+      client.release(error as Error);
+      throw error;
+    }
     const release = client.release.bind(client);
     client.release = (failure?: Error | boolean) => {
       client.release = release;
-      client.query('reset role').then(
+      tidyUp().then(
         () => release(failure),
         (error: Error) => release(error),
       );
@@ -81,7 +105,7 @@ function poolAs(pool: pg.Pool, role: string): pg.Pool {
     return client;
   };
   const query = async (...args: unknown[]) => {
-    const client = await connect();
+    const client = await checkOut();
     try {
       return await (client.query as (...args: unknown[]) => Promise<unknown>)(...args);
     } finally {
@@ -90,6 +114,6 @@ function poolAs(pool: pg.Pool, role: string): pg.Pool {
   };
   return new Proxy(pool, {
     get: (target, name, receiver) =>
-      name === 'connect' ? connect : name === 'query' ? query : Reflect.get(target, name, receiver),
+      name === 'connect' ? checkOut : name === 'query' ? query : Reflect.get(target, name, receiver),
   });
 }

@@ -24,17 +24,19 @@ export async function pendingMigrations(client: pg.Pool | pg.PoolClient | pg.Cli
   const run = await client.query<{ filename: string; hash: string }>(
     'select filename, hash from graphile_migrate.migrations',
   );
-  const hashes = new Map(run.rows.map((row) => [row.filename, row.hash]));
+  // It keeps the number of a migration, not the words behind it.
+  const hashes = new Map(run.rows.map((row) => [Number.parseInt(row.filename, 10), row.hash]));
   return committedMigrations().filter((file) => {
-    const hash = hashes.get(file);
-    if (hash === undefined) return true;
-    const header = readFileSync(join(migrationsFolder, 'committed', file), 'utf8').slice(0, 500);
-    if (!header.includes(hash)) {
+    const hash = hashes.get(Number.parseInt(file, 10));
+    if (hash !== undefined && hash !== hashOf(file)) {
       throw new Error(`migration ${file} is not the one this database ran: it belongs to another version of l9-memory`);
     }
-    return false;
+    return hash === undefined;
   });
 }
+
+const hashOf = (file: string) =>
+  /^--! Hash: (\S+)$/m.exec(readFileSync(join(migrationsFolder, 'committed', file), 'utf8'))?.[1];
 
 /** Runs what is pending, as the role of the URL, which must be l9_owner. */
 export async function runMigrations(ownerUrl: string, logger: Logger): Promise<void> {

@@ -1,75 +1,260 @@
 import { chmodSync, mkdirSync, rmSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
-import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 import type pg from 'pg';
 import type { Logger } from 'pino';
+import { errorMessage, greeting, message, messageReader, texts, type WireMessage } from './wire.ts';
 
 const IDLE_IN_TRANSACTION_MS = 30_000;
-// Types of wire messages that end a round trip: simple query, sync, function call, terminate.
-const ENDS_ROUND_TRIP = new Set([...'QSFX'].map((letter) => letter.charCodeAt(0)));
+const MAX_CLIENTS = 16;
+// What a server tells its clients when they come in.
+const REPORTED = [
+  'client_encoding',
+  'DateStyle',
+  'default_transaction_read_only',
+  'in_hot_standby',
+  'integer_datetimes',
+  'IntervalStyle',
+  'is_superuser',
+  'scram_iterations',
+  'server_encoding',
+  'server_version',
+  'standard_conforming_strings',
+  'TimeZone',
+];
+// Behind every statement: the engine would wait for the rows of a COPY in vain, and end. For all others it is nothing.
+const REFUSE_COPY = message('f', 'the embedded engine takes no rows from a client; use insert, or `l9-memory import`');
+
+// What would end the engine, and with it the gateway: on a server such a thing ends one session. A guard against
+// accidents, not against the owner of the folder.
+const ENDS_ENGINE =
+  /\b(transaction_timeout|idle_session_timeout|idle_in_transaction_session_timeout|pg_terminate_backend)\b/i;
+const REFUSAL = `do 'begin raise exception using errcode = ''0A000'', message = ''not on the embedded engine: it would end with this session''; end'`;
+
+/** Where the socket of a home folder is, and how to connect to it. */
+export function psqlSocket(home: string) {
+  const folder = join(home, 'psql');
+  const url = `postgres://l9_gateway@localhost/postgres?host=${encodeURIComponent(folder)}`;
+  return { folder, path: join(folder, '.s.PGSQL.5432'), url };
+}
+
+function replaceIfItEndsTheEngine(type: string, bytes: Buffer): Buffer {
+  if (type === 'Q') return ENDS_ENGINE.test(texts(bytes, 1)[0]!) ? message('Q', REFUSAL) : bytes;
+  if (type !== 'P') return bytes;
+  const [name, query] = texts(bytes, 2);
+  return ENDS_ENGINE.test(query!) ? message('P', name!, REFUSAL, Buffer.alloc(2)) : bytes;
+}
+
+export interface PsqlOptions {
+  /** Called after each turn: no prepared statement is left in the session. */
+  onTurnEnd?: () => void;
+  idleInTransactionMs?: number;
+}
 
 /**
- * Lets psql look into the running embedded engine, through a socket that only its owner can open. The engine has one
- * session: a client gets it for one transaction at a time, in turn with the gateway (it holds the pool's one client
- * meanwhile), and every setting it made is gone afterwards.
+ * Lets psql look into the running embedded engine, through a socket that only the owner of the folder can open. The
+ * engine has one session: a client gets it for one transaction at a time, in turn with the gateway (it holds the pool's
+ * one client meanwhile). Whatever it leaves there (role, settings, temporary tables, locks) is gone when its turn ends.
+ *
+ * The engine is started by its superuser, so within its turn a client can become one (`set session authorization
+ * postgres`), as anyone could who may read the data folder. It does not outlive the turn either.
  */
-export async function servePsql(db: PGlite, pool: pg.Pool, home: string, logger: Logger) {
-  const folder = join(home, 'psql');
-  const path = join(folder, '.s.PGSQL.5432');
-  const url = `postgres://l9_gateway@localhost/postgres?host=${encodeURIComponent(folder)}`;
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  rmSync(path, { force: true });
+export async function servePsql(
+  db: PGlite,
+  pool: pg.Pool,
+  home: string,
+  logger: Logger,
+  { onTurnEnd = () => {}, idleInTransactionMs = IDLE_IN_TRANSACTION_MS }: PsqlOptions = {},
+) {
+  const { folder, path, url } = psqlSocket(home);
   if (Buffer.byteLength(path) > 100) {
     logger.warn({ path }, 'the path of the psql socket is too long for this system: no psql door');
     return { url, close: async () => {} };
   }
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  rmSync(path, { force: true });
+  const parameters = await pool.query<{ name: string; setting: string }>(
+    'select name, setting from pg_catalog.pg_settings where name = any ($1)',
+    [REPORTED],
+  );
+  const welcome = greeting({
+    ...Object.fromEntries(parameters.rows.map(({ name, setting }) => [name, setting])),
+    session_authorization: 'l9_gateway',
+  });
+  const sessions = new Set<{ end(): Promise<void> }>();
 
-  let turn: pg.PoolClient | null = null;
-  let idle: NodeJS.Timeout | undefined;
-
-  const endTurn = async () => {
-    clearTimeout(idle);
-    const client = turn;
-    turn = null;
-    if (!client) return;
-    // What a client set must not reach the next transaction, least of all a role.
-    await db
-      .exec('reset session authorization; set session authorization l9_gateway; reset all; deallocate all')
-      .catch(() => {});
-    client.release();
+  // After a FATAL error the engine is gone, and may spin for ever once control returns to it. What was committed is safe.
+  const endProcess = () => {
+    logger.fatal('the database engine ended in a psql session: stopping');
+    process.exit(1);
   };
 
-  const queue = {
-    waitReady: db.waitReady,
-    isInTransaction: () => turn !== null && db.isInTransaction(),
-    runExclusive: <T>(work: () => Promise<T>) => work(),
-    async execProtocolRawStream(message: Uint8Array, options: { onRawData: (data: Uint8Array) => void }) {
+  function openSession(socket: Socket) {
+    const read = messageReader();
+    // Messages since the last round trip go to the engine as one, so that nobody else's come between them.
+    let batch: Buffer[] = [];
+    let turn: pg.PoolClient | null = null;
+    let idle: NodeJS.Timeout | undefined;
+    let isOpen = true;
+    // Named statements end with the turn, but the client counts on them: how to make those it needs in the next one.
+    const parses = new Map<string, Buffer>();
+    const parsed = new Set<string>();
+    const missing = new Set<string>();
+
+    const send = (bytes: Uint8Array) => {
+      if (socket.writable) socket.write(bytes);
+    };
+
+    async function endTurn() {
+      clearTimeout(idle);
+      const client = turn;
+      turn = null;
+      if (!client) return;
+      parsed.clear();
+      let failure: Error | undefined;
+      try {
+        if (db.isInTransaction()) await db.exec('rollback');
+        await db.exec('discard all');
+        await db.exec('set session authorization l9_gateway');
+      } catch (error) {
+        failure = error as Error;
+        logger.error({ name: failure.name }, 'the session could not be tidied up after psql');
+      }
+      onTurnEnd();
+      client.release(failure);
+    }
+
+    const session = {
+      async end() {
+        if (!isOpen) return;
+        isOpen = false;
+        sessions.delete(session);
+        socket.destroySoon();
+        await endTurn();
+      },
+    };
+
+    const execute = (bytes: Buffer, onData: (data: Buffer) => void) =>
+      db.execProtocolRawStream(bytes, {
+        onRawData(data) {
+          // The engine's memory: it is written over as soon as this returns.
+          const copy = Buffer.from(data);
+          onData(copy);
+          if (copy.includes('SFATAL\0VFATAL\0')) endProcess();
+        },
+      });
+
+    async function roundTrip(isWhole: boolean) {
+      const bytes = Buffer.concat(batch);
+      batch = [];
       clearTimeout(idle);
       turn ??= await pool.connect();
-      await db.execProtocolRawStream(message, options);
-      // A startup message has no type byte; its first byte is 0.
-      const ended = message[0] === 0 || ENDS_ROUND_TRIP.has(message[0] ?? 0);
-      if (ended && !db.isInTransaction()) return endTurn();
+      if (!isOpen) return endTurn();
+      for (const name of missing) {
+        missing.delete(name);
+        await execute(parses.get(name)!, (data) => {
+          if (data[0] === 'E'.charCodeAt(0)) send(data);
+        });
+      }
+      await execute(bytes, send);
+      if (isWhole && !db.isInTransaction()) return endTurn();
       idle = setTimeout(() => {
-        logger.warn('psql was idle in a transaction for too long: rolled back');
-        void queue.exec('rollback');
-      }, IDLE_IN_TRANSACTION_MS).unref();
-    },
-    async exec(sql: string) {
-      if (turn) await db.exec(sql).catch(() => {});
-      await endTurn();
-    },
-  };
+        logger.warn('psql was idle in a transaction for too long: rolled back and disconnected');
+        send(errorMessage('FATAL', '25P03', 'terminating connection due to idle-in-transaction timeout'));
+        void session.end();
+      }, idleInTransactionMs).unref();
+    }
 
-  const server = new PGLiteSocketServer({ db: queue as unknown as PGlite, path, maxConnections: 16 });
-  await server.start();
+    const need = (name: string) => {
+      if (!parses.has(name) || parsed.has(name)) return;
+      parsed.add(name);
+      missing.add(name);
+    };
+
+    async function handle({ type, bytes: given }: WireMessage) {
+      const bytes = replaceIfItEndsTheEngine(type, given);
+      switch (type) {
+        case 'encrypt':
+          return send(Buffer.from('N'));
+        case 'startup':
+          return send(welcome);
+        case 'cancel': // The engine runs in this thread: by the time this is read, there is nothing left to cancel.
+        case 'X':
+          return session.end();
+        case 'P': {
+          const [name] = texts(bytes, 1);
+          if (name) {
+            parses.set(name, bytes);
+            parsed.add(name);
+          }
+          break;
+        }
+        case 'B':
+          need(texts(bytes, 2)[1]!);
+          break;
+        case 'D':
+        case 'C': {
+          if (bytes[5] !== 'S'.charCodeAt(0)) break;
+          const [name] = texts(bytes, 1, 1);
+          if (type === 'D') need(name!);
+          else {
+            parses.delete(name!);
+            parsed.delete(name!);
+          }
+          break;
+        }
+        case 'd':
+        case 'c':
+        case 'f':
+          // Rows of a COPY that was refused.
+          return;
+      }
+      batch.push(bytes);
+      if (type === 'Q' || type === 'E') batch.push(REFUSE_COPY);
+      if (type === 'Q' || type === 'F' || type === 'S') await roundTrip(true);
+      else if (type === 'H') await roundTrip(false);
+    }
+
+    let tail = Promise.resolve();
+    socket.on('data', (chunk) => {
+      socket.pause();
+      tail = tail.then(async () => {
+        try {
+          for (const one of read(chunk)) {
+            if (!isOpen) return;
+            await handle(one);
+          }
+          socket.resume();
+        } catch (error) {
+          logger.error({ name: (error as Error).name }, 'a psql session broke');
+          send(errorMessage('FATAL', '08P01', (error as Error).message));
+          await session.end();
+        }
+      });
+    });
+    const gone = () => {
+      tail = tail.then(session.end);
+    };
+    socket.on('error', gone);
+    socket.on('close', gone);
+    sessions.add(session);
+  }
+
+  const server = createServer((socket) => {
+    if (sessions.size < MAX_CLIENTS) return openSession(socket);
+    socket.end(errorMessage('FATAL', '53300', 'sorry, too many clients already'));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, resolve);
+  });
   chmodSync(path, 0o600);
   return {
     url,
     close: async () => {
-      await server.stop();
-      await queue.exec('rollback');
+      server.close();
+      await Promise.all([...sessions].map((session) => session.end()));
       rmSync(path, { force: true });
     },
   };

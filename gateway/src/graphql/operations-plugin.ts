@@ -116,7 +116,7 @@ export function operationsPlugin(perform: Perform) {
   }
 
   return extendSchema((build) => {
-    const memories = build.pgResources.packet_store!;
+    const memories = build.pgResources.memory!;
     const memoryOf = ($id: Step) => memories.get({ packet_id: $id } as never);
     const identityOf = () => access(context(), 'identity');
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 interface JsonSchema {
-  type?: string;
+  type?: string | string[];
   format?: string;
   enum?: string[];
   anyOf?: JsonSchema[];
@@ -30,7 +30,7 @@ export function fieldsOf(schema: z.ZodType, direction: 'input' | 'output', types
   const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: direction }) as JsonSchema;
   return Object.entries(properties).map(([key, property]) => {
     const field = camelCase(key);
-    const isNullable = !required.includes(key) || property.anyOf?.some(({ type }) => type === 'null');
+    const isNullable = !required.includes(key) || optionsOf(property).some(({ type }) => type === 'null');
     const fallback =
       property.default === undefined ? '' : ` = ${property.enum ? property.default : JSON.stringify(property.default)}`;
     const description = property.description ? `"""${property.description}""" ` : '';
@@ -43,8 +43,12 @@ export function fieldsOf(schema: z.ZodType, direction: 'input' | 'output', types
   });
 }
 
+/** A union as its members, whichever of its two spellings the schema has. */
+const optionsOf = ({ anyOf, ...schema }: JsonSchema): JsonSchema[] =>
+  anyOf ?? (Array.isArray(schema.type) ? schema.type.map((type) => ({ ...schema, type })) : []);
+
 function typeOf(schema: JsonSchema): string {
-  const options = schema.anyOf?.filter(({ type }) => type !== 'null') ?? [];
+  const options = optionsOf(schema).filter(({ type }) => type !== 'null');
   if (options.length === 1) return typeOf(options[0]!);
   if (schema.format === 'guid' || schema.format === 'uuid') return 'UUID';
   if (schema.format === 'date-time') return 'Datetime';

@@ -19,12 +19,21 @@ export const tagsPlugin = jsonPgSmartTags({
           importance_score: { tags: searchable },
         },
       },
+      'public.memory_embeddings': {
+        tags: { name: 'memory_embedding' },
+        attribute: { vector: { tags: { behavior: '-*' } } },
+      },
       // Callers have no use for the bookkeeping of retries.
       'public.idempotency_keys': { tags: { behavior: '-*' } },
       'public.save_result': { tags: { behavior: '-*' } },
       'public.search_result': { tags: { behavior: '-*' } },
       'public.memory_hit': { tags: { behavior: '-*' } },
       'public.memory_stats': { tags: { behavior: '-*' } },
+    },
+    constraint: {
+      'public.memory_embeddings.memory_embeddings_packet_id_fkey': {
+        tags: { fieldName: 'memory', foreignFieldName: 'embeddings' },
+      },
     },
     // Offered by the operations plugin, which turns text into vectors on the way and records refusals.
     procedure: Object.fromEntries(

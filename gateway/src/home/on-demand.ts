@@ -1,28 +1,31 @@
 // A server that an editor started lives as long as somebody is attached to it: `l9-memory mcp` holds a request open,
 // which ends with its process however that ends.
-import type { Express } from 'express';
+import type { Express, Response } from 'express';
 import type { KeyVerifier } from '../auth/api-keys.ts';
 import { apiKey } from '../auth/request.ts';
 import { KnownError } from '../errors.ts';
 
-const GRACE_MS = 10_000;
+const GRACE_MS = 5_000;
+// Whoever had it started is about to attach, however busy the machine is.
+const FIRST_GRACE_MS = 30_000;
 
 export interface AttachOptions {
   verifyKey: KeyVerifier;
-  /** Called when nobody has been attached for GRACE_MS; left out for a server that stays. */
+  /** Called when nobody has been attached for graceMs; left out for a server that stays. */
   onIdle?: () => void;
   graceMs?: number;
 }
 
-/** GET /attach: an answer that never ends while the server lives. */
-export function mountAttach(app: Express, { verifyKey, onIdle, graceMs = GRACE_MS }: AttachOptions): void {
-  let attached = 0;
+/** GET /attach: an answer that never ends while the server lives. `close` ends them. */
+export function mountAttach(app: Express, { verifyKey, onIdle, graceMs = GRACE_MS }: AttachOptions): () => void {
+  const attached = new Set<Response>();
+  let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
-  const watch = () => {
+  const watch = (wait: number) => {
     clearTimeout(timer);
-    if (attached === 0 && onIdle) timer = setTimeout(onIdle, graceMs);
+    if (attached.size === 0 && onIdle && !isClosed) timer = setTimeout(onIdle, wait);
   };
-  watch();
+  watch(FIRST_GRACE_MS);
 
   app.get('/attach', (request, response) => {
     try {
@@ -31,13 +34,23 @@ export function mountAttach(app: Express, { verifyKey, onIdle, graceMs = GRACE_M
       response.status(401).json({ error: error instanceof KnownError ? error.message : 'not accepted' });
       return;
     }
-    attached += 1;
-    watch();
+    if (isClosed) {
+      response.status(503).json({ error: 'this server is ending' });
+      return;
+    }
+    attached.add(response);
+    watch(graceMs);
     response.on('close', () => {
-      attached -= 1;
-      watch();
+      attached.delete(response);
+      watch(graceMs);
     });
     response.writeHead(200, { 'content-type': 'text/plain', 'cache-control': 'no-store' });
     response.write('attached\n');
   });
+
+  return () => {
+    isClosed = true;
+    clearTimeout(timer);
+    for (const response of attached) response.end();
+  };
 }

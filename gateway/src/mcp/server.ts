@@ -18,12 +18,21 @@ const instructions =
   'will matter later. Scope developer belongs to a project and is shared by all coding agents; scope global is for everyone. ' +
   'Who you are is decided by your key.';
 
+// Agents read the schemas every time: what `format` says already need not be spelt out as a regular expression.
+const jsonSchema = (schema: z.ZodType, io: 'input' | 'output') =>
+  z.toJSONSchema(schema, {
+    io,
+    override: ({ jsonSchema }) => {
+      if (jsonSchema.format) delete jsonSchema.pattern;
+    },
+  }) as Tool['inputSchema'];
+
 const tools: Tool[] = operations.map((operation) => ({
   name: operation.name,
   title: operation.title,
   description: operation.description,
-  inputSchema: z.toJSONSchema(operation.input, { io: 'input' }) as Tool['inputSchema'],
-  outputSchema: z.toJSONSchema(operation.output, { io: 'output' }) as NonNullable<Tool['outputSchema']>,
+  inputSchema: jsonSchema(operation.input, 'input'),
+  outputSchema: jsonSchema(operation.output, 'output'),
   annotations: {
     title: operation.title,
     readOnlyHint: operation.isReadOnly,

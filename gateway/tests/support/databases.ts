@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import { pino } from 'pino';
 import { loadConfig } from '../../src/config.ts';
@@ -90,6 +91,7 @@ async function onServer(home: string, url: string): Promise<TestHome> {
     if (known.rowCount === 0) await makeServerTemplate(client, url, template);
     await client.query(`create database ${name} template ${template}`);
     await client.query("select pg_advisory_unlock(hashtext('l9-memory test template'))");
+    await bootstrap(withDatabase(url, name)); // Rights on the database itself are not copied with it.
   } finally {
     await client.end();
   }
@@ -117,7 +119,16 @@ async function makeServerTemplate(client: pg.Client, url: string, template: stri
   await inside.query(
     `alter role l9_owner password '${ROLE_PASSWORD}'; alter role l9_gateway password '${ROLE_PASSWORD}'`,
   );
-  await inside.end();
   await runMigrations(withDatabase(url, draft, 'l9_owner'), silent);
+  // graphile-migrate keeps its connections for a moment, and a database in use can't be renamed.
+  const busy = () => client.query('select 1 from pg_stat_activity where datname = $1', [draft]);
+  for (let tries = 0; tries < 100 && (await busy()).rowCount !== 0; tries++) await setTimeout(50);
   await client.query(`alter database ${draft} rename to ${template}`);
+}
+
+async function bootstrap(url: string, more = '') {
+  const inside = new pg.Client({ connectionString: url });
+  await inside.connect();
+  await inside.query(`${bootstrapSql()};${more}`);
+  await inside.end();
 }

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+
+describe('audit_log', () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse();
+  });
+  after(() => house.close());
+
+  const last = async (operation: string) => {
+    const rows = await house.sql(
+      'L',
+      'select * from public.audit_log where operation = $1 order by audit_id desc limit 1',
+      [operation],
+    );
+    return rows[0];
+  };
+  const who = {
+    C: { caller: 'C', creator: 'Cursor-IDE', source: 'cursor-ide' },
+    L: { caller: 'L', creator: 'L-CTO', source: 'l9-kernel' },
+  };
+  const picked = ({ caller, creator, source, tool_name, status, project_id, scope }: Record<string, unknown>) => ({
+    caller,
+    creator,
+    source,
+    tool_name,
+    status,
+    project_id,
+    scope,
+  });
+
+  it('has a row for each save, read, update, search, stats, delete and cleanup', async () => {
+    const saved = await house.tool('C', 'save_memory', { content: 'on the record', project_id: 'l9' });
+    const id = saved.result.memory.packet_id;
+    const seen = { ...who.C, status: 'success', project_id: 'l9', scope: 'developer' };
+    assert.deepEqual(picked(await last('INSERT')), { ...seen, tool_name: 'save_memory' });
+    assert.equal((await last('INSERT')).row_id, id);
+
+    await house.tool('C', 'get_memory', { packet_id: id });
+    assert.deepEqual(picked(await last('READ')), { ...seen, tool_name: 'get_memory' });
+
+    await house.tool('C', 'update_memory', { packet_id: id, tags: ['x'] });
+    assert.deepEqual(picked(await last('UPDATE')), { ...seen, tool_name: 'update_memory' });
+
+    await house.tool('C', 'search_memory', {
+      query: 'record',
+      k: 3,
+      mode: 'lexical',
+      project_id: 'l9',
+      scopes: ['developer'],
+    });
+    const search = await last('SEARCH');
+    assert.deepEqual(picked(search), { ...seen, tool_name: 'search_memory' });
+    assert.deepEqual(search.details.ids, [id]);
+    assert.equal(search.details.k, 3);
+    assert.equal(search.details.mode, 'lexical');
+    assert.match(search.details.query_sha256, /^[0-9a-f]{64}$/);
+    assert.ok(!JSON.stringify(search).includes('record"'), 'the text of a query is not on the record');
+
+    await house.tool('C', 'get_memory_stats', { project_id: 'l9' });
+    assert.deepEqual(picked(await last('STATS')), { ...seen, scope: null, tool_name: 'get_memory_stats' });
+
+    await house.tool('C', 'delete_memory', { packet_id: id });
+    assert.deepEqual(picked(await last('DELETE')), { ...seen, tool_name: 'delete_memory' });
+
+    await house.graphql('L', 'mutation { deleteExpiredMemories(input: {}) { deleted } }');
+    const cleanup = await last('CLEANUP');
+    assert.deepEqual(picked(cleanup), {
+      ...who.L,
+      status: 'success',
+      project_id: null,
+      scope: null,
+      tool_name: 'deleteExpiredMemories',
+    });
+    assert.equal(cleanup.details.deleted, 0);
+  });
+
+  it('has a row with status error for every refused call, through either door', async () => {
+    const own = (await house.tool('L', 'save_memory', { content: 'of L', scope: 'global' })).result.memory.packet_id;
+    const calls: [string, object, string, string][] = [
+      ['save_memory', { content: 'x', scope: 'l-private', project_id: 'l9' }, 'INSERT', 'L9SCP'],
+      ['save_memory', { content: ' ', project_id: 'l9' }, 'INSERT', 'L9VAL'],
+      ['save_memory', { content: 1 }, 'INSERT', 'L9VAL'],
+      ['get_memory', { packet_id: '01900000-0000-7000-8000-000000000000' }, 'READ', 'L9OWN'],
+      ['update_memory', { packet_id: own, content: 'y' }, 'UPDATE', 'L9OWN'],
+      ['delete_memory', { packet_id: own }, 'DELETE', 'L9OWN'],
+      ['search_memory', { query: '' }, 'SEARCH', 'L9VAL'],
+      ['search_memory', { query: 'x', k: 1000 }, 'SEARCH', 'L9VAL'],
+      ['delete_expired_memories', {}, 'CLEANUP', 'L9SCP'],
+    ];
+    for (const [tool, args, operation, sqlstate] of calls) {
+      assert.equal((await house.tool('C', tool, args)).isError, true, tool);
+      const row = await last(operation);
+      const { caller, creator, source, tool_name, status } = row;
+      assert.deepEqual({ caller, creator, source, tool_name, status }, { ...who.C, tool_name: tool, status: 'error' });
+      assert.equal(row.sqlstate, sqlstate);
+    }
+    await house.graphql('C', 'mutation ($id: UUID!) { deleteMemory(input: { packetId: $id }) { packetId } }', {
+      id: own,
+    });
+    const row = await last('DELETE');
+    assert.deepEqual([row.status, row.sqlstate, row.row_id, row.tool_name], ['error', 'L9OWN', own, 'deleteMemory']);
+  });
+
+  it('keeps a write and its row together: neither is there when the transaction rolls back', async () => {
+    const count = async () => (await house.sql('L', 'select count(*)::int as n from public.audit_log'))[0].n;
+    const before = await count();
+    await house
+      .asCaller('C', async (client) => {
+        await client.query("select public.save_memory('rolled back', project_id => 'l9')");
+        throw new Error('on purpose');
+      })
+      .catch(() => {});
+    assert.equal(await count(), before);
+    assert.equal((await house.sql('C', "select 1 from public.packet_store where content = 'rolled back'")).length, 0);
+  });
+
+  it('writes one row for each memory of a batch', async () => {
+    await house.sql(
+      'C',
+      `insert into public.packet_store (envelope, project_id)
+       select jsonb_build_object('content', 'batch ' || i), 'l9' from generate_series(1, 50) i`,
+    );
+    const rows = await house.sql(
+      'L',
+      "select count(*)::int as n from public.audit_log where operation = 'INSERT' and tool_name = 'sql'",
+    );
+    assert.equal(rows[0].n, 50);
+  });
+
+  it('can be changed by nobody, L and the jobs included', async () => {
+    for (const caller of ['C', 'L']) {
+      for (const statement of [
+        "update public.audit_log set caller = 'x'",
+        'delete from public.audit_log',
+        'truncate public.audit_log',
+        "insert into public.audit_log (operation, table_name, caller, tool_name) values ('READ', 'x', 'C', 'x')",
+      ]) {
+        await assert.rejects(house.sql(caller, statement), { code: '42501' }, `${caller}: ${statement}`);
+      }
+    }
+    await assert.rejects(house.gateway.database.workerPool.query('delete from public.audit_log'), { code: '42501' });
+  });
+
+  it('tells an agent nothing: it can read no row, not even a count', async () => {
+    await assert.rejects(house.sql('C', 'select count(*) from public.audit_log'), { code: '42501' });
+    const { data, errors } = await house.graphql('C', '{ auditLogs { totalCount } }');
+    assert.equal(data?.auditLogs?.totalCount ?? null, null);
+    assert.equal(errors?.[0]?.extensions?.code, 'SCOPE_DENIED');
+  });
+
+  it('shows L only the scopes of its token', async () => {
+    await house.tool('L', 'save_memory', { content: 'kept private', scope: 'l-private', project_id: 'l9' });
+    const scopes = async (claims: Record<string, string>) =>
+      (
+        await house.sql(
+          'L',
+          'select distinct scope from public.audit_log where scope is not null order by 1',
+          [],
+          claims,
+        )
+      ).map((row) => row.scope);
+    assert.ok((await scopes({})).includes('l-private'));
+    assert.deepEqual(await scopes({ 'jwt.claims.scopes': '["global"]' }), ['global']);
+  });
+
+  it('holds no content', async () => {
+    await house.tool('C', 'save_memory', { content: 'xylophone quartz', project_id: 'l9', tags: ['zither'] });
+    await house.tool('C', 'search_memory', { query: 'xylophone' });
+    const rows = await house.sql('L', 'select audit_log::text as text from public.audit_log');
+    assert.equal(rows.filter(({ text }) => /xylophone|quartz/.test(text)).length, 0);
+  });
+});

@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { engine } from '../../../gateway/tests/support/databases.ts';
+import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+
+describe('save_memory', () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse();
+  });
+  after(() => house.close());
+
+  const save = async (caller: string, args: Record<string, unknown>, claims = {}) => {
+    const names = Object.keys(args);
+    const rows = await house.sql(
+      caller,
+      `select r.status, l9_private.memory_json(r.memory) as memory from public.save_memory(${names.map((name, i) => `${name} => $${i + 1}`)}) r`,
+      Object.values(args),
+      claims,
+    );
+    return rows[0];
+  };
+  const count = async (content: string) =>
+    (
+      await house.sql(
+        'L',
+        "select count(*)::int as n from public.packet_store where lower(btrim(regexp_replace(content, '\\s+', ' ', 'g'))) = lower($1)",
+        [content],
+      )
+    )[0].n;
+  const l9 = { project_id: 'l9' };
+
+  it('keeps the content as it was given, and what was sent beside it', async () => {
+    const content = '  Mixed Case\n\n  and   space ';
+    const { status, memory } = await save('C', {
+      ...l9,
+      content,
+      kind: 'decision',
+      tags: [' a ', 'b', 'a', ''],
+      importance: 0.9,
+      thread_id: 't1',
+      ttl: '2099-01-01T00:00:00Z',
+      metadata: { agent: 'me', notes: { why: 'because' } },
+      envelope: { title: 'T' },
+      routing: { to: 'x' },
+      provenance: { from: 'y' },
+      correlation_id: 'corr',
+      session_id: 'sess',
+      trace_id: 'trace',
+    });
+    assert.equal(status, 'inserted');
+    assert.equal(memory.content, content);
+    assert.deepEqual(
+      { ...memory, packet_id: 0, timestamp: 0, updated_at: 0, content: 0, ttl: 0 },
+      {
+        packet_id: 0,
+        timestamp: 0,
+        updated_at: 0,
+        content: 0,
+        ttl: 0,
+        kind: 'decision',
+        scope: 'developer',
+        project_id: 'l9',
+        tags: ['a', 'b'],
+        importance: 0.9,
+        thread_id: 't1',
+        parent_ids: [],
+        envelope: { title: 'T' },
+        routing: { to: 'x' },
+        provenance: { from: 'y' },
+        correlation_id: 'corr',
+        session_id: 'sess',
+        trace_id: 'trace',
+        metadata: {
+          creator: 'Cursor-IDE',
+          source: 'cursor-ide',
+          agent: 'me',
+          tool_name: 'sql',
+          notes: { why: 'because' },
+        },
+      },
+    );
+  });
+
+  it('stamps the writer over whatever the client sent', async () => {
+    const forged = { creator: 'L-CTO', source: 'l9-kernel' };
+    const { memory } = await save('C', { ...l9, content: 'forged through the function', metadata: forged });
+    assert.equal(memory.metadata.creator, 'Cursor-IDE');
+    const [row] = await house.sql(
+      'C',
+      `insert into public.packet_store (envelope, project_id, metadata) values ('{"content": "forged in SQL"}', 'l9', $1) returning metadata`,
+      [forged],
+    );
+    assert.deepEqual([row.metadata.creator, row.metadata.source], ['Cursor-IDE', 'cursor-ide']);
+    const viaMcp = await house.tool('C', 'save_memory', {
+      ...l9,
+      content: 'forged over MCP',
+      caller: 'L',
+      creator: 'L-CTO',
+      source: 'l9-kernel',
+    });
+    assert.equal(viaMcp.result.memory.metadata.creator, 'Cursor-IDE');
+  });
+
+  describe('of what is already known', () => {
+    it('skips it, though case and white space differ, and answers with what is there', async () => {
+      const first = await save('C', { ...l9, content: 'Known already' });
+      const again = await save('L', { ...l9, content: ' known   ALREADY\n' });
+      assert.equal(again.status, 'skipped_dedupe');
+      assert.equal(again.memory.packet_id, first.memory.packet_id);
+      assert.equal(await count('known already'), 1);
+    });
+
+    it('saves it all the same in another project, scope or kind', async () => {
+      for (const place of [l9, { project_id: 'future-x' }, { scope: 'global' }, { ...l9, kind: 'decision' }]) {
+        assert.equal((await save('C', { content: 'everywhere', ...place })).status, 'inserted');
+      }
+    });
+
+    it('gives C no sign of a private memory with the same text', async () => {
+      await save('L', { ...l9, scope: 'l-private', content: 'the same text' });
+      assert.equal((await save('C', { ...l9, content: 'the same text' })).status, 'inserted');
+    });
+
+    it('leaves one row of 20 concurrent savers', async () => {
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, i) =>
+          house.tool(i % 2 ? 'C' : 'L', 'save_memory', { ...l9, content: i % 3 ? 'all at once' : ' ALL  at once ' }),
+        ),
+      );
+      assert.deepEqual(answers.map(({ result }) => result.status).sort(), [
+        'inserted',
+        ...new Array(19).fill('skipped_dedupe'),
+      ]);
+      assert.equal(new Set(answers.map(({ result }) => result.memory.packet_id)).size, 1);
+      assert.equal(await count('all at once'), 1);
+    });
+
+    it('refuses a raw insert of it', () =>
+      assert.rejects(
+        house.sql(
+          'C',
+          `insert into public.packet_store (envelope, project_id) values ('{"content": "known already"}', 'l9')`,
+        ),
+        { code: '23505', constraint: 'packet_content_unique' },
+      ));
+
+    it('saves anew what has expired', async () => {
+      await save('L', { ...l9, content: 'for a moment', ttl: new Date(Date.now() + 60) });
+      await new Promise((resolve) => setTimeout(resolve, 120));
+      const { status, memory } = await save('C', { ...l9, content: 'for a moment' });
+      assert.equal(status, 'inserted');
+      assert.equal(memory.metadata.creator, 'Cursor-IDE');
+    });
+  });
+
+  describe('with an idempotency key', () => {
+    it('gives the first answer again, whatever is sent with it', async () => {
+      const first = await save('C', { ...l9, content: 'once only', idempotency_key: 'k1' });
+      const again = await save('C', { ...l9, content: 'something else', idempotency_key: 'k1' });
+      assert.deepEqual([again.status, again.memory.packet_id], ['inserted', first.memory.packet_id]);
+      assert.equal(await count('something else'), 0);
+    });
+
+    it('knows a key only from the caller that used it', async () => {
+      await save('L', { ...l9, scope: 'l-private', content: 'behind a key', idempotency_key: 'k2' });
+      const mine = await save('C', { ...l9, content: 'my own', idempotency_key: 'k2' });
+      assert.deepEqual([mine.status, mine.memory.content], ['inserted', 'my own']);
+      const keys = await house.sql('C', 'select distinct caller from public.idempotency_keys');
+      assert.deepEqual(keys, [{ caller: 'C' }]);
+    });
+
+    it('leads no way back to a memory that has become private: it looks deleted', async () => {
+      const { memory } = await save('C', { ...l9, content: 'soon private', idempotency_key: 'k3' });
+      await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [memory.packet_id]);
+      const hidden = await save('C', { ...l9, content: 'soon private', idempotency_key: 'k3' });
+      const gone = await save('C', { ...l9, content: 'soon deleted', idempotency_key: 'k4' });
+      await house.sql('L', 'select public.delete_memory($1)', [gone.memory.packet_id]);
+      const again = await save('C', { ...l9, content: 'soon deleted', idempotency_key: 'k4' });
+      assert.deepEqual([hidden.status, again.status], ['inserted', 'inserted']);
+      assert.notEqual(hidden.memory.packet_id, memory.packet_id);
+    });
+
+    it('saves once for 10 concurrent savers', async () => {
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, (_, i) =>
+          house.tool('C', 'save_memory', { ...l9, content: `racing ${i}`, idempotency_key: 'race' }),
+        ),
+      );
+      assert.equal(new Set(answers.map(({ result }) => result.memory.packet_id)).size, 1);
+    });
+  });
+
+  describe('with parents', () => {
+    const refused = (caller: string, args: object) =>
+      assert.rejects(save(caller, { ...l9, content: `child ${Math.random()}`, ...args }), {
+        code: 'L9VAL',
+        column: 'parent_ids',
+      });
+
+    it('keeps those that the writer can see', async () => {
+      const parent = (await save('L', { ...l9, content: 'parent' })).memory.packet_id;
+      const { memory } = await save('C', { ...l9, content: 'child', parent_ids: [parent, parent] });
+      assert.deepEqual(memory.parent_ids, [parent]);
+    });
+
+    it('refuses one that is private to another with the words for one that does not exist', async () => {
+      const hidden = (await save('L', { ...l9, scope: 'l-private', content: 'hidden parent' })).memory.packet_id;
+      const messages = await Promise.all(
+        [hidden, '01900000-0000-7000-8000-000000000000'].map((id) =>
+          save('C', { ...l9, content: 'curious child', parent_ids: [id] }).then(
+            () => 'saved',
+            (error: Error) => error.message,
+          ),
+        ),
+      );
+      assert.equal(messages[0], messages[1]);
+      assert.match(messages[0]!, /^parent_ids: /);
+    });
+
+    it('lets no widely read memory rest on a private one, which would show its id', async () => {
+      const hidden = (await save('L', { ...l9, scope: 'l-private', content: 'private source' })).memory.packet_id;
+      await refused('L', { parent_ids: [hidden] });
+      const child = await save('L', { ...l9, scope: 'l-private', content: 'private child', parent_ids: [hidden] });
+      await assert.rejects(
+        house.sql('L', "select public.update_memory($1, scope => 'developer')", [child.memory.packet_id]),
+        { code: 'L9VAL', column: 'parent_ids' },
+      );
+    });
+
+    it('can never make a cycle', async () => {
+      const a = (await save('C', { ...l9, content: 'cycle a' })).memory.packet_id;
+      const b = (await save('C', { ...l9, content: 'cycle b', parent_ids: [a] })).memory.packet_id;
+      for (const parents of [[b], [a]]) {
+        await assert.rejects(house.sql('C', 'select public.update_memory($1, parent_ids => $2)', [a, parents]), {
+          code: 'L9VAL',
+          column: 'parent_ids',
+        });
+        await assert.rejects(
+          house.sql('C', 'update public.packet_store set parent_ids = $2 where packet_id = $1', [a, parents]),
+          { code: 'L9VAL' },
+        );
+      }
+    });
+  });
+
+  describe('of bad input', () => {
+    const cases: [string, Record<string, unknown>, string, string][] = [
+      ['no project where the scope has projects', { content: 'x' }, 'L9VAL', 'project_id'],
+      [
+        'a project where the scope has none',
+        { content: 'x', scope: 'global', project_id: 'l9' },
+        'L9VAL',
+        'project_id',
+      ],
+      ['a project name with spaces', { content: 'x', project_id: 'a b' }, 'L9VAL', 'project_id'],
+      ['an unknown scope', { content: 'x', scope: 'nope', project_id: 'l9' }, 'L9SCP', 'scope'],
+      ['blank content', { content: ' \n\t ', ...l9 }, 'L9VAL', 'content'],
+      ['no content', { content: null, ...l9 }, 'L9VAL', 'content'],
+      ['content over 1 MiB', { content: 'é'.repeat(524_289), ...l9 }, 'L9LIM', 'content'],
+      [
+        'more than 64 tags',
+        { content: 'x', ...l9, tags: Array.from({ length: 65 }, (_, i) => `t${i}`) },
+        'L9LIM',
+        'tags',
+      ],
+      ['a tag over 200 bytes', { content: 'x', ...l9, tags: ['t'.repeat(201)] }, 'L9LIM', 'tags'],
+      ['metadata over 64 KiB', { content: 'x', ...l9, metadata: { big: 'x'.repeat(65_536) } }, 'L9LIM', 'metadata'],
+      ['notes that are no object', { content: 'x', ...l9, metadata: { notes: 'text' } }, 'L9VAL', 'metadata'],
+      ['a kind with capitals', { content: 'x', ...l9, kind: 'Note' }, 'L9VAL', 'kind'],
+      ['an importance over 1', { content: 'x', ...l9, importance: 1.1 }, 'L9VAL', 'importance'],
+      ['a ttl in the past', { content: 'x', ...l9, ttl: '2001-01-01T00:00:00Z' }, 'L9VAL', 'ttl'],
+      ['an empty idempotency key', { content: 'x', ...l9, idempotency_key: '' }, 'L9LIM', 'idempotency_key'],
+      ['a thread id over 200 bytes', { content: 'x', ...l9, thread_id: 'x'.repeat(201) }, 'L9LIM', 'thread_id'],
+    ];
+    for (const [what, args, code, column] of cases) {
+      it(`refuses ${what}: ${code}, naming ${column}, and writes nothing`, async () => {
+        await assert.rejects(save('C', args), (error: { code: string; column: string; message: string }) => {
+          assert.deepEqual([error.code, error.column], [code, column]);
+          assert.ok(error.message.length < 300, 'the value itself is not in the message');
+          return true;
+        });
+        assert.equal(await count('x'), 0);
+      });
+    }
+
+    it('takes exactly 1 MiB', async () => {
+      const { memory } = await save('C', { content: 'y'.repeat(1_048_576), ...l9 });
+      await house.sql('C', 'select public.delete_memory($1)', [memory.packet_id]);
+    });
+  });
+
+  it(
+    'is not held up by another saver of something else',
+    { skip: engine === 'embedded' && 'the embedded engine has one connection' },
+    async () => {
+      await house.asCaller('C', async (client) => {
+        await client.query("select public.save_memory('uncommitted', project_id => 'l9', idempotency_key => 'slow')");
+        const { status } = await save('C', { ...l9, content: 'meanwhile', idempotency_key: 'quick' });
+        assert.equal(status, 'inserted');
+      });
+    },
+  );
+});

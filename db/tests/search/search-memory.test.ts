@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+
+describe('search_memory', () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse();
+    const save = (caller: string, args: object) => house.tool(caller, 'save_memory', { project_id: 'l9', ...args });
+    await save('C', {
+      content: 'The kitten sleeps on the warm windowsill all afternoon.',
+      tags: ['pets', 'home'],
+      kind: 'note',
+      thread_id: 't1',
+    });
+    await save('C', { content: 'PostgreSQL vacuums dead tuples in the background.', tags: ['db'], kind: 'decision' });
+    await save('L', { content: 'Quarterly revenue grew by eleven percent.', tags: ['home'], project_id: 'future-x' });
+    await save('L', { content: 'Bicycle chains need oil.', scope: 'global', project_id: undefined });
+    await save('L', { content: 'The secret recipe uses cardamom.', scope: 'l-private' });
+    await house.embedded();
+  });
+  after(() => house.close());
+
+  const search = async (caller: string, args: object) => {
+    const { isError, text, result } = await house.tool(caller, 'search_memory', args);
+    assert.equal(isError, false, text);
+    return result;
+  };
+  const contents = async (caller: string, args: object) =>
+    (await search(caller, args)).hits.map(({ content }: { content: string }) =>
+      content.split(' ').slice(0, 2).join(' '),
+    );
+
+  it('finds by words as soon as a memory is saved, before it has a vector', async () => {
+    await house.sql('C', "select public.save_memory('an unembedded zeppelin', project_id => 'l9')");
+    assert.deepEqual(await contents('C', { query: 'zeppelin', mode: 'lexical' }), ['an unembedded']);
+    assert.equal((await contents('C', { query: 'zeppelin' }))[0], 'an unembedded');
+  });
+
+  it('finds by meaning, though no word is shared', async () => {
+    assert.equal((await contents('C', { query: 'young cat resting', mode: 'semantic', k: 1 }))[0], 'The kitten');
+    assert.equal((await contents('C', { query: 'young cat resting' }))[0], 'The kitten');
+    assert.deepEqual(await contents('C', { query: 'young cat resting', mode: 'lexical' }), []);
+  });
+
+  it('says what was searched, with hits or without', async () => {
+    const { hits, searched } = await search('C', { query: 'cardamom', mode: 'lexical', project_id: 'l9' });
+    assert.deepEqual(hits, []);
+    assert.deepEqual(
+      [searched.mode, searched.scopes, searched.projects, searched.k],
+      ['lexical', ['developer', 'global'], ['*'], 10],
+    );
+    assert.deepEqual(searched.filters, { project_id: 'l9' });
+    const { text } = await house.tool('C', 'search_memory', { query: 'cardamom', mode: 'lexical' });
+    assert.match(text, /Nothing found: searched developer, global/);
+  });
+
+  it('scores from 0 to 1, best first, and says how', async () => {
+    const { hits } = await search('C', { query: 'vacuum of dead tuples' });
+    assert.match(hits[0].content, /^PostgreSQL/);
+    assert.ok(hits[0].lexical_score === 1 && hits[0].semantic_score > 0.3);
+    const scores = hits.map(({ score }: { score: number }) => score);
+    assert.deepEqual(
+      scores,
+      [...scores].sort((a, b) => b - a),
+    );
+    assert.ok(scores.every((score: number) => score >= 0 && score <= 1));
+    assert.match(hits[0].snippet, /\*\*vacuums\*\* \*\*dead\*\* \*\*tuples\*\*/);
+  });
+
+  it('filters by scope, project, kind, tags, thread, creator and time', async () => {
+    const all = (args: object) => contents('C', { query: 'the', mode: 'semantic', k: 100, ...args });
+    const sorted = async (args: object) => (await all(args)).sort();
+    assert.deepEqual(await sorted({ scopes: ['global'] }), ['Bicycle chains']);
+    assert.deepEqual(await sorted({ scopes: ['l-private'] }), [], "a scope that is not the caller's is not searched");
+    assert.deepEqual(await sorted({ project_id: 'future-x' }), ['Bicycle chains', 'Quarterly revenue']);
+    assert.deepEqual(await sorted({ kinds: ['decision'] }), ['PostgreSQL vacuums']);
+    assert.deepEqual(await sorted({ tags: ['home', 'db'] }), ['PostgreSQL vacuums', 'Quarterly revenue', 'The kitten']);
+    assert.deepEqual(await sorted({ tags: ['home', 'pets'], tags_match: 'all' }), ['The kitten']);
+    assert.deepEqual(await sorted({ thread_id: 't1' }), ['The kitten']);
+    assert.deepEqual(await sorted({ creator: 'L-CTO' }), ['Bicycle chains', 'Quarterly revenue']);
+    assert.deepEqual(await sorted({ until: '2020-01-01T00:00:00Z' }), []);
+    assert.equal((await sorted({ since: '2020-01-01T00:00:00Z' })).length >= 4, true);
+  });
+
+  it('fills k though what the caller sees is a small part of the nearest', async () => {
+    await house.sql(
+      'L',
+      `insert into public.packet_store (envelope, scope, project_id)
+       select jsonb_build_object('content', 'wombat burrow number ' || i), 'l-private', 'l9' from generate_series(1, 120) i`,
+    );
+    await house.sql(
+      'C',
+      `insert into public.packet_store (envelope, project_id)
+       select jsonb_build_object('content', 'wombat den number ' || i), 'l9' from generate_series(1, 12) i`,
+    );
+    await house.tool('C', 'save_memory', { content: 'kick the embedder', project_id: 'l9' });
+    await house.embedded();
+    for (const mode of ['semantic', 'lexical', 'hybrid']) {
+      const { hits } = await search('C', { query: 'wombat burrow number', mode, k: 10 });
+      assert.equal(hits.length, 10, mode);
+      assert.ok(
+        hits.every(({ scope }: { scope: string }) => scope !== 'l-private'),
+        mode,
+      );
+    }
+  });
+
+  it('leaves out what is further in meaning than the threshold', async () => {
+    const near = await contents('C', { query: 'young cat resting', mode: 'semantic', threshold: 0.7 });
+    assert.deepEqual(near, ['The kitten']);
+    assert.deepEqual(await contents('C', { query: 'young cat resting', mode: 'semantic', threshold: 0.01 }), []);
+  });
+
+  it('finds a long memory by any of its chunks, once', async () => {
+    const filler = 'This paragraph speaks at length of the weather in the northern counties. '.repeat(60);
+    await house.tool('C', 'save_memory', {
+      content: `${filler} The password vault is named Heimdall. ${filler}`,
+      project_id: 'l9',
+      tags: ['long'],
+    });
+    await house.embedded();
+    const { hits } = await search('C', {
+      query: 'what is the credential store called?',
+      mode: 'semantic',
+      tags: ['long'],
+    });
+    assert.equal(hits.length, 1);
+    assert.ok(hits[0].chunk_index > 0);
+    const [{ chunk_text }] = await house.sql(
+      'C',
+      'select chunk_text from public.memory_embeddings where packet_id = $1 and chunk_index = $2',
+      [hits[0].packet_id, hits[0].chunk_index],
+    );
+    assert.match(chunk_text, /Heimdall/);
+    assert.equal(hits[0].is_truncated, true);
+  });
+
+  it('survives every kind of query text', async () => {
+    for (const query of [
+      'the and of',
+      `"quoted' AND (OR) NOT -- ; drop table x`,
+      "'; select 1; --",
+      'ключ базы данных',
+      '数据库',
+      '🦊🦊',
+      '%_\\',
+      'x'.repeat(10_000),
+      'word '.repeat(2_000),
+      '\u0001\u0002',
+    ]) {
+      for (const mode of ['hybrid', 'lexical']) await search('C', { query, mode });
+    }
+  });
+
+  it('refuses what is out of range, naming the field', async () => {
+    const cases: [object, RegExp][] = [
+      [{ query: '   ' }, /L9VAL.*query/],
+      [{ query: 'x', k: 0 }, /L9VAL.*k: from 1 to 100/],
+      [{ query: 'x', k: 101 }, /L9VAL.*k: from 1 to 100/],
+      [{ query: 'x', mode: 'psychic' }, /L9VAL.*mode/],
+      [{ query: 'x', threshold: 3 }, /L9VAL.*threshold/],
+      [{ query: 'x', since: 'yesterday' }, /L9VAL.*since/],
+      [{ query: 'x', since: '2026-02-01T00:00:00Z', until: '2026-01-01T00:00:00Z' }, /L9VAL.*since/],
+      [{ query: 'y'.repeat(40_000) }, /L9LIM.*query/],
+      [{ query: 'x', limit: 5 }, /L9VAL.*limit/],
+    ];
+    for (const [args, expected] of cases) {
+      const { isError, text } = await house.tool('C', 'search_memory', args);
+      assert.equal(isError, true);
+      assert.match(text, expected);
+    }
+  });
+
+  it('asked for meaning without a vector is refused; for both, it goes by words and says so', async () => {
+    await assert.rejects(house.sql('C', "select public.search_memory('x', mode => 'semantic')"), {
+      code: 'L9VAL',
+      column: 'mode',
+    });
+    const [{ searched }] = await house.sql('C', "select (public.search_memory('kitten')).searched");
+    assert.deepEqual([searched.mode, searched.requested_mode, searched.vectors], ['lexical', 'hybrid', 'unavailable']);
+    assert.match(searched.notice, /words only/);
+  });
+});

@@ -1,0 +1,105 @@
+// The GraphQL API as a command on this machine calls it: finds the server, signs tokens, tries again.
+import { signToken } from '../auth/jwt.ts';
+import { type Config, loadConfig } from '../config.ts';
+import { loadCredentials } from '../home/credentials.ts';
+import { readHolder } from '../home/lock.ts';
+
+const TIMEOUT_MS = 60_000;
+const TOKEN_LASTS_MS = 10 * 60_000;
+const RETRY_AFTER_MS = [200, 500, 1_000, 2_000, 4_000];
+// The server (or what stands before it) is starting, busy or being replaced.
+const WORTH_RETRYING = new Set([429, 502, 503, 504]);
+
+export interface ClientOptions {
+  url?: string | undefined;
+  caller?: string | undefined;
+  token?: string | undefined;
+}
+
+export interface Client {
+  url: string;
+  request<Data>(query: string, variables?: Record<string, unknown>): Promise<Data>;
+  /** What GET /ready says. */
+  ready(): Promise<Record<string, unknown>>;
+}
+
+/** The server refuses this one request. The message quotes nothing that was sent. */
+export class Refused extends Error {}
+
+/** No request will succeed: the server can't be reached, or turns the caller away. */
+export class Unusable extends Error {}
+
+/** A client of --url, or of the server of this home folder, that has been answered once. */
+export async function connect(env: NodeJS.ProcessEnv, options: ClientOptions): Promise<Client> {
+  const config = loadConfig(env);
+  const url = (options.url ?? readHolder(config.home)?.url)?.replace(/\/+(graphql\/*)?$/, '');
+  if (!url) throw new Unusable(`no server runs on ${config.home}: start it with \`npm start\`, or name one with --url`);
+  if (!URL.canParse(url)) throw new Unusable('--url: not a URL');
+  const token = options.token ? () => Promise.resolve(options.token as string) : signer(config, options.caller ?? 'C');
+  const client = { url, request: requester(url, token), ready: async () => (await fetch(`${url}/ready`)).json() };
+  await client.request('{ __typename }');
+  return client as Client;
+}
+
+/** Tokens of this installation, each signed anew well before it expires. */
+function signer(config: Config, caller: string): () => Promise<string> {
+  if (config.jwt.jwksUrl) throw new Unusable('JWKS_URL is set: give a token of the issuer behind it with --token');
+  const { jwtSecret } = loadCredentials(config);
+  let current: { token: Promise<string>; renewAt: number } | null = null;
+  return () => {
+    if (!current || Date.now() >= current.renewAt) {
+      const token = signToken(config, jwtSecret, { caller, expires: `${TOKEN_LASTS_MS / 1000}s` });
+      current = { token, renewAt: Date.now() + TOKEN_LASTS_MS / 2 };
+    }
+    return current.token;
+  };
+}
+
+interface Answer {
+  data?: unknown;
+  errors?: { message: string; extensions?: { code?: string } }[];
+}
+
+function requester(url: string, token: () => Promise<string>): Client['request'] {
+  async function attempt(body: string): Promise<{ status: number; answer: Answer | null } | null> {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${await token()}` };
+    try {
+      const signal = AbortSignal.timeout(TIMEOUT_MS);
+      const response = await fetch(`${url}/graphql`, { method: 'POST', headers, body, signal });
+      const text = await response.text();
+      return { status: response.status, answer: parseAnswer(text) };
+    } catch {
+      return null;
+    }
+  }
+
+  return async <Data>(query: string, variables: Record<string, unknown> = {}) => {
+    const body = JSON.stringify({ query, variables });
+    let outcome = await attempt(body);
+    for (const wait of RETRY_AFTER_MS) {
+      if (outcome && !WORTH_RETRYING.has(outcome.status)) break;
+      await new Promise((resolve) => setTimeout(resolve, wait));
+      outcome = await attempt(body);
+    }
+    if (!outcome) throw new Unusable(`${url} can't be reached: is the server running? \`npm start\` starts it`);
+    const { status, answer } = outcome;
+    const error = answer?.errors?.[0];
+    if (status === 401) throw new Unusable(`${url} turns us away: ${error?.message ?? 'the token is not accepted'}`);
+    if (WORTH_RETRYING.has(status)) throw new Unusable(`${url} is not available (HTTP ${status})`);
+    // GraphQL's own complaints about a variable quote it; those of the product have a code and don't.
+    if (error) throw new Refused(error.extensions?.code ? error.message : 'the server does not accept these fields');
+    if (status === 413) throw new Refused('too large for the server (HTTP 413)');
+    if (!answer || answer.data === undefined)
+      throw new Unusable(`${url}/graphql does not answer as l9-memory (HTTP ${status})`);
+    return answer.data as Data;
+  };
+}
+
+function parseAnswer(text: string): Answer | null {
+  try {
+    const answer = JSON.parse(text) as unknown;
+    return typeof answer === 'object' ? (answer as Answer | null) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,205 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { pino } from 'pino';
+import { ConfigError, loadConfig } from '../config.ts';
+import { bootstrapSql, runMigrations } from '../database/migrations.ts';
+import { isVerifierOf, scramVerifier } from '../database/scram.ts';
+
+export interface SetupOptions {
+  rootUrl: string;
+  database: string;
+}
+
+const OLDEST_SERVER = 18;
+const EXTENSIONS: Record<string, string> = {
+  vector: 'pgvector 0.8 (Debian: postgresql-18-pgvector)',
+  pg_textsearch: 'pg_textsearch 1.5 (Debian: postgresql-18-pg-textsearch)',
+  pgcrypto: "PostgreSQL's contrib modules (Debian: in postgresql-18)",
+};
+const PLACEHOLDER = 'PASSWORD';
+
+class SetupError extends Error {}
+
+/**
+ * Makes the database, its roles and extensions on a server, and migrates it. Running it again brings what is missing
+ * and changes nothing else. Prints the URLs, with their passwords, to stdout; whatever else there is to say to stderr.
+ */
+export async function setup(env: NodeJS.ProcessEnv, { rootUrl, database }: SetupOptions): Promise<number> {
+  const say = (text: string) => process.stderr.write(`${text}\n`);
+  let root: pg.Client | undefined;
+  let inside: pg.Client | undefined;
+  try {
+    const config = loadConfig(env);
+    if (!/^[a-z_][a-z0-9_-]{0,62}$/.test(database)) {
+      throw new SetupError('--database: a name of lower-case letters, digits, _ and -, 63 characters at most');
+    }
+    root = await connect(rootUrl);
+    await checkServer(root);
+
+    // Two that run at once would trip over each other's roles.
+    await root.query("select pg_catalog.pg_advisory_lock(pg_catalog.hashtext('l9-memory db setup'))");
+    const known = await root.query('select from pg_catalog.pg_database where datname = $1', [database]);
+    if (known.rowCount === 0) {
+      await root.query(`create database ${pg.escapeIdentifier(database)}`);
+      say(`made database ${database}`);
+    }
+    inside = await connect(urlFor(rootUrl, { database }));
+    await checkDatabase(inside, database);
+    await inside.query(bootstrapSql());
+    await inside.query(`alter database ${pg.escapeIdentifier(database)} owner to l9_owner`);
+
+    const ownerPassword = await setPassword(inside, 'l9_owner', config.ownerPassword, say);
+    const gatewayPassword = await setPassword(inside, 'l9_gateway', config.gatewayPassword, say);
+
+    // In the superuser's session, but as l9_owner: its password may be one that only its holder knows.
+    await runMigrations(
+      urlFor(rootUrl, { database, options: '-c role=l9_owner' }),
+      pino({ level: 'error' }, pino.destination(2)),
+    );
+    say(`database ${database} is ready`);
+
+    const gatewayUrl = urlFor(rootUrl, { database, user: 'l9_gateway', password: gatewayPassword ?? PLACEHOLDER });
+    const ownerUrl = urlFor(rootUrl, { database, user: 'l9_owner', password: ownerPassword ?? PLACEHOLDER });
+    for (const [role, variable, url, password] of [
+      ['l9_gateway', 'L9_GATEWAY_PASSWORD', gatewayUrl, gatewayPassword],
+      ['l9_owner', 'L9_OWNER_PASSWORD', ownerUrl, ownerPassword],
+    ] as const) {
+      if (password === null) {
+        say(
+          `${role} keeps the password it has: put it where ${PLACEHOLDER} stands, or run this with a new one in ${variable}`,
+        );
+      } else {
+        await checkLogin(url, role, say);
+      }
+    }
+    process.stdout.write(`DATABASE_URL=${gatewayUrl}\nDATABASE_OWNER_URL=${ownerUrl}\n`);
+    return 0;
+  } catch (error) {
+    const { message } = error as Error;
+    say(error instanceof SetupError || error instanceof ConfigError ? message : `db setup failed: ${message}`);
+    return 1;
+  } finally {
+    await inside?.end();
+    await root?.end();
+  }
+}
+
+interface UrlParts {
+  database: string;
+  user?: string;
+  password?: string;
+  options?: string;
+}
+
+function urlFor(rootUrl: string, { database, user, password, options }: UrlParts): string {
+  const url = new URL(rootUrl);
+  url.pathname = `/${database}`;
+  if (user !== undefined) {
+    url.username = user;
+    url.password = encodeURIComponent(password ?? '');
+  }
+  url.searchParams.delete('options');
+  // Not searchParams: they write a space as +, which PostgreSQL's URLs don't know.
+  if (options !== undefined) url.search = `${url.search ? `${url.search}&` : ''}options=${encodeURIComponent(options)}`;
+  return url.href;
+}
+
+async function connect(url: string): Promise<pg.Client> {
+  if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) {
+    throw new SetupError('--root-url: the URL of a superuser, such as postgres://postgres:…@127.0.0.1:5432/postgres');
+  }
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: 10_000,
+    application_name: 'l9-memory setup',
+  });
+  // What breaks later is reported by the query that was running.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+  } catch (error) {
+    const { hostname, port, username } = new URL(url);
+    // An AggregateError, of several addresses, has no message of its own.
+    const { message, code } = error as Error & { code?: string };
+    throw new SetupError(
+      `can't connect to ${hostname || 'the local server'}:${port || 5432} as ${username || 'the default user'}: ${message || code}`,
+    );
+  }
+  return client;
+}
+
+/** Everything that is missing, at once. */
+async function checkServer(root: pg.Client): Promise<void> {
+  const { rows } = await root.query<{
+    version: number;
+    version_name: string;
+    is_superuser: boolean;
+    preloaded: string;
+    available: string[];
+  }>(
+    `select
+      pg_catalog.current_setting('server_version_num')::integer as version,
+      pg_catalog.current_setting('server_version') as version_name,
+      (select rolsuper from pg_catalog.pg_roles where rolname = current_user) as is_superuser,
+      case when (select rolsuper from pg_catalog.pg_roles where rolname = current_user)
+        then pg_catalog.current_setting('shared_preload_libraries') end as preloaded,
+      array(select name::text from pg_catalog.pg_available_extensions) as available`,
+  );
+  const server = rows[0]!;
+  if (server.version < OLDEST_SERVER * 10_000) {
+    throw new SetupError(`this is PostgreSQL ${server.version_name}: l9-memory needs ${OLDEST_SERVER} or later`);
+  }
+  if (!server.is_superuser) throw new SetupError('--root-url: this user is not a superuser');
+
+  const problems = Object.entries(EXTENSIONS)
+    .filter(([name]) => !server.available.includes(name))
+    .map(([name, from]) => `extension ${name} is not installed on the server: it comes with ${from}`);
+  const preloaded = server.preloaded.split(',').map((library) => library.trim().replaceAll('"', ''));
+  if (!preloaded.includes('pg_textsearch')) {
+    problems.push(
+      `shared_preload_libraries lacks pg_textsearch: add it in postgresql.conf, and restart the server (now: '${server.preloaded}')`,
+    );
+  }
+  if (problems.length > 0) throw new SetupError(problems.join('\n'));
+}
+
+async function checkDatabase(client: pg.Client, database: string): Promise<void> {
+  const { rows } = await client.query<{ encoding: string }>(
+    "select pg_catalog.current_setting('server_encoding') as encoding",
+  );
+  if (rows[0]?.encoding !== 'UTF8') {
+    throw new SetupError(
+      `database ${database} is encoded in ${rows[0]?.encoding}: make it yourself with encoding 'UTF8', and run this again`,
+    );
+  }
+}
+
+/** Sets the password given, or a new one where the role has none. Null: it has one, which stays as it is. */
+async function setPassword(
+  client: pg.Client,
+  role: string,
+  given: string | null,
+  say: (text: string) => void,
+): Promise<string | null> {
+  const { rows } = await client.query<{ rolpassword: string | null }>(
+    'select rolpassword from pg_catalog.pg_authid where rolname = $1',
+    [role],
+  );
+  const stored = rows[0]?.rolpassword ?? null;
+  if (given !== null && isVerifierOf(stored, given)) return given;
+  if (given === null && stored !== null) return null;
+  const password = given ?? randomBytes(24).toString('hex');
+  await client.query(`alter role ${role} password ${pg.escapeLiteral(scramVerifier(password))}`);
+  // Roles are shared by all databases of a server.
+  if (stored !== null) say(`changed the password of ${role}, for every database of this server`);
+  return password;
+}
+
+/** The server's pg_hba.conf may know none of the new roles. */
+async function checkLogin(url: string, role: string, say: (text: string) => void): Promise<void> {
+  try {
+    await (await connect(url)).end();
+  } catch (error) {
+    say(`warning: ${role} can't log in from here (${(error as Error).message}); see the server's pg_hba.conf`);
+  }
+}

@@ -1,0 +1,145 @@
+// `l9-memory import`: JSON lines, or a JSON array, through the public API.
+import { createReadStream, statSync } from 'node:fs';
+import { ConfigError } from '../config.ts';
+import { fieldsOf } from '../graphql/sdl.ts';
+import { saveInput } from '../memory/schemas.ts';
+import { type Client, type ClientOptions, connect, Unusable } from './client.ts';
+import { type Item, readItems } from './json-items.ts';
+import { startProgress } from './progress.ts';
+import { type Candidate, saveAll, waitForEmbeddings } from './saving.ts';
+
+const MAX_FAILURES_SHOWN = 1_000;
+
+export interface ImportOptions extends ClientOptions {
+  scope?: string;
+  project?: string;
+  kind?: string;
+  wait?: boolean;
+}
+
+type Placed = Candidate & { line: number };
+
+interface Tally {
+  inserted: number;
+  skipped: number;
+  failed: number;
+  failures: { file: string; line: number; problem: string }[];
+}
+
+/** Saves the objects of all files and tells what became of them; 1 if any failed. */
+export async function importFiles(env: NodeJS.ProcessEnv, files: string[], options: ImportOptions): Promise<number> {
+  const tally: Tally = { inserted: 0, skipped: 0, failed: 0, failures: [] };
+  let stopped: string | null = null;
+  try {
+    for (const file of files) if (file !== '-') statSync(file);
+    const client = await connect(env, options);
+    try {
+      for (const file of files) await importFile(client, file, options, tally);
+    } catch (error) {
+      stopped = reasonOf(error);
+    }
+    report(tally, stopped);
+    if (!stopped && options.wait) {
+      const waiting = await waitForEmbeddings(client, null);
+      if (waiting > 0)
+        throw new Unusable(`${waiting} memories still can't be found by meaning; the server keeps trying`);
+    }
+  } catch (error) {
+    process.stderr.write(`${reasonOf(error)}\n`);
+    return 1;
+  }
+  return stopped || tally.failed > 0 ? 1 : 0;
+}
+
+/** Errors that are no fault of the program's, as one line; others are thrown on. */
+export function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (error instanceof Unusable || error instanceof ConfigError || (code && /^E[A-Z]+$/.test(code))) return message;
+  throw error;
+}
+
+async function importFile(client: Client, file: string, options: ImportOptions, tally: Tally) {
+  const stream = file === '-' ? process.stdin : createReadStream(file);
+  const total = file === '-' ? null : statSync(file).size;
+  const progress = startProgress('importing', total);
+  let read = 0;
+  async function* decoded() {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) {
+      read += (chunk as Buffer).length;
+      yield decoder.decode(chunk as Buffer, { stream: true });
+    }
+  }
+  async function* candidates(): AsyncGenerator<Placed> {
+    for await (const item of readItems(decoded())) yield { line: item.line, ...toCandidate(item, options) };
+  }
+  try {
+    await saveAll(client, candidates(), ({ line }, outcome) => {
+      if ('problem' in outcome) {
+        tally.failed += 1;
+        if (tally.failures.length < MAX_FAILURES_SHOWN) tally.failures.push({ file, line, problem: outcome.problem });
+      } else if (outcome.status === 'inserted') tally.inserted += 1;
+      else tally.skipped += 1;
+      progress.update(read, counts(tally));
+    });
+    progress.update(total ?? read, counts(tally));
+  } finally {
+    progress.stop();
+  }
+}
+
+const counts = ({ inserted, skipped, failed }: Tally) =>
+  `${inserted} inserted, ${skipped} skipped as duplicates, ${failed} failed`;
+
+function report(tally: Tally, stopped: string | null) {
+  const { failures } = tally;
+  // Several are in flight at a time, so they end out of order.
+  failures.sort((a, b) => (a.file === b.file ? a.line - b.line : 0));
+  for (const { file, line, problem } of failures) process.stderr.write(`${file}:${line}: ${problem}\n`);
+  if (tally.failed > failures.length) process.stderr.write(`… and ${tally.failed - failures.length} more\n`);
+  if (stopped) process.stderr.write(`Stopped before the end: ${stopped}. Run it again: what is saved is skipped.\n`);
+  process.stdout.write(`${counts(tally)}\n`);
+}
+
+const fields = fieldsOf(saveInput, 'input');
+const toGraphql = new Map(fields.map(({ key, field }) => [key, field]));
+const toKey = new Map(fields.flatMap(({ key, field }) => [[key, key] as const, [field, key] as const]));
+
+/** One object as save_memory's input. Problems name fields and quote no values: they may be nobody else's business. */
+export function toCandidate({ text }: Pick<Item, 'text'>, options: ImportOptions): Candidate {
+  if (text === null) return { problem: 'too long' };
+  let given: unknown;
+  try {
+    given = JSON.parse(text);
+  } catch {
+    return { problem: 'not valid JSON' };
+  }
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return { problem: 'not a JSON object' };
+
+  const known: Record<string, unknown> = {};
+  const others: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(given)) {
+    const key = toKey.get(name);
+    if (!key) others[name] = value;
+    else if (value === null) continue;
+    else if (key in known) return { problem: `${key}: given twice` };
+    else known[key] = value;
+  }
+  known.scope ??= options.scope;
+  // What is for everyone belongs to no project.
+  if (known.scope !== 'global') known.project_id ??= options.project;
+  known.kind ??= options.kind;
+  if (Object.keys(others).length > 0) {
+    if (known.envelope !== undefined && (typeof known.envelope !== 'object' || Array.isArray(known.envelope)))
+      return { problem: 'envelope: must be an object' };
+    known.envelope = { ...others, ...(known.envelope as object | undefined) };
+  }
+
+  const parsed = saveInput.safeParse(known);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    return { problem: `${issue?.path.join('.') || 'object'}: ${issue?.message}` };
+  }
+  const input = Object.entries(parsed.data).filter(([, value]) => value !== undefined);
+  return { input: Object.fromEntries(input.map(([key, value]) => [toGraphql.get(key) as string, value])) };
+}

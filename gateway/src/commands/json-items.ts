@@ -1,0 +1,107 @@
+// Objects from a stream of JSON lines, or of one JSON array, without holding more than one of them.
+
+const MAX_ITEM_CHARACTERS = 16 * 1024 * 1024;
+
+/** The text of one object and the line it starts on; text is null where it is too long to take in. */
+export interface Item {
+  line: number;
+  text: string | null;
+}
+
+/** A stream that begins with [ is an array, any other is lines. Blank lines are passed over. */
+export async function* readItems(chunks: AsyncIterable<string>): AsyncGenerator<Item> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  let head = '';
+  let isOver = false;
+  // Blank includes a byte order mark.
+  while (!isOver && !/\S/.test(head)) {
+    const next = await iterator.next();
+    isOver = next.done === true;
+    if (!isOver) head += next.value;
+  }
+  async function* whole() {
+    yield head;
+    for (let next = await iterator.next(); !next.done; next = await iterator.next()) yield next.value;
+  }
+  yield* head.trimStart().startsWith('[') ? elements(whole()) : lines(whole());
+}
+
+/** Collects the text of one item, up to the limit. */
+function collector() {
+  let text = '';
+  let isTooLong = false;
+  return {
+    add(part: string) {
+      if (text.length + part.length > MAX_ITEM_CHARACTERS) isTooLong = true;
+      text = isTooLong ? '' : text + part;
+    },
+    /** What was collected, or undefined if it is blank; then begins anew. */
+    take(): string | null | undefined {
+      const taken = isTooLong ? null : text.trim() || undefined;
+      text = '';
+      isTooLong = false;
+      return taken;
+    },
+  };
+}
+
+async function* lines(chunks: AsyncIterable<string>): AsyncGenerator<Item> {
+  const item = collector();
+  let line = 1;
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let end = chunk.indexOf('\n'); end >= 0; end = chunk.indexOf('\n', from)) {
+      item.add(chunk.slice(from, end));
+      const text = item.take();
+      if (text !== undefined) yield { line, text };
+      line += 1;
+      from = end + 1;
+    }
+    item.add(chunk.slice(from));
+  }
+  const text = item.take();
+  if (text !== undefined) yield { line, text };
+}
+
+/** Cuts at the commas between elements, so that a broken element does not spoil those after it. */
+async function* elements(chunks: AsyncIterable<string>): AsyncGenerator<Item> {
+  const item = collector();
+  let depth = 0;
+  let inString = false;
+  let isEscaped = false;
+  let line = 1;
+  let start = 0;
+  for await (const chunk of chunks) {
+    let from = depth > 0 ? 0 : chunk.length;
+    for (let at = 0; at < chunk.length; at++) {
+      const char = chunk[at] as string;
+      if (char === '\n') line += 1;
+      if (depth === 1 && start === 0 && char !== ',' && char !== ']' && /\S/.test(char)) start = line;
+      if (inString) {
+        if (isEscaped) isEscaped = false;
+        else if (char === '\\') isEscaped = true;
+        else if (char === '"') inString = false;
+      } else if (depth > 0 && char === '"') {
+        inString = true;
+      } else if (char === '[' || char === '{') {
+        depth += 1;
+        if (depth === 1) from = at + 1;
+      } else if (depth === 1 && (char === ',' || char === ']')) {
+        item.add(chunk.slice(from, at));
+        const text = item.take();
+        if (text !== undefined) yield { line: start, text };
+        start = 0;
+        from = at + 1;
+        if (char === ']') {
+          depth = 0;
+          from = chunk.length;
+        }
+      } else if (depth > 1 && (char === ']' || char === '}')) {
+        depth -= 1;
+      }
+    }
+    item.add(chunk.slice(from));
+  }
+  const text = item.take();
+  if (text !== undefined) yield { line: start || line, text };
+}

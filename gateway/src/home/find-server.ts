@@ -1,0 +1,101 @@
+// Finds the server of a home folder, or starts one that ends with its last user. Any number of processes may do so at
+// once: the lock of the folder lets one server through, and all of them find that one.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Holder, readHolder } from './lock.ts';
+
+const LOOK_EVERY_MS = 100;
+const START_AGAIN_AFTER_MS = 1_000;
+// The first start on a slow machine sets up a database.
+const START_WITHIN_MS = 90_000;
+const HEALTH_WITHIN_MS = 3_000;
+const LOG_LIMIT_BYTES = 5 * 1024 * 1024;
+
+export class ServerUnavailable extends Error {}
+
+/** The server of this folder, if it runs and answers. */
+export async function findServer(home: string): Promise<Holder | null> {
+  const holder = readHolder(home);
+  if (!holder) return null;
+  try {
+    const response = await fetch(`${holder.url}/health`, { signal: AbortSignal.timeout(HEALTH_WITHIN_MS) });
+    // Another server may have that port by now.
+    const { pid } = (await response.json()) as { pid?: number };
+    return pid === holder.pid ? holder : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The server of this folder; started if none runs. Throws ServerUnavailable with the reason it gave. */
+export async function findOrStartServer(home: string, env: NodeJS.ProcessEnv): Promise<Holder> {
+  const deadline = Date.now() + START_WITHIN_MS;
+  let started: Started | null = null;
+  let nextStart = 0;
+  while (Date.now() < deadline) {
+    const holder = await findServer(home);
+    if (holder) return holder;
+    const { exitCode = null, signalCode = null } = started?.process ?? {};
+    const hasEnded = started === null || exitCode !== null || signalCode !== null;
+    if (started && hasEnded && exitCode !== 0) {
+      throw new ServerUnavailable(
+        `the server did not start: ${started.lastWords() || `it ended with ${signalCode ?? `exit code ${exitCode}`}`} (log: ${started.log})`,
+      );
+    }
+    // One that ended with 0 found the folder taken: by one that is starting, which is waited for, or that is ending.
+    if (hasEnded && Date.now() >= nextStart) {
+      nextStart = Date.now() + START_AGAIN_AFTER_MS;
+      started = startServer(home, env);
+    }
+    await sleep(LOOK_EVERY_MS);
+  }
+  throw new ServerUnavailable(
+    `the server of ${home} did not answer within ${START_WITHIN_MS / 1000} s (log: ${join(home, 'server.log')})`,
+  );
+}
+
+interface Started {
+  process: ChildProcess;
+  log: string;
+  lastWords(): string;
+}
+
+/** A process of its own session, so that it outlives who started it, as long as others use it. */
+function startServer(home: string, env: NodeJS.ProcessEnv): Started {
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  const log = join(home, 'server.log');
+  const file = openLog(log);
+  const from = fstatSync(file).size;
+  const main = join(import.meta.dirname, '..', 'main.ts');
+  const started = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main, '--on-demand'], {
+    detached: true,
+    stdio: ['ignore', file, file],
+    cwd: home,
+    env,
+  });
+  closeSync(file);
+  started.unref();
+  return {
+    process: started,
+    log,
+    lastWords: () =>
+      readFileSync(log)
+        .subarray(from)
+        .toString()
+        .split('\n')
+        .filter((line) => line.trim() && !line.startsWith('{'))
+        .slice(-5)
+        .join('\n'),
+  };
+}
+
+function openLog(path: string): number {
+  const file = openSync(path, 'a', 0o600);
+  if (fstatSync(file).size < LOG_LIMIT_BYTES) return file;
+  closeSync(file);
+  rmSync(`${path}.1`, { force: true });
+  renameSync(path, `${path}.1`);
+  return openSync(path, 'a', 0o600);
+}

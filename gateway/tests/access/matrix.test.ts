@@ -1,0 +1,162 @@
+// The access matrix, cell by cell, through every door. A cell: who, what, on which scope, written by whom.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type House, openHouse } from '../support/house.ts';
+import { type Door, doorsOf, isRefused } from './doors.ts';
+
+const callers = ['C', 'L'] as const;
+const scopes = ['developer', 'l-private', 'global'] as const;
+type Caller = (typeof callers)[number];
+type Scope = (typeof scopes)[number];
+
+const projectOf = (scope: Scope) => (scope === 'global' ? {} : { project: 'l9' });
+const yes = 'yes';
+
+/** What is answered: yes, or the error. */
+const matrix = {
+  write: {
+    C: { developer: yes, 'l-private': 'L9SCP', global: yes },
+    L: { developer: yes, 'l-private': yes, global: yes },
+  },
+  read: {
+    C: { developer: yes, 'l-private': 'L9OWN', global: yes },
+    L: { developer: yes, 'l-private': yes, global: yes },
+  },
+  // Of what its own creator wrote, and of what another did.
+  changeOwn: {
+    C: { developer: yes, 'l-private': 'nothing of its own there', global: yes },
+    L: { developer: yes, 'l-private': yes, global: yes },
+  },
+  changeOthers: {
+    C: { developer: 'L9OWN', 'l-private': 'L9OWN', global: 'L9OWN' },
+    L: { developer: yes, 'l-private': 'nothing of others there', global: yes },
+  },
+  cleanUp: { C: 'L9SCP', L: yes },
+} as const;
+
+const words = [
+  'amber',
+  'basalt',
+  'cobalt',
+  'dolomite',
+  'emerald',
+  'feldspar',
+  'garnet',
+  'hematite',
+  'indigo',
+  'jasper',
+];
+let count = 0;
+/** A content that no other test has, with a word that all of them have. */
+const fresh = (what: string) => `memory ${words[count % words.length]} number ${count++}: ${what}`;
+
+describe('the access matrix', () => {
+  let house: House;
+  let doors: Door[];
+  before(async () => {
+    house = await openHouse();
+    doors = doorsOf(house);
+  });
+  after(() => house.close());
+
+  const seed = async (author: Caller, scope: Scope) => {
+    const saved = await doors[0]!.save(author, { content: fresh(`${author} in ${scope}`), scope, ...projectOf(scope) });
+    assert.ok(!isRefused(saved), JSON.stringify(saved));
+    return saved.id;
+  };
+  const contentOf = async (id: string) =>
+    (await house.sql('L', 'select content from public.packet_store where packet_id = $1', [id]))[0]?.content;
+  const outcome = (answer: object) => (isRefused(answer) ? answer.code : yes);
+
+  for (const doorName of ['GraphQL', 'MCP', 'SQL functions', 'SQL tables']) {
+    const door = () => doors.find(({ name }) => name === doorName)!;
+
+    describe(doorName, () => {
+      for (const caller of callers) {
+        for (const scope of scopes) {
+          it(`${caller} writes ${scope}: ${matrix.write[caller][scope]}`, async () => {
+            const content = fresh(`written through ${doorName}`);
+            const answer = await door().save(caller, { content, scope, ...projectOf(scope) });
+            assert.equal(outcome(answer), matrix.write[caller][scope]);
+            const [row] = await house.sql(
+              'L',
+              "select scope, metadata ->> 'creator' as creator from public.packet_store where content = $1",
+              [content],
+            );
+            if (isRefused(answer)) assert.equal(row, undefined, 'nothing may be written');
+            else assert.deepEqual(row, { scope, creator: caller === 'C' ? 'Cursor-IDE' : 'L-CTO' });
+          });
+
+          it(`${caller} reads ${scope} by id: ${matrix.read[caller][scope]}`, async () => {
+            const id = await seed('L', scope);
+            assert.equal(outcome(await door().read(caller, id)), matrix.read[caller][scope]);
+          });
+
+          it(`${caller} ${matrix.read[caller][scope] === yes ? 'finds' : 'never finds'} ${scope} by any search, list or count`, async () => {
+            const id = await seed('L', scope);
+            const content = await contentOf(id);
+            await house.embedded();
+            const seen = matrix.read[caller][scope] === yes;
+            for (const mode of ['hybrid', 'lexical', 'semantic']) {
+              assert.equal((await door().search(caller, content, mode)).includes(id), seen, mode);
+            }
+            assert.equal((await door().list(caller)).includes(id), seen, 'list');
+            const stats = await door().statsByScope(caller);
+            const [{ n }] = await house.sql(
+              'L',
+              'select count(*)::int as n from public.packet_store where scope = $1',
+              [scope],
+            );
+            assert.equal(stats[scope], seen ? n : undefined, 'stats');
+          });
+
+          for (const author of ['C', 'L'] as const) {
+            const cell = author === caller ? matrix.changeOwn[caller][scope] : matrix.changeOthers[caller][scope];
+            if (cell.startsWith('nothing')) continue; // C can't have written there.
+            it(`${caller} updates and deletes what ${author} wrote in ${scope}: ${cell}`, async () => {
+              const id = await seed(author, scope);
+              const was = await contentOf(id);
+              const changed = fresh('changed');
+              assert.equal(outcome(await door().update(caller, id, changed)), cell);
+              assert.equal(await contentOf(id), cell === yes ? changed : was);
+              assert.equal(outcome(await door().remove(caller, id)), cell);
+              assert.equal(await contentOf(id), cell === yes ? undefined : was);
+            });
+          }
+        }
+
+        it(`${caller} cleans up what has expired: ${matrix.cleanUp[caller]}`, async () => {
+          const content = fresh('soon gone');
+          await house.sql(
+            'L',
+            "select public.save_memory($1, scope => 'global', ttl => clock_timestamp() + interval '40 milliseconds')",
+            [content],
+          );
+          await new Promise((resolve) => setTimeout(resolve, 80));
+          assert.equal((await contentOf((await doors[0]!.list('L'))[0]!)) !== undefined, true);
+          const answer = await door().cleanUp(caller);
+          assert.equal(outcome(answer), matrix.cleanUp[caller]);
+          const again = await door().cleanUp('L');
+          assert.ok(!isRefused(again));
+          // Refused: it is still there for L to clean up. Done: nothing is left.
+          assert.equal(again.deleted, isRefused(answer) ? 1 : 0);
+          if (!isRefused(answer)) assert.equal(answer.deleted, 1);
+        });
+      }
+
+      it('answers the same to C for a private id and for one that does not exist', async () => {
+        const hidden = await seed('L', 'l-private');
+        const missing = '01900000-0000-7000-8000-000000000000';
+        const say = async (id: string) => {
+          const answers = [
+            await door().read('C', id),
+            await door().update('C', id, fresh('no')),
+            await door().remove('C', id),
+          ];
+          return JSON.stringify(answers).replaceAll(id, '<id>');
+        };
+        assert.equal(await say(hidden), await say(missing));
+      });
+    });
+  }
+});

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { figuresOf, mean, ndcgAt, percentile, recallAt, reciprocalRank } from '../../src/commands/eval-metrics.ts';
+
+const close = (actual: number, expected: number) =>
+  assert.ok(Math.abs(actual - expected) < 1e-9, `${actual} is not ${expected}`);
+
+describe('nDCG', () => {
+  it('is 1 for the ideal ranking, also where less is relevant than k', () => {
+    close(ndcgAt(10, ['a', 'b', 'c'], new Set(['a', 'b'])), 1);
+  });
+
+  it('discounts by rank', () => {
+    // Relevant at ranks 2 and 3: 1/log2(3) + 1/log2(4) = 1.130930; ideal: 1 + 1/log2(3) = 1.630930.
+    close(ndcgAt(3, ['x', 'a', 'b'], new Set(['a', 'b'])), (1 / Math.log2(3) + 0.5) / (1 + 1 / Math.log2(3)));
+    close(Number(ndcgAt(3, ['x', 'a', 'b'], new Set(['a', 'b'])).toFixed(4)), 0.6934);
+  });
+
+  it('looks at the first k only, and lets k bound the ideal too', () => {
+    close(ndcgAt(2, ['x', 'y', 'a'], new Set(['a'])), 0);
+    close(ndcgAt(2, ['a', 'b'], new Set(['a', 'b', 'c', 'd'])), 1);
+  });
+
+  it('is 0 where nothing is found, or nothing is relevant', () => {
+    close(ndcgAt(10, [], new Set(['a'])), 0);
+    close(ndcgAt(10, ['a'], new Set()), 0);
+  });
+});
+
+describe('recall', () => {
+  it('is the part of the relevant ones that were found', () => {
+    close(recallAt(3, ['a', 'x', 'b', 'c'], new Set(['a', 'b', 'c', 'd'])), 0.5);
+    close(recallAt(3, ['x'], new Set(['a'])), 0);
+    close(recallAt(3, ['x'], new Set()), 0);
+  });
+});
+
+describe('reciprocal rank', () => {
+  it('is that of the first relevant one', () => {
+    close(reciprocalRank(['a', 'b'], new Set(['a', 'b'])), 1);
+    close(reciprocalRank(['x', 'y', 'b', 'a'], new Set(['a', 'b'])), 1 / 3);
+    close(reciprocalRank(['x'], new Set(['a'])), 0);
+  });
+});
+
+describe('percentile', () => {
+  it('is a value that was measured', () => {
+    const values = [5, 1, 4, 2, 3];
+    assert.equal(percentile(values, 0.5), 3);
+    assert.equal(percentile(values, 0.95), 5);
+    assert.equal(percentile(values, 0), 1);
+    assert.equal(percentile([1, 2], 0.5), 1);
+    assert.deepEqual(values, [5, 1, 4, 2, 3]);
+    assert.ok(Number.isNaN(percentile([], 0.5)));
+  });
+});
+
+describe('figures', () => {
+  it('are means over the queries, cut at 10', () => {
+    const late = [...'0123456789'].map((name) => `x${name}`).concat('a');
+    const figures = figuresOf([
+      { ranking: ['a', 'x'], relevant: new Set(['a', 'b']), milliseconds: 10 },
+      { ranking: late, relevant: new Set(['a']), milliseconds: 30 },
+    ]);
+    // The first: 1 / (1 + 1/log2(3)) = 0.613147, recall 1/2, rank 1. The second has it at rank 11: nothing.
+    assert.deepEqual(figures, { ndcg_at_10: 0.3066, recall_at_10: 0.25, mrr: 0.5, p50_ms: 10, p95_ms: 30 });
+    assert.equal(mean([]), 0);
+  });
+});

@@ -1,0 +1,281 @@
+// `l9-memory import` as a process of its own, against a real house.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { readItems } from '../../src/commands/json-items.ts';
+import { lockHome } from '../../src/home/lock.ts';
+import { type House, openHouse } from '../support/house.ts';
+
+const cli = join(import.meta.dirname, '..', '..', 'src', 'cli.ts');
+
+let house: House;
+let folder: string;
+before(async () => {
+  house = await openHouse();
+  folder = mkdtempSync(join(tmpdir(), 'l9-import-'));
+});
+after(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await house.close();
+});
+
+interface Ended {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+function run(args: string[], { stdin = '', home = house.home.home } = {}): Promise<Ended> {
+  const child = spawn(process.execPath, [cli, 'import', ...args], { env: { ...process.env, L9_MEMORY_HOME: home } });
+  const ended = { code: null, out: '', err: '' } as Ended;
+  child.stdout.on('data', (data) => {
+    ended.out += data;
+  });
+  child.stderr.on('data', (data) => {
+    ended.err += data;
+  });
+  child.stdin.on('error', () => {});
+  child.stdin.end(stdin);
+  return new Promise((resolve) => child.on('close', (code) => resolve({ ...ended, code })));
+}
+
+function file(name: string, content: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+const lines = (...objects: (object | string)[]) =>
+  objects.map((object) => (typeof object === 'string' ? object : JSON.stringify(object))).join('\n');
+
+const here = (...args: string[]) => ['--url', house.gateway.url, '--project', 'import', ...args];
+
+async function stored(caller: string, query: string) {
+  return house.sql(caller, `select * from public.packet_store where ${query} order by packet_id`);
+}
+
+describe('l9-memory import', () => {
+  it('saves JSON lines with the fields of save_memory, others in the envelope, and skips what is known', async () => {
+    const path = file(
+      'lines.jsonl',
+      lines(
+        { content: 'The mill runs on Tuesdays', kind: 'fact', tags: ['mill'], doc_id: 7, envelope: { page: 2 } },
+        '',
+        { content: 'Grain is weighed twice', projectId: 'granary', correlation_id: 'g-1', threadId: 't', kind: null },
+        { content: 'the MILL runs  on tuesdays', kind: 'fact' },
+      ),
+    );
+    const first = await run(here(path));
+    assert.deepEqual([first.code, first.out], [0, '2 inserted, 1 skipped as duplicates, 0 failed\n'], first.err);
+    const [mill] = await stored('C', "project_id = 'import' and envelope ->> 'content' = 'The mill runs on Tuesdays'");
+    assert.deepEqual(
+      [mill.scope, mill.packet_type, mill.tags, mill.envelope.doc_id, mill.envelope.page],
+      ['developer', 'fact', ['mill'], 7, 2],
+    );
+    assert.equal(mill.metadata.creator, 'Cursor-IDE');
+    const [grain] = await stored('C', "project_id = 'granary'");
+    assert.deepEqual([grain.packet_type, grain.correlation_id, grain.thread_id], ['note', 'g-1', 't']);
+
+    const again = await run(here(path));
+    assert.deepEqual([again.code, again.out], [0, '0 inserted, 3 skipped as duplicates, 0 failed\n']);
+  });
+
+  it('tells bad lines by number without their contents, saves the rest, and exits 1', async () => {
+    const path = file(
+      'bad.jsonl',
+      lines(
+        { content: 'Good line one' },
+        '{"content": "hush-1", ',
+        '["hush-2"]',
+        { text: 'hush-3' },
+        { content: { hush: 'hush-4' } },
+        { content: '   ' },
+        { content: 'hush-5', importance: 3 },
+        { content: 'hush-6', tags: 'hush-7' },
+        { content: 'hush-8', parent_ids: ['hush-9'] },
+        { content: 'hush-10', project_id: 'a', projectId: 'b' },
+        { content: 'hush-11', kind: 'Not A Kind' },
+        { content: 'Good line two' },
+      ),
+    );
+    const ended = await run(here(path));
+    assert.equal(ended.code, 1);
+    assert.equal(ended.out, '2 inserted, 0 skipped as duplicates, 10 failed\n');
+    const told = ended.err.trim().split('\n');
+    assert.deepEqual(
+      told.map((line) => Number(line.slice(path.length + 1).split(':')[0])),
+      [2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+      ended.err,
+    );
+    assert.match(told[0]!, /:2: not valid JSON$/);
+    assert.match(told[2]!, /:4: content: /);
+    assert.match(told[4]!, /:6: content: must not be blank$/);
+    assert.match(told[5]!, /:7: importance: /);
+    assert.match(told[9]!, /:11: kind: /);
+    assert.doesNotMatch(ended.err + ended.out, /hush/);
+  });
+
+  it('is refused a scope that the caller may not write, line by line, and L is not', async () => {
+    const path = file('private.jsonl', lines({ content: 'Only L knows', scope: 'l-private' }, { content: 'All know' }));
+    const asC = await run(here('--caller', 'C', path));
+    assert.equal(asC.code, 1);
+    assert.equal(asC.out, '1 inserted, 0 skipped as duplicates, 1 failed\n');
+    assert.match(asC.err, /private\.jsonl:1: /);
+    assert.equal((await stored('L', "scope = 'l-private'")).length, 0);
+
+    const asL = await run(here('--caller', 'L', path));
+    assert.deepEqual([asL.code, asL.out], [0, '1 inserted, 1 skipped as duplicates, 0 failed\n'], asL.err);
+    assert.equal((await stored('L', "scope = 'l-private'")).length, 1);
+  });
+
+  it('takes scope and kind for objects that name none, and gives what is global no project', async () => {
+    const path = file(
+      'global.jsonl',
+      lines({ content: 'Water boils at 100' }, { content: 'A mill', scope: 'developer' }),
+    );
+    const ended = await run(here('--scope', 'global', '--kind', 'fact', path));
+    assert.equal(ended.code, 0, ended.err);
+    const [water] = await stored('C', "scope = 'global'");
+    assert.deepEqual([water.project_id, water.packet_type], [null, 'fact']);
+    assert.equal((await stored('C', "project_id = 'import' and envelope ->> 'content' = 'A mill'")).length, 1);
+  });
+
+  it('takes a JSON array, whose broken elements do not spoil the others', async () => {
+    const path = file(
+      'array.json',
+      '\uFEFF[\n  {"content": "Array one, with ] and \\" and , inside", "nested": {"a": [1, 2]}},\n  {broken},\n  {\n    "content": "Array two"\n  }\n]\n',
+    );
+    const ended = await run(here(path));
+    assert.deepEqual([ended.code, ended.out], [1, '2 inserted, 0 skipped as duplicates, 1 failed\n'], ended.err);
+    assert.match(ended.err, /array\.json:3: not valid JSON/);
+    const [one] = await stored('C', "envelope ->> 'content' like 'Array one%'");
+    assert.deepEqual(one.envelope.nested, { a: [1, 2] });
+  });
+
+  it('reads stdin, and waits until all can be found by meaning', async () => {
+    const stdin = lines({ content: 'The ferry crosses at dawn' }, { content: 'Grüße aus Köln, 日本語' });
+    const ended = await run(here('--wait', '-'), { stdin });
+    assert.deepEqual([ended.code, ended.out], [0, '2 inserted, 0 skipped as duplicates, 0 failed\n'], ended.err);
+    const waiting = await house.graphql('C', '{ memoryStats { awaitingEmbedding } }');
+    assert.equal(waiting.data.memoryStats.awaitingEmbedding, 0);
+    assert.equal((await stored('C', "envelope ->> 'content' = 'Grüße aus Köln, 日本語'")).length, 1);
+  });
+
+  it('finds the server of its folder, and says so where there is none', async () => {
+    const path = file('one.jsonl', lines({ content: 'Found by the folder' }));
+    const none = await run([path]);
+    assert.equal(none.code, 1);
+    assert.match(none.err, /no server runs on .*npm start/);
+
+    const lock = await lockHome(house.home.home);
+    try {
+      lock.announce({ url: house.gateway.url, onDemand: false });
+      const ended = await run(['--project', 'import', path]);
+      assert.deepEqual([ended.code, ended.out], [0, '1 inserted, 0 skipped as duplicates, 0 failed\n'], ended.err);
+    } finally {
+      lock.release();
+    }
+  });
+
+  it('takes a token, and says why a bad one or an unknown caller is turned away', async () => {
+    const path = file('token.jsonl', lines({ content: 'Saved with a token' }));
+    const good = await run(here('--token', await house.token({ caller: 'L' }), path));
+    assert.equal(good.code, 0, good.err);
+    const [row] = await stored('L', "envelope ->> 'content' = 'Saved with a token'");
+    assert.equal(row.metadata.creator, 'L-CTO');
+
+    const bad = await run(here('--token', 'no.such.token', path));
+    assert.deepEqual([bad.code, bad.out], [1, '']);
+    assert.match(bad.err, /turns us away: the token is malformed/);
+    const stranger = await run(here('--caller', 'Nobody', path));
+    assert.match(stranger.err, /turns us away: caller: not a known caller/);
+  });
+
+  it('names a file that is not there, before anything is saved', async () => {
+    const path = file('kept.jsonl', lines({ content: 'Not saved' }));
+    const ended = await run(here(path, join(folder, 'missing.jsonl')));
+    assert.equal(ended.code, 1);
+    assert.match(ended.err, /missing\.jsonl/);
+    assert.equal((await stored('C', "envelope ->> 'content' = 'Not saved'")).length, 0);
+  });
+
+  it('tries again while the server is starting, and stops when it stays away', async () => {
+    const path = file('retry.jsonl', lines({ content: 'Saved at the second try' }, { content: 'And so is this' }));
+    let asked = 0;
+    const proxy = createServer(async (request, response) => {
+      asked += 1;
+      if (asked % 2 === 1) return void response.writeHead(503).end();
+      const body = (await request.toArray()).join('');
+      const headers = { 'content-type': 'application/json', authorization: request.headers.authorization ?? '' };
+      const answer = await fetch(`${house.gateway.url}${request.url}`, { method: 'POST', headers, body });
+      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const { port } = proxy.address() as { port: number };
+    const url = ['--url', `http://127.0.0.1:${port}`, '--project', 'import'];
+    const ended = await run([...url, path]);
+    assert.deepEqual([ended.code, ended.out], [0, '2 inserted, 0 skipped as duplicates, 0 failed\n'], ended.err);
+    proxy.closeAllConnections();
+    await new Promise((resolve) => proxy.close(resolve));
+
+    const gone = await run([...url, path]);
+    assert.equal(gone.code, 1);
+    assert.match(gone.err, /can't be reached/);
+  });
+});
+
+describe('readItems', () => {
+  const read = async (text: string, size: number) => {
+    async function* chunks() {
+      for (let at = 0; at < text.length; at += size) yield text.slice(at, at + size);
+    }
+    const items = [];
+    for await (const item of readItems(chunks())) items.push([item.line, item.text]);
+    return items;
+  };
+
+  it('gives the same items however the stream is cut', async () => {
+    const array = ' [ {"a":"x,]\\\\\\"["} ,\n\n[1,[2]],3 , "s,",\n{"b":\n{}}\n] ';
+    const expected = [
+      [1, '{"a":"x,]\\\\\\"["}'],
+      [3, '[1,[2]]'],
+      [3, '3'],
+      [3, '"s,"'],
+      [4, '{"b":\n{}}'],
+    ];
+    const jsonLines = '\n{"a":1}\r\n\r\n  {"b":2}\n{"c":3}';
+    for (let size = 1; size < 40; size++) {
+      assert.deepEqual(await read(array, size), expected);
+      assert.deepEqual(await read(jsonLines, size), [
+        [2, '{"a":1}'],
+        [4, '{"b":2}'],
+        [5, '{"c":3}'],
+      ]);
+    }
+  });
+
+  it('has nothing of an empty stream or an empty array', async () => {
+    for (const text of ['', ' \n', '[]', '[ \n ]']) assert.deepEqual(await read(text, 3), []);
+  });
+
+  it('loses nothing of a broken array', async () => {
+    assert.deepEqual(await read('[{"a":1},}, {"b":2}', 5), [
+      [1, '{"a":1}'],
+      [1, '}'],
+      [1, '{"b":2}'],
+    ]);
+  });
+
+  it('does not take in what is too long', async () => {
+    const long = 'x'.repeat(17 * 1024 * 1024);
+    assert.deepEqual(await read(`{"a":1}\n${long}\n{"b":2}`, 65_536), [
+      [1, '{"a":1}'],
+      [2, null],
+      [3, '{"b":2}'],
+    ]);
+  });
+});

@@ -1,0 +1,116 @@
+// kill -9 of the server: what was acknowledged is there afterwards, and what was not finished is finished once.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { loadConfig } from '../../src/config.ts';
+import { openDatabase } from '../../src/database/index.ts';
+import { createLogger } from '../../src/logger.ts';
+import { engine } from '../support/databases.ts';
+import { callTool, createProcessHome, eventually, kill, metric, type ProcessHome } from './processes.ts';
+
+let home: ProcessHome;
+before(async () => {
+  home = await createProcessHome();
+});
+after(() => home.close());
+
+/** SQL as the jobs' role, on a database that no server has open. */
+// biome-ignore lint/suspicious/noExplicitAny: rows differ by query
+async function sql(query: string): Promise<any[]> {
+  const database = await openDatabase(loadConfig(home.env), createLogger('silent'));
+  try {
+    return (await database.workerPool.query(query)).rows;
+  } finally {
+    await database.close();
+  }
+}
+
+const counts = `
+  select
+    (select count(*) from packet_store)::int as packets,
+    (select count(distinct packet_id) from memory_embeddings where embedding_type = 'content' and chunk_index = 0)::int as embedded,
+    (select count(*) from l9_private.pending_embeddings)::int as pending,
+    (select count(*) from memory_embeddings)::int as vectors,
+    (select count(*) from (
+      select from memory_embeddings group by packet_id, embedding_type, model, chunk_index having count(*) > 1) as twice)::int as doubled`;
+
+const drained = (url: string) => eventually(async () => (await metric(url, 'l9_embedding_backlog')) === 0);
+
+/** On a server a claim outlives its process until its lease ends, some minutes later. */
+async function endLeases() {
+  if (engine === 'server') await sql('update l9_private.pending_embeddings set claimed_until = now()');
+}
+
+describe('after kill -9', () => {
+  it('during concurrent saves, every acknowledged one is there, found and embedded', async () => {
+    const acknowledged = new Map<string, string>();
+    for (let round = 1; round <= 2; round++) {
+      const { pid, url, exit } = await home.serve();
+      const key = home.key('C');
+      let isKilled = false;
+      const savers = Array.from({ length: 6 }, async (_, saver) => {
+        for (let n = 0; !isKilled; n++) {
+          const content = `Crash round ${round}: word${round}x${saver}x${n} was acknowledged by the server.`;
+          try {
+            const { memory } = await callTool(url, key, 'save_memory', { content, project_id: 'crash' });
+            acknowledged.set(memory.packet_id, `word${round}x${saver}x${n}`);
+          } catch (error) {
+            assert.ok(isKilled, `a save failed before the kill: ${error}`);
+          }
+        }
+      });
+      const before = acknowledged.size;
+      await eventually(() => acknowledged.size >= before + 40);
+      isKilled = true;
+      kill(pid);
+      await Promise.all([exit, ...savers]);
+      await endLeases();
+    }
+
+    const server = await home.serve();
+    const key = home.key('C');
+    for (const [packet_id, word] of acknowledged) {
+      const { hits } = await callTool(server.url, key, 'search_memory', { query: word, mode: 'lexical', k: 1 });
+      assert.equal(hits[0]?.packet_id, packet_id, `${word} is found`);
+    }
+    await drained(server.url);
+    server.process.kill('SIGTERM');
+    assert.equal(await server.exit, 0);
+
+    const [now] = await sql(counts);
+    assert.ok(now.packets >= acknowledged.size);
+    assert.deepEqual([now.embedded, now.pending, now.doubled], [now.packets, 0, 0]);
+  });
+
+  it('in the middle of a backlog, each memory is embedded once', async () => {
+    const [lasting] = await sql(counts);
+    const first = await home.serve();
+    const key = home.key('C');
+    const sentence = 'A long memory is cut into chunks, each with a vector of its own, which takes the model a while. ';
+    await Promise.all(
+      Array.from({ length: 40 }, (_, n) =>
+        callTool(first.url, key, 'save_memory', {
+          content: `Number ${n}. ${sentence.repeat(25)}`,
+          project_id: 'backlog',
+        }),
+      ),
+    );
+    await eventually(async () => (await metric(first.url, 'l9_embedded_memories_total')) >= 3);
+    kill(first.pid);
+    await first.exit;
+
+    const [before] = await sql(counts);
+    assert.ok(before.pending > 0, 'the backlog was not done');
+    assert.ok(before.vectors > lasting.vectors, 'but begun');
+    assert.deepEqual([before.embedded + before.pending, before.doubled], [before.packets, 0]);
+
+    await endLeases();
+    const second = await home.serve();
+    await drained(second.url);
+    const embeddedAfterwards = await metric(second.url, 'l9_embedded_memories_total');
+    second.process.kill('SIGTERM');
+    assert.equal(await second.exit, 0);
+    const [now] = await sql(counts);
+    assert.deepEqual([now.embedded, now.pending, now.doubled], [now.packets, 0, 0]);
+    assert.equal(embeddedAfterwards, before.pending, 'what had been embedded was not embedded again');
+  });
+});
