@@ -113,12 +113,8 @@ async function makeServerTemplate(client: pg.Client, url: string, template: stri
   const draft = `${template}_draft`;
   await client.query(`drop database if exists ${draft} with (force)`);
   await client.query(`create database ${draft}`);
-  const inside = new pg.Client({ connectionString: withDatabase(url, draft) });
-  await inside.connect();
-  await inside.query(bootstrapSql());
-  await inside.query(
-    `alter role l9_owner password '${ROLE_PASSWORD}'; alter role l9_gateway password '${ROLE_PASSWORD}'`,
-  );
+  const passwords = ['l9_owner', 'l9_gateway'].map((role) => `alter role ${role} password '${ROLE_PASSWORD}';`);
+  await bootstrap(withDatabase(url, draft), passwords.join(' '));
   await runMigrations(withDatabase(url, draft, 'l9_owner'), silent);
   // graphile-migrate keeps its connections for a moment, and a database in use can't be renamed.
   const busy = () => client.query('select 1 from pg_stat_activity where datname = $1', [draft]);

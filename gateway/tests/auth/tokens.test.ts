@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { loadCredentials } from '../../src/home/credentials.ts';
+import { createTestHome } from '../support/databases.ts';
+import { type House, openHouse } from '../support/house.ts';
+
+const query = '{ memories { totalCount } }';
+
+describe('a GraphQL request', () => {
+  let house: House;
+  let secret: Uint8Array;
+  before(async () => {
+    house = await openHouse();
+    secret = new TextEncoder().encode(loadCredentials(house.config).jwtSecret);
+  });
+  after(() => house.close());
+
+  const sign = (
+    claims: object,
+    { alg = 'HS256', expires = '5m', audience = 'l9-memory', issuer = 'l9-memory', key = secret } = {},
+  ) =>
+    new SignJWT({ ...claims })
+      .setProtectedHeader({ alg })
+      .setIssuer(issuer)
+      .setAudience(audience)
+      .setExpirationTime(expires)
+      .sign(key);
+  const base64 = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+  const refused = async (token: string, reason: RegExp) => {
+    const { status, errors } = await house.graphql({ token }, query);
+    assert.equal(status, 401);
+    assert.equal(errors?.[0]?.extensions?.code, 'UNAUTHENTICATED');
+    assert.match(errors?.[0]?.message ?? '', reason);
+  };
+
+  it('with a good token is answered', async () => {
+    const { status, data } = await house.graphql({ token: await sign({ caller: 'C' }) }, query);
+    assert.deepEqual([status, data], [200, { memories: { totalCount: 0 } }]);
+  });
+
+  it('without a token is turned away', async () => {
+    const response = await fetch(`${house.gateway.url}/graphql`, { method: 'POST', body: '{}' });
+    assert.equal(response.status, 401);
+    assert.equal(response.headers.get('www-authenticate'), 'Bearer');
+  });
+
+  it('is turned away with the reason when the token is no good', async () => {
+    const good = { caller: 'C' };
+    await refused('nonsense', /malformed/);
+    await refused(await sign(good, { expires: '-1m' }), /expired/);
+    await refused(await sign(good, { audience: 'another' }), /aud/);
+    await refused(await sign(good, { issuer: 'another' }), /iss/);
+    await refused(await sign(good, { alg: 'HS384' }), /algorithm/);
+    await refused(await sign(good, { key: new TextEncoder().encode('x'.repeat(32)) }), /signature/);
+    await refused(
+      `${base64({ alg: 'none' })}.${base64({ ...good, exp: 9e9, iss: 'l9-memory', aud: 'l9-memory' })}.`,
+      /algorithm|malformed/,
+    );
+    const eternal = await new SignJWT(good)
+      .setProtectedHeader({ alg: 'HS256' })
+      .setIssuer('l9-memory')
+      .setAudience('l9-memory')
+      .sign(secret);
+    await refused(eternal, /exp/);
+    const { privateKey } = await generateKeyPair('RS256');
+    await refused(
+      await new SignJWT(good).setProtectedHeader({ alg: 'RS256' }).setExpirationTime('5m').sign(privateKey),
+      /algorithm/,
+    );
+  });
+
+  it('is turned away with the name of a claim that is missing or malformed', async () => {
+    await refused(await sign({}), /caller/);
+    await refused(await sign({ caller: '' }), /caller/);
+    await refused(await sign({ caller: 7 }), /caller/);
+    await refused(await sign({ caller: 'Stranger' }), /caller: not a known caller/);
+    await refused(await sign({ caller: 'C', role: 'postgres' }), /role/);
+    await refused(await sign({ caller: 'C', role: 'l9_admin' }), /role/);
+    await refused(await sign({ caller: 'C', tenant_id: 'acme' }), /tenant_id/);
+    await refused(await sign({ caller: 'C', user_id: "x'; --" }), /user_id/);
+    await refused(await sign({ caller: 'C', scopes: { a: 1 } }), /scopes/);
+    await refused(
+      await sign({ caller: 'C', tenant_id: '11111111-1111-4111-8111-111111111111' }),
+      /caller: not a known caller/,
+    );
+  });
+
+  it('that is turned away makes no database call: it is answered while every connection is taken', async () => {
+    const { pool } = house.gateway.database;
+    const taken = await Promise.all(Array.from({ length: pool.options.max ?? 1 }, () => pool.connect()));
+    try {
+      await refused('nonsense', /malformed/);
+      await refused(await sign({ caller: 'Stranger' }), /caller/);
+    } finally {
+      for (const client of taken) client.release();
+    }
+  });
+
+  it('with caller C and l-private in its scopes gets nothing more', async () => {
+    await house.tool('L', 'save_memory', { content: 'hidden from tokens', scope: 'l-private', project_id: 'l9' });
+    const token = await sign({ caller: 'C', scopes: ['developer', 'l-private', 'global', '*'] });
+    const { data } = await house.graphql(
+      { token },
+      '{ memories { totalCount } searchMemory(query: "hidden") { hits { content } searched { scopes } } }',
+    );
+    assert.deepEqual(data, {
+      memories: { totalCount: 0 },
+      searchMemory: { hits: [], searched: { scopes: ['developer', 'global'] } },
+    });
+  });
+
+  it('with fewer scopes or projects gets less', async () => {
+    await house.tool('L', 'save_memory', { content: 'of project l9', project_id: 'l9' });
+    await house.tool('L', 'save_memory', { content: 'of project x', project_id: 'x' });
+    const count = async (claims: object) =>
+      (await house.graphql({ token: await sign({ caller: 'C', ...claims }) }, query)).data.memories.totalCount;
+    assert.equal(await count({}), 2);
+    assert.equal(await count({ projects: ['*'] }), 2);
+    assert.equal(await count({ projects: ['x'] }), 1);
+    assert.equal(await count({ projects: [] }), 0);
+    assert.equal(await count({ scopes: ['global'] }), 0);
+    assert.equal(await count({ scopes: 'developer global' }), 2);
+  });
+
+  it('survives claims with quotes, newlines and 100 kB', async () => {
+    await refused(await sign({ caller: "C'; set role l9_admin; --" }), /caller/);
+    await refused(await sign({ caller: 'C\nL' }), /caller/);
+    const odd = { caller: 'C', projects: ["l9'", 'a"b', 'new\nline', 'comma,l9'], session_id: "it's \\ odd" };
+    assert.equal((await house.graphql({ token: await sign(odd) }, query)).data.memories.totalCount, 0);
+    const large = await house
+      .graphql({ token: await sign({ caller: 'C', session_id: 'x'.repeat(100_000) }) }, query)
+      .catch(() => ({ status: 431 }));
+    assert.ok([401, 431].includes(large.status));
+  });
+});
+
+describe('with a JWKS_URL', () => {
+  it('tokens are verified with the keys found there, and no others', async () => {
+    const { privateKey, publicKey } = await generateKeyPair('RS256');
+    const { privateKey: stranger } = await generateKeyPair('RS256');
+    const jwk = { ...(await exportJWK(publicKey)), kid: 'one', alg: 'RS256' };
+    const issuer = createServer((_request, response) => {
+      response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: [jwk] }));
+    });
+    await new Promise<void>((resolve) => issuer.listen(0, '127.0.0.1', resolve));
+    const home = await createTestHome();
+    const house = await openHouse({
+      home,
+      env: { JWKS_URL: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks` },
+    });
+    try {
+      const sign = (key: typeof privateKey, kid: string) =>
+        new SignJWT({ caller: 'C' })
+          .setProtectedHeader({ alg: 'RS256', kid })
+          .setIssuer('l9-memory')
+          .setAudience('l9-memory')
+          .setExpirationTime('5m')
+          .sign(key);
+      assert.equal((await house.graphql({ token: await sign(privateKey, 'one') }, query)).status, 200);
+      assert.equal((await house.graphql({ token: await sign(stranger, 'one') }, query)).status, 401);
+      assert.equal((await house.graphql({ token: await sign(stranger, 'two') }, query)).status, 401);
+      // The secret of the installation, and the public key taken for a secret, sign nothing here.
+      assert.equal((await house.graphql({ token: await house.token({ caller: 'C' }) }, query)).status, 401);
+      const confused = await new SignJWT({ caller: 'L' })
+        .setProtectedHeader({ alg: 'HS256', kid: 'one' })
+        .setIssuer('l9-memory')
+        .setAudience('l9-memory')
+        .setExpirationTime('5m')
+        .sign(new TextEncoder().encode(JSON.stringify(jwk)));
+      assert.equal((await house.graphql({ token: confused }, query)).status, 401);
+    } finally {
+      await house.close();
+      issuer.close();
+    }
+  });
+});

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { buildClientSchema, getIntrospectionQuery, lexicographicSortSchema, printSchema } from 'postgraphile/graphql';
+import { type House, openHouse } from '../support/house.ts';
+
+const file = join(import.meta.dirname, '..', '..', 'schema.graphql');
+
+describe('the GraphQL schema', () => {
+  let house: House;
+  let printed: string;
+  before(async () => {
+    house = await openHouse();
+    const { data } = await house.graphql('C', getIntrospectionQuery());
+    printed = `${printSchema(lexicographicSortSchema(buildClientSchema(data)))}\n`;
+  });
+  after(() => house.close());
+
+  it('is the one in gateway/schema.graphql, so that a change of grants shows in a diff', () => {
+    if (process.env.UPDATE_SCHEMA) writeFileSync(file, printed);
+    assert.equal(
+      printed,
+      readFileSync(file, 'utf8'),
+      'run UPDATE_SCHEMA=1 npm test gateway/tests/graphql/schema.test.ts',
+    );
+  });
+
+  it('never sends a vector out, nor the list of what waits for one', () => {
+    assert.ok(!/\bvector\b/i.test(printed.replace(/"""[\s\S]*?"""/g, '')));
+    assert.ok(!/pendingEmbedding|idempotency_?keys?\b.*Connection/i.test(printed));
+  });
+
+  it('writes by the operations only', () => {
+    const mutations = /^type Mutation \{([\s\S]*?)^\}/m
+      .exec(printed)?.[1]
+      ?.match(/^ {2}(\w+)\(/gm)
+      ?.map((line) => line.trim().slice(0, -1));
+    assert.deepEqual(mutations, ['deleteExpiredMemories', 'deleteMemory', 'saveMemory', 'updateMemory']);
+  });
+
+  it('carries the comments of the database', () => {
+    assert.match(printed, /What decides who sees it: developer, l-private, global/);
+  });
+});
