@@ -12,6 +12,7 @@ const list = (value: string) =>
 const program = new Command('l9-memory')
   .description('Long-term memory for AI agents, in Postgres.')
   .version(version)
+  .enablePositionalOptions()
   .showHelpAfterError();
 
 program
@@ -49,7 +50,9 @@ program
 
 program
   .command('psql')
-  .description('open psql on the database of the running server; what follows -- goes to psql')
+  .description('open psql on the database of the running server; its arguments are those of psql')
+  .allowUnknownOption()
+  .passThroughOptions()
   .argument('[arguments...]')
   .action(async (args: string[]) => {
     const { psql } = await import('./commands/psql.ts');

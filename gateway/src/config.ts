@@ -24,6 +24,8 @@ export interface Config {
   mcpApiKeys: Record<string, string>;
   /** The key that `l9-memory mcp` uses without --caller. */
   mcpApiKey: string | null;
+  /** Given by the environment; else it comes from credentials.json. */
+  archiveKey: string | null;
   embedding: EmbeddingConfig;
   logLevel: string;
   isProduction: boolean;
@@ -34,7 +36,8 @@ const url = (...protocols: string[]) =>
     message: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   });
 
-const environment = z.object({
+/** Every variable there is, besides MCP_API_KEY_<caller>. README.md and .env.example list the same. */
+export const environment = z.object({
   DATABASE_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_OWNER_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(1).max(100).default(4),
@@ -49,6 +52,7 @@ const environment = z.object({
   JWT_ISSUER: z.string().default('l9-memory'),
   JWT_AUDIENCE: z.string().default('l9-memory'),
   MCP_API_KEY: z.string().optional(),
+  ARCHIVE_KEY: z.string().min(32, 'must have at least 32 characters').optional(),
   OPENAI_API_KEY: z.string().optional(),
   OPENAI_BASE_URL: url('https:', 'http:').optional(),
   EMBEDDING_MODEL: z.string().optional(),
@@ -98,6 +102,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       audience: given.JWT_AUDIENCE,
     },
     mcpApiKeys,
+    archiveKey: given.ARCHIVE_KEY ?? null,
     mcpApiKey: given.MCP_API_KEY ?? null,
     embedding: {
       provider: isOpenAi ? 'openai' : 'local',

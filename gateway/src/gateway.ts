@@ -2,7 +2,6 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import type { Logger } from 'pino';
-import { pinoHttp } from 'pino-http';
 import { watchActors } from './auth/actors.ts';
 import { keyVerifier } from './auth/api-keys.ts';
 import { tokenVerifier } from './auth/jwt.ts';
@@ -15,6 +14,7 @@ import { mountHealth } from './health.ts';
 import { loadCredentials } from './home/credentials.ts';
 import { mountAttach } from './home/on-demand.ts';
 import { startJobs } from './jobs/index.ts';
+import { logRequests } from './logger.ts';
 import { mountMcp } from './mcp/http.ts';
 import type { EmbedQuery } from './memory/operations.ts';
 import { createPerform, type Perform } from './memory/perform.ts';
@@ -110,12 +110,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
 
     const app = express();
     app.disable('x-powered-by');
-    app.use(
-      pinoHttp({
-        logger,
-        customLogLevel: (_, response, error) => (error || response.statusCode >= 500 ? 'error' : 'debug'),
-      }),
-    );
+    app.use(logRequests(logger));
     const server = createServer(app);
 
     mountHealth(app, { database, embedder, metrics, logger });

@@ -1,11 +1,18 @@
 import { spawn } from 'node:child_process';
 import { createConnection } from 'node:net';
-import { loadConfig } from '../config.ts';
+import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { psqlSocket } from '../database/psql-socket.ts';
 
 /** Runs psql on the database of this installation, and returns its exit code. */
 export async function psql(env: NodeJS.ProcessEnv, args: string[]): Promise<number> {
-  const config = loadConfig(env);
+  let config: Config;
+  try {
+    config = loadConfig(env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return 1;
+  }
   const socket = psqlSocket(config.home);
   if (!config.databaseUrl && !(await answers(socket.path))) {
     process.stderr.write(

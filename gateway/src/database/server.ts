@@ -17,9 +17,11 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
       ...(role ? { options: `-c role=${role}` } : {}),
     });
     // A server that restarts breaks idle connections; the pool replaces them when they are next needed.
-    pool.on('error', (error) =>
-      logger.warn({ code: (error as { code?: string }).code }, 'a database connection broke'),
-    );
+    const onError = (error: Error) =>
+      logger.warn({ code: (error as { code?: string }).code }, 'a database connection broke');
+    pool.on('error', onError);
+    // Also one that is checked out: without a listener its error would end the process.
+    pool.on('connect', (client) => client.on('error', onError));
     return pool;
   };
   const pool = open(config.poolSize);

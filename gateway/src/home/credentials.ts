@@ -29,7 +29,7 @@ export function loadCredentials(config: Config): Credentials {
   return {
     jwtSecret: config.jwt.secret ?? stored.jwt_secret,
     mcpApiKeys: { ...stored.mcp_api_keys, ...config.mcpApiKeys },
-    archiveKey: stored.archive_key,
+    archiveKey: config.archiveKey ?? stored.archive_key,
   };
 }
 

@@ -1,0 +1,106 @@
+// The README's examples, run as they are written, against a server started as it says.
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { readHolder } from '../../src/home/lock.ts';
+import { createTestHome, type TestHome } from '../support/databases.ts';
+
+const root = join(import.meta.dirname, '..', '..', '..');
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const psql = process.env.PSQL || 'psql';
+const hasPsql = spawnSync(psql, ['--version']).status === 0;
+
+/** The fenced block of a language that holds some text. */
+function block(language: string, containing: string): string {
+  const blocks = [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(
+    ([, body]) => body!,
+  );
+  const found = blocks.find((body) => body.includes(containing));
+  assert.ok(found, `the README has no ${language} block with ${containing}`);
+  return found;
+}
+
+describe('the README', () => {
+  let home: TestHome;
+  let env: NodeJS.ProcessEnv;
+  let server: ChildProcess;
+  let url: string;
+  let output = '';
+
+  before(async () => {
+    home = await createTestHome();
+    env = { ...process.env, ...home.env, PORT: '0', LOG_LEVEL: 'warn', PSQL: psql };
+    server = spawn('npm', ['start'], { cwd: root, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
+    server.stdout!.on('data', (data) => {
+      output += data;
+    });
+    for (let tries = 0; tries < 300 && !readHolder(home.home); tries++) await setTimeout(100);
+    url = readHolder(home.home)!.url;
+  });
+  after(async () => {
+    process.kill(-server.pid!, 'SIGTERM');
+    await new Promise((resolve) => server.once('exit', resolve));
+    await home.drop();
+  });
+
+  const sh = (script: string) => {
+    const { status, stdout, stderr } = spawnSync(
+      'bash',
+      ['-euo', 'pipefail', '-c', script.replaceAll('http://127.0.0.1:9001', url)],
+      {
+        cwd: root,
+        env,
+        encoding: 'utf8',
+        timeout: 60_000,
+      },
+    );
+    assert.equal(status, 0, stderr);
+    return stdout;
+  };
+
+  it('starts by its two commands and says where everything is', () => {
+    assert.match(block('sh', 'npm ci'), /^npm ci\nnpm start\n$/);
+    for (const word of ['ready', 'engine', 'embedder', 'GraphQL', 'MCP', 'token', 'psql'])
+      assert.match(output, new RegExp(word));
+  });
+
+  it('saves and finds a memory with curl', async () => {
+    const session = block('sh', 'curl -s http');
+    const answers = sh(session).split('}{').join('}\n{').split('\n').filter(Boolean);
+    assert.match(answers[0]!, /"status":"inserted"/);
+    assert.match(answers[1]!, /"content":"We deploy on Tuesdays/);
+    assert.match(answers[1]!, /"scopes":\["developer","global"\]/);
+    assert.match(sh(session), /"status":"skipped_dedupe"/);
+  });
+
+  it('looks in with psql', { skip: !hasPsql && 'there is no psql on this machine' }, () => {
+    const answer = sh(block('sh', 'set local role l9_agent'));
+    assert.match(answer, /decision \| We deploy on Tuesdays/);
+    assert.match(answer, /scope_access/);
+  });
+
+  it('configures an editor for MCP', async () => {
+    const { mcpServers } = JSON.parse(block('json', 'mcpServers').replace('/path/to/l9-memory', root));
+    const { command, args } = mcpServers['l9-memory'];
+    const client = new Client({ name: 'editor', version: '1' });
+    await client.connect(new StdioClientTransport({ command, args, env: env as Record<string, string> }) as never);
+    const { tools } = await client.listTools();
+    for (const { name } of tools) assert.ok(readme.includes(`\`${name}\``), name);
+    const answer = await client.callTool({ name: 'search_memory', arguments: { query: 'deploy' } });
+    assert.match(JSON.stringify(answer.structuredContent), /We deploy on Tuesdays/);
+    await client.close();
+  });
+
+  it('makes a token that can do less', () => {
+    assert.match(readme, /npm run token -- --caller C --projects l9\n--scopes developer --expires 8h/);
+    assert.match(
+      sh('npm run --silent token -- --caller C --projects l9 --scopes developer --expires 8h'),
+      /^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/,
+    );
+  });
+});

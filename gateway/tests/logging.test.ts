@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { Writable } from 'node:stream';
+import { after, before, describe, it } from 'node:test';
+import { pino } from 'pino';
+import { loadCredentials } from '../src/home/credentials.ts';
+import { type House, openHouse } from './support/house.ts';
+
+describe('the log, with everything written to it', () => {
+  const lines: string[] = [];
+  let house: House;
+  before(async () => {
+    const logger = pino(
+      { level: 'trace' },
+      new Writable({
+        write: (line, _encoding, done) => {
+          lines.push(String(line));
+          done();
+        },
+      }),
+    );
+    house = await openHouse({ logger });
+  });
+  after(() => house.close());
+
+  it('holds no content, query, token or key', async () => {
+    const token = await house.token({ caller: 'C' });
+    await house.graphql(
+      { token },
+      'mutation { saveMemory(input: { content: "marzipan vault", projectId: "l9" }) { status } }',
+    );
+    await house.tool('C', 'save_memory', { content: 'marzipan cellar', project_id: 'l9' });
+    await house.tool('C', 'save_memory', { content: 'marzipan attic', project_id: 'no spaces allowed marzipan' });
+    await house.tool('C', 'search_memory', { query: 'marzipan' });
+    await house.graphql({ token }, '{ searchMemory(query: "marzipan", k: 0) { hits { content } } }');
+    await house.graphql({ token }, '{ marzipan }');
+    await house.embedded();
+    const log = lines.join('');
+    assert.ok(lines.length > 0);
+    assert.ok(!/marzipan/.test(log));
+    const { jwtSecret, mcpApiKeys } = loadCredentials(house.config);
+    for (const secret of [token, jwtSecret, ...Object.values(mcpApiKeys)]) assert.ok(!log.includes(secret));
+  });
+});
