@@ -99,4 +99,9 @@ db.command('setup')
     process.exitCode = await setup(process.env, options);
   });
 
-await program.parseAsync();
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.stderr.write(`l9-memory: ${(error as Error).message}\n`);
+  process.exitCode = 1;
+}

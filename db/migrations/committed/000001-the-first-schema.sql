@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:a0dbacbd06a8aea42dfff4b82027b41f4209a724
+--! Hash: sha1:21f507df7ac2b36555bc610c04ca152480a758ad
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1785,6 +1785,19 @@ end;
 comment on function l9_private.postpone_embeddings(uuid[], interval, text, boolean) is
   'Puts memories back on the list for later, after a failure of the provider, or (as an attempt) of their own content.';
 
+create function l9_private.renew_embedding_claims(packet_ids uuid[], lease interval)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  update l9_private.pending_embeddings q set claimed_until = now() + lease
+  where q.packet_id = any (packet_ids) and q.claimed_until is not null;
+end;
+
+comment on function l9_private.renew_embedding_claims(uuid[], interval) is
+  'Holds on to memories that a job still works on. A short lease, renewed, lets others take over soon from one that died.';
+
 create function l9_private.release_embedding_claims()
 returns void
 language sql
@@ -1815,6 +1828,7 @@ grant execute on function
   l9_private.claim_pending_embeddings(integer, interval),
   l9_private.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]),
   l9_private.postpone_embeddings(uuid[], interval, text, boolean),
+  l9_private.renew_embedding_claims(uuid[], interval),
   l9_private.release_embedding_claims(),
   l9_private.embedding_backlog()
 to l9_worker;

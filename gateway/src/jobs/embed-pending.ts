@@ -4,7 +4,7 @@ import type pg from 'pg';
 import type { Logger } from 'pino';
 import { type Chunk, type Embedder, EmbeddingRejected, toVectorLiteral } from '../embeddings/index.ts';
 
-const LEASE = '5 minutes';
+const LEASE_SECONDS = 60;
 const RETRY_FIRST_SECONDS = 2;
 const RETRY_LAST_SECONDS = 3600;
 const TEXTS_PER_CALL = 64;
@@ -27,14 +27,30 @@ const delay = (attempts: number) => `${Math.min(RETRY_FIRST_SECONDS * 2 ** attem
 
 /** Embeds until nothing is due. Rejects when the provider can't be reached; what it had claimed is back on the list. */
 export async function embedPending(pool: pg.Pool, options: EmbedPendingOptions, signal?: AbortSignal): Promise<number> {
-  const { embedder, logger, batchSize = 16, onEmbedded } = options;
+  const { batchSize = 16 } = options;
   let done = 0;
   while (!signal?.aborted) {
-    const { rows } = await pool.query<Pending>(
-      `select * from l9_private.claim_pending_embeddings($1, interval '${LEASE}')`,
-      [batchSize],
-    );
+    const { rows } = await pool.query<Pending>('select * from l9_private.claim_pending_embeddings($1, $2)', [
+      batchSize,
+      `${LEASE_SECONDS} seconds`,
+    ]);
     if (rows.length === 0) break;
+    done += await embedBatch(pool, rows, options, signal);
+  }
+  return done;
+}
+
+async function embedBatch(pool: pg.Pool, rows: Pending[], options: EmbedPendingOptions, signal?: AbortSignal) {
+  const { embedder, logger, onEmbedded } = options;
+  let done = 0;
+  // A long memory can take longer than the lease, which is short so that the work of a dead process is soon taken up.
+  const renewal = setInterval(() => {
+    const ids = rows.map(({ packet_id }) => packet_id);
+    pool
+      .query('select l9_private.renew_embedding_claims($1, $2)', [ids, `${LEASE_SECONDS} seconds`])
+      .catch((error: Error) => logger.warn({ name: error.name }, 'claims could not be renewed'));
+  }, LEASE_SECONDS * 333);
+  try {
     for (const [index, memory] of rows.entries()) {
       if (signal?.aborted) {
         await postpone(pool, rows.slice(index), '0 seconds', 'stopped', false);
@@ -61,8 +77,10 @@ export async function embedPending(pool: pg.Pool, options: EmbedPendingOptions, 
         throw error;
       }
     }
+    return done;
+  } finally {
+    clearInterval(renewal);
   }
-  return done;
 }
 
 interface Vectors {

@@ -87,9 +87,9 @@ describe('after kill -9', () => {
     const key = home.key('C');
     const sentence = 'A long memory is cut into chunks, each with a vector of its own, which takes the model a while. ';
     await Promise.all(
-      Array.from({ length: 40 }, (_, n) =>
+      Array.from({ length: 16 }, (_, n) =>
         callTool(first.url, key, 'save_memory', {
-          content: `Number ${n}. ${sentence.repeat(25)}`,
+          content: `Number ${n}. ${sentence.repeat(15)}`,
           project_id: 'backlog',
         }),
       ),

@@ -123,15 +123,15 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Waits until `look` gives something, for a minute at most. */
+/** Waits until `look` gives something, for two minutes at most: a busy machine may be slow. */
 export async function eventually<T>(look: () => T | Promise<T>): Promise<NonNullable<T>> {
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + 120_000;
   while (Date.now() < deadline) {
     const found = await look();
     if (found) return found as NonNullable<T>;
     await sleep(50);
   }
-  throw new Error(`still waiting after a minute: ${look}`);
+  throw new Error(`still waiting after two minutes: ${look}`);
 }
 
 /** The pid that answers there. */
