@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:21f507df7ac2b36555bc610c04ca152480a758ad
+--! Hash: sha1:1b7d362642ef7669ef15efac263ef89ec12b6ef0
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -507,7 +507,10 @@ begin
   if operation not in ('SEARCH', 'READ', 'STATS') then
     perform l9_private.fail('L9VAL', 'operation: SEARCH, READ or STATS', 'operation');
   end if;
-  perform l9_private.write_audit(operation, 'packet_store', row_id, project_id, scope, details);
+  if octet_length(details::text) > 65536 then
+    perform l9_private.fail('L9LIM', 'details: at most 65536 bytes', 'details');
+  end if;
+  perform l9_private.write_audit(operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details);
 end
 $$;
 
@@ -587,7 +590,6 @@ create table public.packet_store (
   constraint packet_counts_not_negative check (access_count >= 0 and contradiction_count >= 0 and chunk_count >= 0),
   constraint packet_content_hash_sha256 check (octet_length(content_hash) = 32),
   constraint packet_not_its_own_parent check (packet_id <> all (parent_ids)),
-  constraint packet_user_in_org check (user_id is null or org_id is not null),
   constraint packet_ids_short check (
     octet_length(thread_id) <= 200 and octet_length(correlation_id) <= 200
     and octet_length(session_id) <= 200 and octet_length(trace_id) <= 200)
@@ -839,14 +841,17 @@ stable
 parallel safe
 security definer
 set search_path = ''
-return narrow = wide or not exists (
-  select from public.actors a
-  where a.tenant_id = l9_private.current_tenant_id()
-    and ('*' = any (a.readable_scopes) or narrow = any (a.readable_scopes))
-    and not ('*' = any (a.readable_scopes) or wide = any (a.readable_scopes)));
+return narrow = wide or (
+  -- Of scopes that the caller may not read it tells nothing.
+  array[narrow, wide] <@ l9_private.current_scopes()
+  and not exists (
+    select from public.actors a
+    where a.tenant_id = l9_private.current_tenant_id()
+      and ('*' = any (a.readable_scopes) or narrow = any (a.readable_scopes))
+      and not ('*' = any (a.readable_scopes) or wide = any (a.readable_scopes))));
 
 comment on function l9_private.is_scope_within(text, text) is
-  'Whether everyone who may read scope `narrow` may read `wide`. Definer: reads the tenant''s actors.';
+  'Whether everyone who may read scope `narrow` may read `wide`; false where the caller may not read both. Definer: reads the tenant''s actors.';
 
 create function l9_private.tg_packet_store__check_parents()
 returns trigger
@@ -1068,7 +1073,7 @@ create type public.save_result as (status text, memory public.packet_store);
 comment on type public.save_result is 'status: inserted, updated or skipped_dedupe; memory: the row as it is now.';
 
 create function l9_private.release_expired(
-  content_hash bytea, tenant_id uuid, scope text, project_id text, packet_type text, org_id uuid, user_id uuid)
+  content_hash bytea, scope text, project_id text, packet_type text)
 returns boolean
 language sql
 volatile
@@ -1079,21 +1084,20 @@ begin atomic
     delete from public.packet_store p
     where p.content_hash = release_expired.content_hash
       and p.tenant_id = l9_private.current_tenant_id()
-      and p.tenant_id = release_expired.tenant_id
+      and p.org_id is not distinct from l9_private.current_org_id()
+      and p.user_id is not distinct from l9_private.current_user_id()
       and p.scope = release_expired.scope
       and p.scope = any (l9_private.current_writable_scopes())
       and p.project_id is not distinct from release_expired.project_id
       and p.packet_type = release_expired.packet_type
-      and p.org_id is not distinct from release_expired.org_id
-      and p.user_id is not distinct from release_expired.user_id
       and p.ttl <= now()
     returning p.packet_id
   )
   select exists (select from gone);
 end;
 
-comment on function l9_private.release_expired(bytea, uuid, text, text, text, uuid, uuid) is
-  'Deletes an expired memory that stands in the way of saving the same text again; says whether there was one. Definer: expired rows are hidden from callers.';
+comment on function l9_private.release_expired(bytea, text, text, text) is
+  'Deletes an expired memory of the caller''s owner that stands in the way of saving the same text again; says whether there was one. Definer: expired rows are hidden from callers.';
 
 create function public.save_memory(
   content text,
@@ -1192,8 +1196,7 @@ begin
 
     -- What stood in the way has expired, or was deleted a moment ago: clear it and try again.
     perform l9_private.release_expired(
-      hash, me.tenant_id, coalesce(save_memory.scope, 'developer'), save_memory.project_id, coalesce(kind, 'note'),
-      me.org_id, me.user_id);
+      hash, coalesce(save_memory.scope, 'developer'), save_memory.project_id, coalesce(kind, 'note'));
   end loop;
 
   if answer.status is null then
@@ -1214,7 +1217,7 @@ comment on function public.save_memory(
   'Saves a memory. Answers inserted, or skipped_dedupe with the memory that already says the same (case and white space aside) in this scope, project and kind. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function l9_private.content_hash(text),
-  l9_private.release_expired(bytea, uuid, text, text, text, uuid, uuid) to l9_agent, l9_admin;
+  l9_private.release_expired(bytea, text, text, text) to l9_agent, l9_admin;
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text)
   to l9_agent, l9_admin;
@@ -1470,6 +1473,7 @@ create table public.memory_embeddings (
   user_id uuid,
   project_id text,
   scope text not null,
+  ttl timestamptz,
   created_at timestamptz not null default now(),
   constraint embedding_unique unique (packet_id, embedding_type, model, chunk_index),
   constraint embedding_type_known check (embedding_type in ('content', 'context', 'entity', 'summary', 'reasoning')),
@@ -1482,7 +1486,7 @@ alter table public.memory_embeddings alter column vector set storage extended;
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 
-comment on table public.memory_embeddings is 'Vectors of memories, whole and in chunks. They follow their packet''s owner, project and scope.';
+comment on table public.memory_embeddings is 'Vectors of memories, whole and in chunks. They follow their packet''s owner, project, scope and expiry.';
 comment on column public.memory_embeddings.embedding_id is 'UUID version 7.';
 comment on column public.memory_embeddings.packet_id is 'The memory.';
 comment on column public.memory_embeddings.tenant_id is 'As of the memory.';
@@ -1490,6 +1494,7 @@ comment on column public.memory_embeddings.org_id is 'As of the memory.';
 comment on column public.memory_embeddings.user_id is 'As of the memory.';
 comment on column public.memory_embeddings.project_id is 'As of the memory.';
 comment on column public.memory_embeddings.scope is 'As of the memory.';
+comment on column public.memory_embeddings.ttl is 'As of the memory: from then on nobody reads it.';
 comment on column public.memory_embeddings.created_at is 'When it was embedded.';
 comment on column public.memory_embeddings.embedding_type is 'What was embedded: content, context (with its predecessor in the thread), entity, summary or reasoning.';
 comment on column public.memory_embeddings.model is 'The model that made the vector.';
@@ -1511,14 +1516,16 @@ create policy scope_access on public.memory_embeddings for select to l9_agent
   using (
     scope = any ((select l9_private.current_scopes())::text[])
     and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
-      or project_id = any ((select l9_private.current_projects())::text[])));
+      or project_id = any ((select l9_private.current_projects())::text[]))
+    and (ttl is null or ttl > now()));
 create policy admin_override on public.memory_embeddings for select to l9_admin
   using (
     scope = any ((select l9_private.current_scopes())::text[])
     and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
-      or project_id = any ((select l9_private.current_projects())::text[])));
+      or project_id = any ((select l9_private.current_projects())::text[]))
+    and (ttl is null or ttl > now()));
 create policy platform_override on public.memory_embeddings for select to l9_platform_admin
-  using ((select l9_private.current_caller()) is not null);
+  using ((select l9_private.current_caller()) is not null and (ttl is null or ttl > now()));
 create policy worker_access on public.memory_embeddings to l9_worker using (true);
 create policy definer_functions on public.memory_embeddings to l9_owner using (true);
 
@@ -1532,7 +1539,7 @@ comment on policy worker_access on public.memory_embeddings is 'The embedding jo
 comment on policy definer_functions on public.memory_embeddings is 'The trigger that keeps them with their packet.';
 
 grant select on public.memory_embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope)
+grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
   on public.memory_embeddings to l9_worker;
 grant delete on public.memory_embeddings to l9_worker;
 -- Callers write none: what a memory means is not theirs to say.
@@ -1680,7 +1687,8 @@ begin
     end if;
   else
     update public.memory_embeddings e
-    set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, scope = new.scope
+    set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, scope = new.scope,
+      ttl = new.ttl
     where e.packet_id = new.packet_id;
   end if;
   return new;
@@ -1688,7 +1696,7 @@ end
 $$;
 
 comment on function l9_private.tg_packet_store__embeddings_follow() is
-  'Keeps owner, project and scope of the vectors equal to the memory''s; drops them when its content changes. Definer: callers can''t write vectors.';
+  'Keeps owner, project, scope and expiry of the vectors equal to the memory''s; drops them when its content changes. Definer: callers can''t write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
@@ -1697,7 +1705,8 @@ create trigger _600_embeddings_follow before update on public.packet_store
     or (new.tenant_id, new.scope) is distinct from (old.tenant_id, old.scope)
     or new.org_id is distinct from old.org_id
     or new.user_id is distinct from old.user_id
-    or new.project_id is distinct from old.project_id)
+    or new.project_id is distinct from old.project_id
+    or new.ttl is distinct from old.ttl)
   execute function l9_private.tg_packet_store__embeddings_follow();
 --! EndIncluded 040-embeddings/050-follow-packet.sql
 --! Included 040-embeddings/060-embedding-job.sql
@@ -1738,7 +1747,7 @@ as $$
 declare
   packet record;
 begin
-  select p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.chunk_count into packet
+  select p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl, p.chunk_count into packet
   from public.packet_store p
   where p.packet_id = store_embeddings.packet_id and p.content_hash = store_embeddings.content_hash
   for update;
@@ -1747,12 +1756,12 @@ begin
   end if;
 
   insert into public.memory_embeddings
-    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope)
+    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
   select store_embeddings.packet_id, 'content', store_embeddings.model, v.vector::extensions.vector, v.place - 1,
     chunk_texts[v.place - 1],
     case when v.place > 1
       then jsonb_build_object('start', chunk_starts[v.place - 1], 'end', chunk_ends[v.place - 1]) else '{}' end,
-    packet.tenant_id, packet.org_id, packet.user_id, packet.project_id, packet.scope
+    packet.tenant_id, packet.org_id, packet.user_id, packet.project_id, packet.scope, packet.ttl
   from unnest(vectors) with ordinality as v (vector, place)
   on conflict do nothing;
 
@@ -1930,6 +1939,9 @@ set search_path = pg_catalog, extensions
 set hnsw.iterative_scan = 'relaxed_order'
 set hnsw.ef_search = 100
 set max_parallel_workers_per_gather = 0
+-- Both indexes are walked in order. Without statistics (the embedded engine has no autovacuum, a young database none yet)
+-- the planner expects a row or two, and would rather score every memory (0.2 ms each) and sort.
+set enable_sort = off
 as $$
 #variable_conflict use_variable
 declare
@@ -1999,6 +2011,11 @@ begin
   if until is not null then filter := filter || ' and p."timestamp" < $6'; end if;
   if thread_id is not null then filter := filter || ' and p.thread_id = $7'; end if;
   if creator is not null then filter := filter || ' and p.metadata ->> ''creator'' = $8'; end if;
+
+  -- These may leave so few that walking an index is the longer way: the planner decides.
+  if since is not null or thread_id is not null then
+    perform set_config('enable_sort', 'on', true);
+  end if;
 
   -- More than 100 never changed the first ten; 50 cost .002 of nDCG@10 and .004 of recall@10.
   candidates := least(greatest(5 * k, 100), 300);

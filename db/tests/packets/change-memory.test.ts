@@ -75,11 +75,17 @@ describe('a saved memory', () => {
         (await house.sql('C', 'select 1 from public.packet_store where packet_id = $1', [packet_id])).length,
         1,
       );
+      await house.embedded();
       await new Promise((resolve) => setTimeout(resolve, 1600));
       for (const caller of ['C', 'L']) {
         assert.equal(
           (await house.sql(caller, 'select 1 from public.packet_store where packet_id = $1', [packet_id])).length,
           0,
+        );
+        assert.equal(
+          (await house.sql(caller, 'select 1 from public.memory_embeddings where packet_id = $1', [packet_id])).length,
+          0,
+          'nor what was derived from it',
         );
         assert.match((await house.tool(caller, 'get_memory', { packet_id })).text, /L9OWN/);
         assert.match((await house.tool(caller, 'update_memory', { packet_id, ttl: 'infinity' })).text, /L9OWN/);

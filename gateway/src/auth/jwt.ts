@@ -98,7 +98,7 @@ export interface TokenRequest {
 }
 
 /** Signs a token with this installation's secret. The claims may say more than the caller's actor has: the database cuts them down. */
-export function signToken(config: Config, secret: string, request: TokenRequest): Promise<string> {
+export async function signToken(config: Config, secret: string, request: TokenRequest): Promise<string> {
   const given = {
     caller: request.caller,
     role: request.role,

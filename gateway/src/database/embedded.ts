@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { PGlite } from '@electric-sql/pglite';
 import { pgcrypto } from '@electric-sql/pglite/contrib/pgcrypto';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
@@ -71,6 +72,8 @@ async function migrateThroughSocket(db: PGlite, logger: Logger): Promise<void> {
     await server.start();
     await runMigrations(`postgres://l9_owner@localhost/postgres?host=${encodeURIComponent(folder)}`, logger);
   } finally {
+    // It keeps its connection a moment longer, and ends this process if that breaks.
+    for (let tries = 0; tries < 100 && server.getStats().activeConnections > 0; tries++) await setTimeout(20);
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
   }
