@@ -50,7 +50,9 @@ $$;
 
 create schema if not exists extensions;
 create extension if not exists vector with schema extensions;
-create extension if not exists pg_textsearch with schema extensions;
+-- Its planner hook, which spares computing each score twice, looks for its operator on the search_path of the session:
+-- where every session finds it is pg_catalog.
+create extension if not exists pg_textsearch with schema pg_catalog;
 create extension if not exists pgcrypto with schema extensions;
 grant usage on schema extensions to l9_owner, l9_agent, l9_admin, l9_platform_admin, l9_worker;
 

@@ -83,6 +83,8 @@ program
   .argument('<collection>', 'cranfield')
   .argument('<folder>', 'where its files are')
   .option('--url <url>', 'the server; the one of this folder if left out')
+  .option('--caller <name>', 'who asks', 'C')
+  .option('--token <jwt>', 'a token to use instead of one signed for the caller')
   .option('--json <file>', 'write the figures there too')
   .action(async (collection: string, folder: string, options) => {
     const { evaluate } = await import('./commands/eval.ts');

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:1b7d362642ef7669ef15efac263ef89ec12b6ef0
+--! Hash: sha1:7324982765cf527015249c034b95495b126be6ea
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -595,6 +595,9 @@ create table public.packet_store (
     and octet_length(session_id) <= 200 and octet_length(trace_id) <= 200)
 ) with (fillfactor = 90);
 
+-- Nothing is ever planned by which envelopes are frequent.
+alter table public.packet_store alter column envelope set statistics 0;
+
 comment on table public.packet_store is
   'Memories: what agents and people asked to be kept. Who sees one is decided by its tenant, org, user, scope and project, never by its author.';
 comment on column public.packet_store.packet_id is 'UUID version 7: ordered by when it was saved.';
@@ -1029,6 +1032,7 @@ grant update (
   correlation_id, session_id, trace_id
 ) on public.packet_store to l9_agent, l9_admin;
 grant select on public.packet_store to l9_platform_admin, l9_worker;
+grant maintain on public.packet_store to l9_worker; -- statistics, where no autovacuum makes them
 grant update (chunk_count) on public.packet_store to l9_worker;
 -- No insert or update of packet_id, content_hash, tenant_id, org_id, user_id, timestamp, counters: triggers and jobs set them.
 --! EndIncluded 030-packets/060-policies.sql
@@ -1483,6 +1487,8 @@ create table public.memory_embeddings (
 
 -- Most models fill only part of the 1536 dimensions; the zeros behind them compress away.
 alter table public.memory_embeddings alter column vector set storage extended;
+-- Nothing is ever planned by what vectors and texts are frequent.
+alter table public.memory_embeddings alter column vector set statistics 0, alter column chunk_text set statistics 0;
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 
@@ -1541,7 +1547,7 @@ comment on policy definer_functions on public.memory_embeddings is 'The trigger 
 grant select on public.memory_embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
   on public.memory_embeddings to l9_worker;
-grant delete on public.memory_embeddings to l9_worker;
+grant delete, maintain on public.memory_embeddings to l9_worker;
 -- Callers write none: what a memory means is not theirs to say.
 --! EndIncluded 040-embeddings/020-memory-embeddings.sql
 --! Included 040-embeddings/030-register-embedding-model.sql
@@ -1983,6 +1989,14 @@ begin
     perform l9_private.fail('L9VAL', 'since: must not be after until', 'since');
   end if;
 
+  filters := jsonb_strip_nulls(jsonb_build_object(
+    'scopes', to_jsonb(scopes), 'project_id', project_id, 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
+    'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
+    'thread_id', thread_id, 'creator', creator));
+  if octet_length(filters::text) > 16384 then
+    perform l9_private.fail('L9LIM', 'scopes, kinds, tags and other filters: at most 16384 bytes together', 'filters');
+  end if;
+
   -- A scope that is not the caller's and one that does not exist are both simply not searched.
   searched_scopes := array(
     select s.name from unnest(me.readable_scopes) as s (name)
@@ -2089,15 +2103,15 @@ begin
           else $12 * coalesce(s.lexical_score, 0) + $13 * coalesce(s.semantic_score, 0)
         end as score
       from scored s
-      where $14 is null or 1 - s.similarity <= $14 or (s.similarity is null and %2$L = 'lexical')
+      where $14 is null or 1 - s.similarity <= $14 or s.similarity is null
     ),
     best as (
-      select * from ranked r order by r.score desc, r.packet_id desc limit $15
+      select * from ranked r where r.score > 0 order by r.score desc, r.packet_id desc limit $15
     )
     select
       array_agg(row(
         p.packet_id, left(p.envelope ->> 'content', 8000), length(p.envelope ->> 'content') > 8000,
-        l9_private.snippet(coalesce(chunk.chunk_text, left(p.envelope ->> 'content', 8000)), $18),
+        l9_private.snippet(coalesce(chunk.chunk_text, left(p.envelope ->> 'content', 4000)), $18),
         b.score, b.lexical_score, b.semantic_score, b.chunk_index,
         p.packet_type, p.scope, p.project_id, p.tags, p.thread_id, p.metadata ->> 'creator', p.importance_score, p."timestamp"
       )::public.memory_hit order by b.score desc, b.packet_id desc),
@@ -2114,10 +2128,6 @@ begin
     l9_private.snippet_query(query);
 
   result.hits := coalesce(result.hits, '{}');
-  filters := jsonb_strip_nulls(jsonb_build_object(
-    'scopes', to_jsonb(scopes), 'project_id', project_id, 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
-    'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
-    'thread_id', thread_id, 'creator', creator));
   result.searched := jsonb_build_object(
     'mode', run_mode, 'requested_mode', mode, 'scopes', searched_scopes, 'projects', me.projects, 'filters', filters,
     'k', k, 'threshold', threshold, 'candidates', coalesce(considered, 0), 'notice', notice,

@@ -2,7 +2,7 @@
 import { signToken } from '../auth/jwt.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { loadCredentials } from '../home/credentials.ts';
-import { readHolder } from '../home/lock.ts';
+import { findServer } from '../home/find-server.ts';
 
 const TIMEOUT_MS = 60_000;
 const TOKEN_LASTS_MS = 10 * 60_000;
@@ -32,7 +32,7 @@ export class Unusable extends Error {}
 /** A client of --url, or of the server of this home folder, that has been answered once. */
 export async function connect(env: NodeJS.ProcessEnv, options: ClientOptions): Promise<Client> {
   const config = loadConfig(env);
-  const url = (options.url ?? readHolder(config.home)?.url)?.replace(/\/+(graphql\/*)?$/, '');
+  const url = (options.url ?? (await findServer(config.home))?.url)?.replace(/\/+(graphql\/*)?$/, '');
   if (!url) throw new Unusable(`no server runs on ${config.home}: start it with \`npm start\`, or name one with --url`);
   if (!URL.canParse(url)) throw new Unusable('--url: not a URL');
   const token = options.token ? () => Promise.resolve(options.token as string) : signer(config, options.caller ?? 'C');

@@ -2,6 +2,7 @@ import { makeWorkerUtils, run, runOnce, type TaskList, Logger as WorkerLogger } 
 import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
 import { type EmbedPendingOptions, embedPending } from './embed-pending.ts';
+import { statisticsKeeper } from './statistics.ts';
 
 // Raw SQL saves don't pass the gateway, so the list is looked at now and then without being told.
 const LOOK_EVERY_MS = 5_000;
@@ -16,9 +17,11 @@ export interface Jobs {
 /** Background work by graphile-worker: its own loop on a server, run when there is something to do on the embedded engine. */
 export async function startJobs(database: Database, logger: Logger, options: EmbedPendingOptions): Promise<Jobs> {
   const abort = new AbortController();
+  const keepStatistics = database.engine === 'embedded' ? statisticsKeeper(database.workerPool) : null;
   const taskList: TaskList = {
     embed_pending: async () => {
-      await embedPending(database.workerPool, options, abort.signal);
+      const embedded = await embedPending(database.workerPool, options, abort.signal);
+      await keepStatistics?.(embedded);
     },
   };
   const workerLogger = new WorkerLogger(() => (level, message) => {
