@@ -13,6 +13,7 @@ import { bearerToken } from '../auth/request.ts';
 import type { Database } from '../database/index.ts';
 import { errorExtensions, KnownError, toPublicError } from '../errors.ts';
 import type { Perform } from '../memory/perform.ts';
+import { limitsPlugin } from './limits.ts';
 import { namesPlugin } from './names.ts';
 import { operationsPlugin } from './operations-plugin.ts';
 import { tagsPlugin } from './tags.ts';
@@ -33,7 +34,7 @@ const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
 export function createGraphql({ database, perform, verifyToken, logger, graphiql }: GraphqlOptions) {
   const preset: GraphileConfig.Preset = {
     extends: [PostGraphileAmberPreset],
-    plugins: [tagsPlugin, namesPlugin, vectorCodecPlugin, operationsPlugin(perform)],
+    plugins: [limitsPlugin, tagsPlugin, namesPlugin, vectorCodecPlugin, operationsPlugin(perform)],
     // Writes go through the operations: one way to do one thing.
     disablePlugins: ['PgMutationCreatePlugin', 'PgMutationUpdateDeletePlugin', 'SwallowErrorsPlugin'],
     pgServices: [makePgService({ pool: database.pool, schemas: ['public'], pubsub: false })],

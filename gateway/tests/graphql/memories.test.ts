@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { getIntrospectionQuery } from 'postgraphile/graphql';
 import { type House, openHouse } from '../support/house.ts';
 
 describe('GraphQL', () => {
@@ -155,6 +156,16 @@ describe('GraphQL', () => {
       const { errors } = await house.graphql('C', query);
       assert.deepEqual([errors?.[0]?.extensions?.code, errors?.[0]?.extensions?.field], [code, field], query);
     }
+  });
+
+  it('ends queries that go round in circles, and lets an editor look at the schema', async () => {
+    const circle = (turns: number): string =>
+      turns === 0 ? '{ content }' : `{ embeddings { nodes { memory ${circle(turns - 1)} } } }`;
+    assert.equal((await house.graphql('C', `{ memories { nodes ${circle(1)} } }`)).errors, undefined);
+    const { status, errors } = await house.graphql('C', `{ memories { nodes ${circle(8)} } }`);
+    assert.equal(status, 400);
+    assert.match(errors?.[0]?.message ?? '', /depth|nest|limit/i);
+    assert.equal((await house.graphql('C', getIntrospectionQuery())).errors, undefined);
   });
 
   it('offers a GraphQL editor at / unless in production', async () => {
