@@ -9,7 +9,15 @@ export const limitsPlugin: GraphileConfig.Plugin = {
       setPreset(next, event) {
         event.validationRules = [
           ...event.validationRules,
-          depthLimit({ maxDepth: 12, maxListDepth: 4, maxSelfReferentialDepth: 2, revealDetails: true }),
+          depthLimit({
+            maxDepth: 12,
+            maxListDepth: 4,
+            maxSelfReferentialDepth: 2,
+            // As deep as the introspection query of graphql-js goes.
+            maxIntrospectionDepth: 14,
+            maxDepthByFieldCoordinates: { '__Type.ofType': 9 },
+            revealDetails: true,
+          }),
         ];
         return next();
       },
