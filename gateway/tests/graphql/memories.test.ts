@@ -172,5 +172,12 @@ describe('GraphQL', () => {
     const page = await fetch(`${house.gateway.url}/`, { headers: { accept: 'text/html' } });
     assert.equal(page.status, 200);
     assert.match(await page.text(), /ruru|graphiql/i);
+    const production = await openHouse({ env: { NODE_ENV: 'production' } });
+    try {
+      assert.equal((await fetch(`${production.gateway.url}/`, { headers: { accept: 'text/html' } })).status, 404);
+      assert.equal((await production.graphql('C', '{ __typename }')).status, 200);
+    } finally {
+      await production.close();
+    }
   });
 });

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { openHouse } from '../../gateway/tests/support/house.ts';
+import { describeAccess } from '../access.ts';
+
+const file = join(import.meta.dirname, '..', 'access.md');
+
+describe('db/access.md', () => {
+  it('says what the catalogue says, so that a change of policies or grants shows in a diff', async () => {
+    const house = await openHouse();
+    try {
+      const page = await house.asCaller('L', describeAccess);
+      if (process.env.UPDATE_ACCESS) writeFileSync(file, page);
+      assert.equal(page, readFileSync(file, 'utf8'), 'run UPDATE_ACCESS=1 npm test db/tests/access.test.ts');
+    } finally {
+      await house.close();
+    }
+  });
+});
