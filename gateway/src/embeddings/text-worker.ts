@@ -137,7 +137,9 @@ export function createTextWorker(options: WorkerOptions, logger: Logger): TextWo
       const self = running;
       if (!self) return;
       stop(self, 'the embedder is closed');
-      await self.worker.terminate();
+      // The thread is not waited for by itself, and on Node 22 its end not either.
+      const alive = setInterval(() => {}, 1_000);
+      await self.worker.terminate().finally(() => clearInterval(alive));
     },
 
     thread: () => running?.worker ?? null,
