@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:7324982765cf527015249c034b95495b126be6ea
+--! Hash: sha1:d1a64a594bf03a8d3226fabebd2c9776301350da
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1652,7 +1652,7 @@ create policy definer_functions on l9_private.pending_embeddings to l9_owner usi
 comment on policy worker_access on l9_private.pending_embeddings is 'Jobs work the list off.';
 comment on policy definer_functions on l9_private.pending_embeddings is 'Triggers of packet_store put memories on the list.';
 
-grant select, update, delete on l9_private.pending_embeddings to l9_worker;
+grant select, insert (packet_id), update, delete on l9_private.pending_embeddings to l9_worker;
 --! EndIncluded 040-embeddings/040-pending-embeddings.sql
 --! Included 040-embeddings/050-follow-packet.sql
 create function l9_private.tg_packet_store__enqueue_embedding()
@@ -1825,6 +1825,27 @@ end;
 comment on function l9_private.release_embedding_claims() is
   'Ends all claims. For the start of a process that is alone on its database, where claims are those of one that died.';
 
+create function l9_private.enqueue_missing_embeddings(model text)
+returns bigint
+language sql
+volatile
+set search_path = ''
+begin atomic
+  with enqueued as (
+    insert into l9_private.pending_embeddings (packet_id)
+    select p.packet_id from public.packet_store p
+    where not exists (
+      select from public.memory_embeddings e
+      where e.packet_id = p.packet_id and e.embedding_type = 'content' and e.model = enqueue_missing_embeddings.model)
+    on conflict do nothing
+    returning packet_id
+  )
+  select count(*) from enqueued;
+end;
+
+comment on function l9_private.enqueue_missing_embeddings(text) is
+  'Puts every memory without a vector of this model on the list; returns how many. For the start of a gateway, whose model may not be the one that served before.';
+
 create function l9_private.embedding_backlog()
 returns table (pending bigint, failing bigint, oldest_seconds double precision)
 language sql
@@ -1845,6 +1866,7 @@ grant execute on function
   l9_private.postpone_embeddings(uuid[], interval, text, boolean),
   l9_private.renew_embedding_claims(uuid[], interval),
   l9_private.release_embedding_claims(),
+  l9_private.enqueue_missing_embeddings(text),
   l9_private.embedding_backlog()
 to l9_worker;
 --! EndIncluded 040-embeddings/060-embedding-job.sql

@@ -66,7 +66,18 @@ export async function startJobs(database: Database, logger: Logger, options: Emb
       });
   };
   const timer = setInterval(work, LOOK_EVERY_MS).unref();
-  work();
+  // Another model may have served before: what has no vector of this one would not be found by meaning.
+  const catchUp = database.workerPool
+    .query<{ enqueued: string }>('select l9_private.enqueue_missing_embeddings($1) as enqueued', [
+      options.embedder.model,
+    ])
+    .then(({ rows }) => {
+      const enqueued = Number(rows[0]?.enqueued ?? 0);
+      if (enqueued > 0)
+        logger.info({ memories: enqueued, model: options.embedder.model }, 'memories wait for a vector of this model');
+    })
+    .catch((error: Error) => logger.warn({ name: error.name }, 'memories without a vector could not be listed'))
+    .finally(work);
 
   return {
     kick() {
@@ -77,6 +88,7 @@ export async function startJobs(database: Database, logger: Logger, options: Emb
       abort.abort();
       clearInterval(timer);
       clearTimeout(kickTimer);
+      await catchUp;
       await running;
       await runner?.stop();
       await utils.release();

@@ -82,3 +82,33 @@ describe('while the embedder is down', () => {
     assert.equal(((await (await fetch(`${house.gateway.url}/ready`)).json()) as { status: string }).status, 'ready');
   });
 });
+
+describe('with another embedding model than before', () => {
+  it('memories of the former one are embedded anew, and a search compares vectors of one model only', async () => {
+    const first = await openHouse();
+    await first.tool('C', 'save_memory', { content: 'Lanterns light the quay.', project_id: 'l9' });
+    await first.embedded();
+    const { home } = first;
+    await first.gateway.close();
+
+    // The same vectors under another name: to the database it is another model.
+    const real = localEmbedder(pino({ level: 'silent' }));
+    const embedder: Embedder = { ...real, model: 'another-model' };
+    const second = await openHouse({ home, embedder });
+    try {
+      for (let tries = 0; tries < 300; tries++) {
+        const rows = await second.sql('C', 'select model from public.memory_embeddings order by model');
+        if (rows.length === 2) break;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+      assert.deepEqual(
+        (await second.sql('C', 'select model from public.memory_embeddings order by model')).map(({ model }) => model),
+        ['all-MiniLM-L6-v2-int8', 'another-model'],
+      );
+      const { result } = await second.tool('C', 'search_memory', { query: 'lamps by the harbour', mode: 'semantic' });
+      assert.equal(result.hits.length, 1);
+    } finally {
+      await second.close();
+    }
+  });
+});
