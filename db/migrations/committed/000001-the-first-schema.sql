@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:d1a64a594bf03a8d3226fabebd2c9776301350da
+--! Hash: sha1:9098ab495c997606ce6496b0551f10c6932d6ad2
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -584,6 +584,11 @@ create table public.packet_store (
   constraint packet_provenance_object check (jsonb_typeof(provenance) = 'object'),
   constraint packet_metadata_object check (jsonb_typeof(metadata) = 'object'),
   constraint packet_metadata_has_writer check (metadata ->> 'creator' <> '' and metadata ->> 'source' <> ''),
+  constraint packet_content_not_blank check (envelope ->> 'content' ~ '\S'),
+  constraint packet_content_at_most_1_mib check (octet_length(envelope ->> 'content') <= 1048576),
+  constraint packet_metadata_at_most_64_kib check (octet_length(metadata::text) <= 65536),
+  constraint packet_tags_at_most_64 check (cardinality(tags) <= 64),
+  constraint packet_parents_at_most_64 check (cardinality(parent_ids) <= 64),
   constraint packet_notes_object check (coalesce(jsonb_typeof(metadata -> 'notes'), 'object') = 'object'),
   constraint packet_project_plain check (project_id ~ '^[A-Za-z0-9._/@:+-]{1,200}$'),
   constraint packet_importance_between_0_and_1 check (importance_score between 0 and 1),
@@ -684,9 +689,6 @@ begin
   end if;
   if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
     perform l9_private.fail('L9VAL', 'metadata: an object', 'metadata');
-  elsif octet_length(new.metadata::text) > 65536 then
-    perform l9_private.fail('L9LIM',
-      format('metadata: at most 65536 bytes (64 KiB), got %s', octet_length(new.metadata::text)), 'metadata');
   elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
     perform l9_private.fail('L9VAL', 'metadata.notes: an object', 'metadata');
   end if;
@@ -745,6 +747,10 @@ begin
   new.metadata := jsonb_build_object('agent', me.agent, 'tool_name', l9_private.current_tool())
     || jsonb_strip_nulls(given)
     || jsonb_build_object('creator', me.creator, 'source', me.source);
+  if octet_length(new.metadata::text) > 65536 then
+    perform l9_private.fail('L9LIM',
+      format('metadata: at most 65536 bytes (64 KiB), got %s', octet_length(new.metadata::text)), 'metadata');
+  end if;
   new.updated_at := clock_timestamp();
   if tg_op = 'INSERT' then
     new.tenant_id := me.tenant_id;
