@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:9098ab495c997606ce6496b0551f10c6932d6ad2
+--! Hash: sha1:f58384e445b2a3b958f59f534978206cd1ca54c2
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -684,7 +684,7 @@ begin
     perform l9_private.fail('L9VAL', 'content: must not be blank', 'content');
   end if;
 
-  if octet_length(new.envelope::text) - bytes > 262144 then
+  if octet_length((new.envelope - 'content')::text) > 262144 then
     perform l9_private.fail('L9LIM', 'envelope: at most 262144 bytes (256 KiB) beside the content', 'envelope');
   end if;
   if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then

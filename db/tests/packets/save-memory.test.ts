@@ -284,9 +284,11 @@ describe('save_memory', () => {
       });
     }
 
-    it('takes exactly 1 MiB', async () => {
-      const { memory } = await save('C', { content: 'y'.repeat(1_048_576), ...l9 });
-      await house.sql('C', 'select public.delete_memory($1)', [memory.packet_id]);
+    it('takes exactly 1 MiB, whatever it would be in JSON', async () => {
+      for (const character of ['y', '"']) {
+        const { memory } = await save('C', { content: `z${character.repeat(1_048_575)}`, ...l9 });
+        await house.sql('C', 'select public.delete_memory($1)', [memory.packet_id]);
+      }
     });
   });
 
