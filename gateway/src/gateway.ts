@@ -13,6 +13,7 @@ import { createGraphql } from './graphql/index.ts';
 import { mountHealth } from './health.ts';
 import { loadCredentials } from './home/credentials.ts';
 import { mountAttach } from './home/on-demand.ts';
+import { mountErrors } from './http-errors.ts';
 import { startJobs } from './jobs/index.ts';
 import { logRequests } from './logger.ts';
 import { mountMcp } from './mcp/http.ts';
@@ -117,7 +118,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const verifyKey = keyVerifier(credentials.mcpApiKeys, actors);
     const detachAll = mountAttach(app, { verifyKey, ...(options.onIdle ? { onIdle: options.onIdle } : {}) });
     closers.push(detachAll);
-    mountMcp(app, { perform, verifyKey, logger, version });
+    mountMcp(app, { perform, verifyKey, version });
     const graphql = createGraphql({
       database,
       perform,
@@ -128,9 +129,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     closers.push(() => graphql.close());
     await graphql.schema();
     await graphql.mount(app, server);
-    app.use((_request, response) => {
-      response.status(404).json({ errors: [{ message: 'there is nothing here' }] });
-    });
+    mountErrors(app, logger);
 
     signal?.throwIfAborted();
     await listen(server, config.port, config.host).catch((error: NodeJS.ErrnoException) => {

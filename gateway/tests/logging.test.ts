@@ -33,6 +33,13 @@ describe('the log, with everything written to it', () => {
     await house.tool('C', 'search_memory', { query: 'marzipan' });
     await house.graphql({ token }, '{ searchMemory(query: "marzipan", k: 0) { hits { content } } }');
     await house.graphql({ token }, '{ marzipan }');
+    for (const [path, key] of [
+      ['graphql', token],
+      ['mcp', house.apiKey('C')],
+    ]) {
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` };
+      await fetch(`${house.gateway.url}/${path}?q=marzipan`, { method: 'POST', headers, body: '{"marzipan' });
+    }
     await house.embedded();
     const log = lines.join('');
     assert.ok(lines.length > 0);

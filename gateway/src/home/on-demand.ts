@@ -3,7 +3,6 @@
 import type { Express, Response } from 'express';
 import type { KeyVerifier } from '../auth/api-keys.ts';
 import { apiKey } from '../auth/request.ts';
-import { KnownError } from '../errors.ts';
 
 const GRACE_MS = 5_000;
 // Whoever had it started is about to attach, however busy the machine is.
@@ -28,12 +27,7 @@ export function mountAttach(app: Express, { verifyKey, onIdle, graceMs = GRACE_M
   watch(FIRST_GRACE_MS);
 
   app.get('/attach', (request, response) => {
-    try {
-      verifyKey(apiKey(request.headers));
-    } catch (error) {
-      response.status(401).json({ error: error instanceof KnownError ? error.message : 'not accepted' });
-      return;
-    }
+    verifyKey(apiKey(request.headers));
     if (isClosed) {
       response.status(503).json({ error: 'this server is ending' });
       return;
