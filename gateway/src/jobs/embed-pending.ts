@@ -3,9 +3,9 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { type Chunk, type Embedder, EmbeddingRejected, toVectorLiteral } from '../embeddings/index.ts';
+import { backoffSeconds } from './backoff.ts';
 
 const LEASE_SECONDS = 60;
-const RETRY_FIRST_SECONDS = 2;
 const RETRY_LAST_SECONDS = 3600;
 const TEXTS_PER_CALL = 64;
 
@@ -23,7 +23,7 @@ export interface EmbedPendingOptions {
   onEmbedded?: (memories: number, vectors: number) => void;
 }
 
-const delay = (attempts: number) => `${Math.min(RETRY_FIRST_SECONDS * 2 ** attempts, RETRY_LAST_SECONDS)} seconds`;
+const delay = (failures: number) => `${backoffSeconds(failures, RETRY_LAST_SECONDS)} seconds`;
 
 /** Embeds until nothing is due. Rejects when the provider can't be reached; what it had claimed is back on the list. */
 export async function embedPending(pool: pg.Pool, options: EmbedPendingOptions, signal?: AbortSignal): Promise<number> {
@@ -70,10 +70,10 @@ async function embedBatch(pool: pg.Pool, rows: Pending[], options: EmbedPendingO
             { packetId: memory.packet_id, attempts: memory.attempts + 1 },
             'a memory was refused by the embedder',
           );
-          await postpone(pool, [memory], delay(memory.attempts), name, true);
+          await postpone(pool, [memory], delay(memory.attempts + 1), name, true);
           continue;
         }
-        await postpone(pool, rows.slice(index), delay(0), name, false);
+        await postpone(pool, rows.slice(index), delay(1), name, false);
         throw error;
       }
     }

@@ -1,12 +1,14 @@
 import { makeWorkerUtils, run, runOnce, type TaskList, Logger as WorkerLogger } from 'graphile-worker';
 import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
+import { backoffSeconds } from './backoff.ts';
 import { type EmbedPendingOptions, embedPending } from './embed-pending.ts';
 import { statisticsKeeper } from './statistics.ts';
 
 // Raw SQL saves don't pass the gateway, so the list is looked at now and then without being told.
 const LOOK_EVERY_MS = 5_000;
 const KICK_DELAY_MS = 30;
+const OUTAGE_LAST_SECONDS = 60;
 
 export interface Jobs {
   /** Something may wait for its vectors. */
@@ -18,16 +20,26 @@ export interface Jobs {
 export async function startJobs(database: Database, logger: Logger, options: EmbedPendingOptions): Promise<Jobs> {
   const abort = new AbortController();
   const keepStatistics = database.engine === 'embedded' ? statisticsKeeper(database.workerPool) : null;
+  // A provider that is down is asked less and less often, however much is saved meanwhile.
+  let outages = 0;
+  let pausedUntil = 0;
   const taskList: TaskList = {
     embed_pending: async () => {
-      const embedded = await embedPending(database.workerPool, options, abort.signal);
-      await keepStatistics?.(embedded);
+      try {
+        const embedded = await embedPending(database.workerPool, options, abort.signal);
+        outages = 0;
+        await keepStatistics?.(embedded);
+      } catch (error) {
+        outages += 1;
+        pausedUntil = Date.now() + backoffSeconds(outages, OUTAGE_LAST_SECONDS) * 1_000;
+        throw error;
+      }
     },
   };
   const workerLogger = new WorkerLogger(() => (level, message) => {
-    // Job errors are reported with the name alone: their text could quote a memory.
+    // Up to the error's own text, which could quote what is no business of the log.
     if (level === 'error' || level === 'warning')
-      logger.warn({ job: message.slice(0, 120) }, 'a background job reports');
+      logger.warn({ job: message.split(' with error')[0]?.slice(0, 120) }, 'a background job reports');
   });
   const shared = { pgPool: database.workerPool, taskList, logger: workerLogger, noHandleSignals: true };
 
@@ -40,6 +52,7 @@ export async function startJobs(database: Database, logger: Logger, options: Emb
   let again = false;
 
   const enqueue = async () => {
+    if (Date.now() < pausedUntil) return;
     const { rows } = await database.workerPool.query<{ due: boolean }>(
       'select exists (select from l9_private.pending_embeddings q where q.next_attempt_at <= now() and (q.claimed_until is null or q.claimed_until < now())) as due',
     );
