@@ -9,6 +9,8 @@ const list = (value: string) =>
     .map((entry) => entry.trim())
     .filter(Boolean);
 
+const collect = (value: string, before: string[]) => [...before, value];
+
 const program = new Command('l9-memory')
   .description('Long-term memory for AI agents, in Postgres.')
   .version(version)
@@ -91,6 +93,57 @@ program
     process.exitCode = await evaluate(process.env, collection, folder, options);
   });
 
+const audit = program.command('audit').description('check and export the audit log');
+audit
+  .command('verify')
+  .description('check the audit log against its seals; exit code 1 where something was altered, removed or added')
+  .option('--from <time>', 'only seals that cover this time and later')
+  .option('--to <time>', 'only seals that cover the time before this')
+  .option('--head <hash>', 'a head that was printed before: it must still be in the chain')
+  .option('--url <url>', 'the server; the one of this folder if left out')
+  .option('--caller <name>', 'an admin', 'L')
+  .option('--token <jwt>', 'a token to use instead of one signed for the caller')
+  .action(async (options) => {
+    const { verify } = await import('./commands/audit.ts');
+    process.exitCode = await verify(process.env, options);
+  });
+audit
+  .command('export')
+  .description('write the audit log as JSON lines, in order of time')
+  .option('--from <time>', 'from this time on')
+  .option('--to <time>', 'before this time; now if left out')
+  .option('--output <file>', 'a file; standard output if left out')
+  .option('--url <url>', 'the server; the one of this folder if left out')
+  .option('--caller <name>', 'an admin', 'L')
+  .option('--token <jwt>', 'a token to use instead of one signed for the caller')
+  .action(async (options) => {
+    const { exportLines } = await import('./commands/audit.ts');
+    process.exitCode = await exportLines(process.env, options);
+  });
+
+program
+  .command('migrate-legacy')
+  .description(
+    'move the old memory.* tables into packet_store; a dry run, unless told to --apply (docs/migrate-legacy.md)',
+  )
+  .option('--apply', 'do it, rather than only report what would be done')
+  .option('--dry-run', 'only report, which is the default')
+  .option('--from <url>', 'database of the old tables, where it is not this one')
+  .option('--tenant <uuid>', 'tenant they go to; the default one if left out')
+  .option('--project <id>', 'project of memories that name none')
+  .option('--scope <old=new>', 'what an old scope becomes; =new for those without one', collect, [])
+  .option('--embedding-model <name>', 'the model that the old vectors are of; without it all is embedded anew')
+  .option('--importance-scale <number>', 'what stood for the highest importance, where it is not plain')
+  .option('--users <own|note>', 'own: a user id makes the memory that user’s; note: it is only noted', 'own')
+  .option('--label <name>', 'what to call the source in provenance; the name of its database if left out')
+  .option('--drop', 'drop the old schema, if every row in it is accounted for')
+  .option('--skip <reasons>', 'with --drop: rows not moved for these reasons may go', list)
+  .option('--json', 'report as JSON')
+  .action(async (options) => {
+    const { migrateLegacy } = await import('./commands/migrate-legacy.ts');
+    process.exitCode = await migrateLegacy(process.env, options);
+  });
+
 const db = program.command('db').description('look after the database');
 db.command('setup')
   .description('make database, roles and extensions on a server, migrate, and print the URLs to use')
@@ -99,6 +152,13 @@ db.command('setup')
   .action(async (options) => {
     const { setup } = await import('./commands/db-setup.ts');
     process.exitCode = await setup(process.env, options);
+  });
+db.command('platform-admin')
+  .description('make an operator, who administers every tenant: the first there is, since only operators make others')
+  .requiredOption('--caller <name>', 'the name of the new operator')
+  .action(async (options) => {
+    const { platformAdmin } = await import('./commands/platform-admin.ts');
+    process.exitCode = await platformAdmin(process.env, options);
   });
 
 try {

@@ -19,14 +19,25 @@ export interface Config {
   home: string;
   host: string;
   port: number;
-  jwt: { secret: string | null; jwksUrl: string | null; issuer: string; audience: string };
-  /** Keys given by the environment, by caller; others come from credentials.json. */
-  mcpApiKeys: Record<string, string>;
+  /** Names that requests may ask for and pages may come from, besides those of this machine; null: see http-guard.ts. */
+  allowedHosts: string[] | null;
+  jwt: {
+    secret: string | null;
+    /** By `kid`, the one that signs first; none: those of credentials.json. */
+    secrets: Record<string, string>;
+    jwksUrl: string | null;
+    issuer: string;
+    audience: string;
+  };
+  /** Keys given by the environment, by caller, several at a time; those of other callers come from credentials.json. */
+  mcpApiKeys: Record<string, string[]>;
   /** The key that `l9-memory mcp` uses without --caller. */
   mcpApiKey: string | null;
   /** Given by the environment; else it comes from credentials.json. */
   archiveKey: string | null;
   embedding: EmbeddingConfig;
+  /** How often expired memories are deleted; 0: never by themselves. */
+  cleanupIntervalMs: number;
   logLevel: string;
   isProduction: boolean;
 }
@@ -35,6 +46,26 @@ const url = (...protocols: string[]) =>
   z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), {
     message: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   });
+
+/** What may name a signing key. Mere digits may not: an object would not keep their order, in which the first key signs. */
+export const kidPattern = /^(?!\d+$)[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+
+const secretByKid = z.string().transform((value, context) => {
+  const secrets: Record<string, string> = {};
+  for (const entry of value.split(',').map((part) => part.trim())) {
+    const [, kid, secret] = /^([^:]+):(.{32,})$/.exec(entry) ?? [];
+    if (!kid || !secret || !kidPattern.test(kid) || Object.hasOwn(secrets, kid)) {
+      context.addIssue({
+        code: 'custom',
+        message:
+          'must be kid:key,kid:key… with kids that differ and are not mere digits, and keys of at least 32 characters',
+      });
+      return z.NEVER;
+    }
+    secrets[kid] = secret;
+  }
+  return secrets;
+});
 
 /** Every variable there is, besides MCP_API_KEY_<caller>. README.md and .env.example list the same. */
 export const environment = z.object({
@@ -47,7 +78,9 @@ export const environment = z.object({
   L9_MEMORY_HOME: z.string().optional(),
   HOST: z.string().default('127.0.0.1'),
   PORT: z.coerce.number().int().min(0).max(65535).default(9001),
+  ALLOWED_HOSTS: z.string().optional(),
   JWT_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
+  JWT_SECRETS: secretByKid.optional(),
   JWKS_URL: url('https:', 'http:').optional(),
   JWT_ISSUER: z.string().default('l9-memory'),
   JWT_AUDIENCE: z.string().default('l9-memory'),
@@ -58,11 +91,18 @@ export const environment = z.object({
   EMBEDDING_MODEL: z.string().optional(),
   EMBEDDING_DIMENSIONS: z.coerce.number().int().min(1).max(1536).default(1536),
   EMBEDDING_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(15_000),
+  CLEANUP_INTERVAL_SECONDS: z.coerce.number().int().min(0).max(86_400).default(60),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   NODE_ENV: z.string().optional(),
 });
 
 export class ConfigError extends Error {}
+
+/** A key that is two callers' would be either's. */
+export function refuseSharedKeys(keys: Record<string, string[]>): void {
+  const all = Object.values(keys).flat();
+  if (new Set(all).size < all.length) throw new ConfigError('MCP_API_KEY_…: two of the keys are the same key');
+}
 
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
@@ -72,17 +112,17 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   }
   const given = parsed.data;
   if (given.JWT_SECRET && given.JWKS_URL) throw new ConfigError('JWT_SECRET, JWKS_URL: set one of them, not both');
+  if (given.JWT_SECRETS && given.JWKS_URL) throw new ConfigError('JWT_SECRETS, JWKS_URL: set one of them, not both');
 
-  const mcpApiKeys: Record<string, string> = {};
+  const mcpApiKeys: Record<string, string[]> = {};
   for (const [name, value] of Object.entries(set)) {
     const caller = /^MCP_API_KEY_(.+)$/.exec(name)?.[1];
     if (!caller || !value) continue;
-    if (value.length < 16) throw new ConfigError(`${name}: must have at least 16 characters`);
-    mcpApiKeys[caller] = value;
+    const keys = value.split(',').map((key) => key.trim());
+    if (keys.some((key) => key.length < 16)) throw new ConfigError(`${name}: must have at least 16 characters`);
+    mcpApiKeys[caller] = keys;
   }
-  if (new Set(Object.values(mcpApiKeys)).size < Object.keys(mcpApiKeys).length) {
-    throw new ConfigError('MCP_API_KEY_…: two callers have the same key');
-  }
+  refuseSharedKeys(mcpApiKeys);
 
   const isOpenAi = Boolean(given.OPENAI_API_KEY || given.OPENAI_BASE_URL);
   return {
@@ -95,8 +135,13 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     home: resolve(given.L9_MEMORY_HOME ?? join(homedir(), '.l9-memory')),
     host: given.HOST,
     port: given.PORT,
+    allowedHosts:
+      given.ALLOWED_HOSTS?.toLowerCase()
+        .split(/[\s,]+/)
+        .filter(Boolean) ?? null,
     jwt: {
       secret: given.JWT_SECRET ?? null,
+      secrets: given.JWT_SECRETS ?? {},
       jwksUrl: given.JWKS_URL ?? null,
       issuer: given.JWT_ISSUER,
       audience: given.JWT_AUDIENCE,
@@ -112,6 +157,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       baseUrl: given.OPENAI_BASE_URL ?? null,
       timeoutMs: given.EMBEDDING_TIMEOUT_MS,
     },
+    cleanupIntervalMs: given.CLEANUP_INTERVAL_SECONDS * 1_000,
     logLevel: given.LOG_LEVEL,
     isProduction: given.NODE_ENV === 'production',
   };

@@ -24,6 +24,8 @@ export class KnownError extends Error {
   readonly sqlstate: string;
   readonly field: string | null;
   readonly hint: string | null;
+  /** Of somebody who is turned away: whom the token or key stood for, where it was a good one. */
+  claimed: { tenantId: string; caller: string } | null = null;
 
   constructor(sqlstate: string, message: string, field: string | null = null, hint: string | null = null) {
     super(message);
@@ -63,6 +65,7 @@ function fromPostgres(sqlstate: string, error: DatabaseError): KnownError | null
       `a rule of the table is broken: ${String(error.constraint ?? error.column ?? 'not null')}`,
     );
   }
+  if (sqlstate.startsWith('54')) return new KnownError('L9LIM', 'a value is too large, or nests too deep');
   if (sqlstate.startsWith('22')) return new KnownError('L9VAL', 'a value is malformed, or out of range');
   return null;
 }

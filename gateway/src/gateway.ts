@@ -2,8 +2,10 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import type { Logger } from 'pino';
-import { watchActors } from './auth/actors.ts';
+import { createDenials } from './audit/denials.ts';
+import { createRefuse } from './audit/refusals.ts';
 import { keyVerifier } from './auth/api-keys.ts';
+import { openDirectory } from './auth/directory.ts';
 import { tokenVerifier } from './auth/jwt.ts';
 import type { Config } from './config.ts';
 import { type Database, openDatabase } from './database/index.ts';
@@ -14,6 +16,7 @@ import { mountHealth } from './health.ts';
 import { loadCredentials } from './home/credentials.ts';
 import { mountAttach } from './home/on-demand.ts';
 import { mountErrors } from './http-errors.ts';
+import { mountGuard } from './http-guard.ts';
 import { startJobs } from './jobs/index.ts';
 import { logRequests } from './logger.ts';
 import { mountMcp } from './mcp/http.ts';
@@ -29,6 +32,8 @@ export interface Gateway {
   url: string;
   database: Database;
   embedder: Embedder;
+  /** Reads credentials.json again, so that its keys rotate while we run; one that is no good changes nothing. */
+  reloadCredentials(): void;
   close(): Promise<void>;
 }
 
@@ -45,7 +50,7 @@ export interface GatewayOptions {
 
 /** Opens the database, starts the jobs and serves all doors. The caller holds the lock of the home folder. */
 export async function startGateway(config: Config, logger: Logger, options: GatewayOptions = {}): Promise<Gateway> {
-  const credentials = loadCredentials(config);
+  let credentials = loadCredentials(config);
   const closers: (() => unknown)[] = [];
   const close = async () => {
     const failures: unknown[] = [];
@@ -75,10 +80,13 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
       await database.workerPool.query('select l9_private.release_embedding_claims()');
     }
 
-    const actors = await watchActors(database, logger);
-    closers.push(() => actors.close());
+    const directory = await openDirectory(database, logger);
+    closers.push(() => directory.close());
+    const denials = createDenials(database, logger);
+    closers.push(() => denials.close());
     const metrics = createMetrics(database);
     const jobs = await startJobs(database, logger, {
+      cleanupIntervalMs: config.cleanupIntervalMs,
       embedder,
       logger,
       onEmbedded: (memories, vectors) => {
@@ -112,24 +120,25 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const app = express();
     app.disable('x-powered-by');
     app.use(logRequests(logger));
+    mountGuard(app, config);
     const server = createServer(app);
 
     mountHealth(app, { database, embedder, metrics, logger });
-    const verifyKey = keyVerifier(credentials.mcpApiKeys, actors);
+    const verifyKey = keyVerifier(() => credentials.mcpApiKeys, directory);
     const detachAll = mountAttach(app, { verifyKey, ...(options.onIdle ? { onIdle: options.onIdle } : {}) });
     closers.push(detachAll);
-    mountMcp(app, { perform, verifyKey, version });
+    mountMcp(app, { perform, refuse: createRefuse(database, logger), verifyKey, version });
     const graphql = createGraphql({
       database,
       perform,
-      verifyToken: tokenVerifier(config, credentials.jwtSecret, actors),
+      verifyToken: tokenVerifier(config, () => credentials, directory),
       logger,
       graphiql: !config.isProduction,
     });
     closers.push(() => graphql.close());
     await graphql.schema();
     await graphql.mount(app, server);
-    mountErrors(app, logger);
+    mountErrors(app, logger, denials);
 
     signal?.throwIfAborted();
     await listen(server, config.port, config.host).catch((error: NodeJS.ErrnoException) => {
@@ -142,7 +151,26 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     });
     const { port } = server.address() as AddressInfo;
     const host = config.host === '0.0.0.0' || config.host === '::' ? '127.0.0.1' : config.host;
-    return { url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, database, embedder, close };
+    const reloadCredentials = () => {
+      try {
+        credentials = loadCredentials(config);
+      } catch (error) {
+        logger.error({ reason: (error as Error).message }, 'credentials.json is no good: the keys stay as they were');
+        return;
+      }
+      const { jwtSecrets, mcpApiKeys } = credentials;
+      logger.info(
+        { kids: Object.keys(jwtSecrets), callers: Object.keys(mcpApiKeys) },
+        'credentials.json was read again',
+      );
+    };
+    return {
+      url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+      database,
+      embedder,
+      reloadCredentials,
+      close,
+    };
   } catch (error) {
     await close().catch(() => {});
     throw error;

@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Database } from './database/index.ts';
 
@@ -9,33 +10,54 @@ export function createMetrics(database: Database) {
   const registry = registers[0]!;
   collectDefaultMetrics({ register: registry });
 
-  const backlog = async () => {
-    const { rows } = await database.workerPool.query<{ pending: string; failing: string; oldest_seconds: number }>(
-      'select * from l9_private.embedding_backlog()',
-    );
-    return rows[0]!;
+  const gauges = <Row extends pg.QueryResultRow>(
+    query: string,
+    described: Record<string, [string, (row: Row) => number]>,
+  ) => {
+    // One query a scrape, whichever of its gauges is asked first.
+    let asked: Promise<Row> | null = null;
+    const ask = () => {
+      asked ??= database.workerPool
+        .query<Row>(query)
+        .then(({ rows }) => rows[0]!)
+        .finally(() => {
+          asked = null;
+        });
+      return asked;
+    };
+    for (const [name, [help, read]] of Object.entries(described)) {
+      new Gauge({
+        name,
+        help,
+        registers,
+        async collect() {
+          this.set(read(await ask()));
+        },
+      });
+    }
   };
-  const failing = new Gauge({
-    name: 'l9_embedding_backlog_failing',
-    help: 'Memories among them that failed before.',
-    registers,
+  gauges<{ pending: string; failing: string; oldest_seconds: number }>('select * from l9_private.embedding_backlog()', {
+    l9_embedding_backlog: ['Memories that wait for their vectors.', ({ pending }) => Number(pending)],
+    l9_embedding_backlog_failing: ['Memories among them that failed before.', ({ failing }) => Number(failing)],
+    l9_embedding_backlog_oldest_seconds: ['Age of the oldest of them.', (row) => row.oldest_seconds],
   });
-  const oldest = new Gauge({
-    name: 'l9_embedding_backlog_oldest_seconds',
-    help: 'Age of the oldest of them.',
-    registers,
-  });
-  new Gauge({
-    name: 'l9_embedding_backlog',
-    help: 'Memories that wait for their vectors.',
-    registers,
-    async collect() {
-      const now = await backlog();
-      this.set(Number(now.pending));
-      failing.set(Number(now.failing));
-      oldest.set(now.oldest_seconds);
+  gauges<{ unsealed: string; oldest_seconds: number; last_sealed_at: Date | null }>(
+    'select * from l9_private.audit_backlog()',
+    {
+      l9_audit_unsealed: [
+        'Rows of the audit log that are not sealed yet; 100,000 at most are counted.',
+        ({ unsealed }) => Number(unsealed),
+      ],
+      l9_audit_unsealed_oldest_seconds: [
+        'Age of the oldest row of the audit log that is not sealed yet.',
+        (row) => row.oldest_seconds,
+      ],
+      l9_audit_last_seal_timestamp_seconds: [
+        'When the audit log was last sealed, in seconds since 1970; 0: never.',
+        ({ last_sealed_at: at }) => (at ? at.getTime() / 1_000 : 0),
+      ],
     },
-  });
+  );
 
   return {
     embeddedMemories: new Counter({

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import type { Gateway } from './gateway.ts';
 import { credentialsPath } from './home/credentials.ts';
@@ -16,6 +17,13 @@ const LINGER_MS = 5_000;
 /** Runs the server until a signal ends it, and returns the exit code. */
 export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions): Promise<number> {
   const { signal, stop, forget } = stopSignal();
+  let onHangUp = () => {};
+  const isInTerminal = process.stdin.isTTY || process.stdout.isTTY;
+  const hangUp = () => {
+    if (isInTerminal && !hasTerminal()) stop('SIGHUP');
+    else onHangUp();
+  };
+  process.on('SIGHUP', hangUp);
   let lock: HomeLock | null = null;
   try {
     const config = loadConfig(env);
@@ -28,6 +36,7 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
       ...(onDemand ? { onIdle: () => stop('nobody is attached'), anyPort: true } : {}),
     });
     lock.announce({ url: gateway.url, onDemand });
+    onHangUp = gateway.reloadCredentials;
     process.stdout.write(welcome(config, gateway));
 
     await new Promise<void>((resolve) => {
@@ -46,8 +55,19 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
   } finally {
     lock?.release();
     forget();
+    process.off('SIGHUP', hangUp);
     // Whatever may still keep the process running is not worth waiting for.
     setTimeout(() => process.exit(), LINGER_MS).unref();
+  }
+}
+
+/** SIGHUP is how one asks for keys to be read again, but also what a terminal sends when it closes. */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'));
+    return true;
+  } catch {
+    return false;
   }
 }
 

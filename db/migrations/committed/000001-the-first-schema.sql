@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:f58384e445b2a3b958f59f534978206cd1ca54c2
+--! Hash: sha1:dc4347f34df8f6adfb05a12940f88445da577070
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -45,6 +45,7 @@ create table public.tenants (
   tenant_id uuid primary key default uuidv7(),
   name text not null,
   is_active boolean not null default true,
+  audits_query_text boolean not null default false,
   created_at timestamptz not null default now(),
   constraint tenant_name_unique unique (name),
   constraint tenant_name_plain check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$')
@@ -55,15 +56,64 @@ comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
 comment on column public.tenants.created_at is 'When it was made.';
 comment on column public.tenants.name is 'Lower-case letters, digits, - and _; unique.';
 comment on column public.tenants.is_active is 'False: no caller of this tenant has an identity any more, whatever its token says.';
+comment on column public.tenants.audits_query_text is 'Whether the texts of searches are kept, beside their hashes.';
 
 insert into public.tenants (tenant_id, name) values ('00000000-0000-7000-8000-000000000001', 'default');
 --! EndIncluded 010-identity/030-tenants.sql
+--! Included 010-identity/035-orgs-and-users.sql
+-- Ids count within their tenant only: were they unique across tenants, one could lock out another's org by registering its id.
+create table public.orgs (
+  tenant_id uuid not null references public.tenants,
+  org_id uuid not null default uuidv7(),
+  name text not null,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, org_id),
+  constraint org_name_unique unique (tenant_id, name),
+  constraint org_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$')
+);
+
+comment on table public.orgs is
+  'Orgs of a tenant. An id in a token need not be one of these, for an identity provider may own them; but one that is here must be active.';
+comment on column public.orgs.tenant_id is 'The tenant it belongs to.';
+comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
+comment on column public.orgs.name is 'What people call it; unique in its tenant.';
+comment on column public.orgs.is_active is 'False: whoever claims it has no identity, whatever the token says.';
+comment on column public.orgs.created_at is 'When it was registered.';
+
+create table public.users (
+  tenant_id uuid not null references public.tenants,
+  user_id uuid not null default uuidv7(),
+  org_id uuid,
+  name text not null,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, user_id),
+  foreign key (tenant_id, org_id) references public.orgs (tenant_id, org_id),
+  constraint user_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$')
+);
+
+-- The planner's statistics would keep names that are erased.
+alter table public.users alter column name set statistics 0;
+
+create index users_org_idx on public.users (tenant_id, org_id);
+
+comment on table public.users is
+  'Users of a tenant. An id in a token need not be one of these; but one that is here must be active, and claimed together with its org.';
+comment on column public.users.tenant_id is 'The tenant it belongs to.';
+comment on column public.users.user_id is 'Id, as in the claim user_id.';
+comment on column public.users.org_id is 'The org it belongs to; null: to none, or whichever the token says.';
+comment on column public.users.name is 'What people call it.';
+comment on column public.users.is_active is 'False: whoever claims it has no identity, whatever the token says.';
+comment on column public.users.created_at is 'When it was registered.';
+--! EndIncluded 010-identity/035-orgs-and-users.sql
 --! Included 010-identity/040-scopes.sql
 create table public.scopes (
   tenant_id uuid not null references public.tenants,
   scope text not null,
   is_project_scoped boolean not null,
   description text not null default '',
+  is_active boolean not null default true,
   created_at timestamptz not null default now(),
   primary key (tenant_id, scope),
   constraint scope_name_plain check (scope ~ '^[a-z0-9][a-z0-9_-]{0,62}$')
@@ -74,18 +124,10 @@ comment on table public.scopes is
 comment on column public.scopes.tenant_id is 'The tenant it belongs to.';
 comment on column public.scopes.scope is 'Its name: lower-case letters, digits, - and _.';
 comment on column public.scopes.description is 'What it is for.';
+comment on column public.scopes.is_active is 'False: nobody reads or writes it, until it is active again. Its memories stay.';
 comment on column public.scopes.created_at is 'When it was made.';
 comment on column public.scopes.is_project_scoped is
   'True: a memory of this scope belongs to a project. False: it belongs to none, and its project_id is null.';
-
-insert into public.scopes (tenant_id, scope, is_project_scoped, description)
-select tenant_id, built_in.scope, built_in.is_project_scoped, built_in.description
-from public.tenants
-cross join (values
-  ('developer', true, 'Shared by L and coding agents, within a project.'),
-  ('l-private', true, 'L''s own, within a project.'),
-  ('global', false, 'Everyone in the tenant, in no project.')
-) as built_in (scope, is_project_scoped, description);
 --! EndIncluded 010-identity/040-scopes.sql
 --! Included 010-identity/050-actors.sql
 create table public.actors (
@@ -98,11 +140,17 @@ create table public.actors (
   readable_scopes text[] not null,
   writable_scopes text[] not null,
   can_clean_up boolean not null default false,
+  login text,
   is_active boolean not null default true,
   created_at timestamptz not null default now(),
   primary key (tenant_id, caller),
   constraint actor_creator_unique unique (tenant_id, creator),
+  constraint actor_login_unique unique (login),
   constraint actor_caller_plain check (caller ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'),
+  constraint actor_names_plain check (
+    creator ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'
+    and source ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'
+    and agent ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'),
   constraint actor_role_known check (role in ('l9_agent', 'l9_admin', 'l9_platform_admin')),
   -- Someone who may write what it can't read could never find its own duplicates.
   constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
@@ -113,7 +161,8 @@ comment on table public.actors is
 comment on column public.actors.tenant_id is 'The tenant it belongs to.';
 comment on column public.actors.created_at is 'When it was registered.';
 comment on column public.actors.caller is 'The name a token''s claim `caller` or an API key stands for, such as L or C.';
-comment on column public.actors.creator is 'Stamped into metadata.creator of what this actor writes.';
+comment on column public.actors.creator is
+  'Stamped into metadata.creator of what this actor writes, by which it owns that. It never changes, and no other actor ever gets it.';
 comment on column public.actors.source is 'Stamped into metadata.source of what this actor writes.';
 comment on column public.actors.agent is 'metadata.agent where the writer gives none.';
 comment on column public.actors.role is
@@ -121,17 +170,81 @@ comment on column public.actors.role is
 comment on column public.actors.readable_scopes is 'Scopes it may read; {*} means every scope of the tenant.';
 comment on column public.actors.writable_scopes is 'Scopes it may write; {*} means every scope of the tenant.';
 comment on column public.actors.can_clean_up is 'Whether it may delete what has expired.';
+comment on column public.actors.login is
+  'A database login that is this actor, whatever claims its sessions set. Null: none. Logins of l9_gateway are never bound: their claims are believed.';
 comment on column public.actors.is_active is 'False: its next request fails, whatever its token says.';
-
-insert into public.actors
-  (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
-select tenant_id, built_in.*
-from public.tenants
-cross join (values
-  ('L', 'L-CTO', 'l9-kernel', 'l-cto', 'l9_admin', array['*'], array['*'], true),
-  ('C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', array['developer', 'global'], array['developer', 'global'], false)
-) as built_in (caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up);
 --! EndIncluded 010-identity/050-actors.sql
+--! Included 010-identity/055-furnish-tenant.sql
+create function l9_private.furnish_tenant(tenant_id uuid)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.scopes (tenant_id, scope, is_project_scoped, description)
+  values
+    (furnish_tenant.tenant_id, 'developer', true, 'Shared by L and coding agents, within a project.'),
+    (furnish_tenant.tenant_id, 'l-private', true, 'L''s own, within a project.'),
+    (furnish_tenant.tenant_id, 'global', false, 'Everyone in the tenant, in no project.');
+  insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
+  values
+    (furnish_tenant.tenant_id, 'L', 'L-CTO', 'l9-kernel', 'l-cto', 'l9_admin', '{*}', '{*}', true),
+    (furnish_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}', '{developer,global}', false);
+end;
+
+comment on function l9_private.furnish_tenant(uuid) is
+  'Gives a new tenant what every tenant has: the scopes developer, l-private and global, and the actors L and C.';
+
+select l9_private.furnish_tenant(tenant_id) from public.tenants;
+--! EndIncluded 010-identity/055-furnish-tenant.sql
+--! Included 010-identity/058-api-keys.sql
+create table public.api_keys (
+  key_id uuid primary key default uuidv7(),
+  tenant_id uuid not null references public.tenants,
+  name text not null,
+  caller text not null,
+  org_id uuid,
+  user_id uuid,
+  scopes text[],
+  projects text[],
+  created_at timestamptz not null default now(),
+  created_by text not null,
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  foreign key (tenant_id, caller) references public.actors (tenant_id, caller),
+  constraint api_key_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'),
+  constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}')
+);
+
+create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
+
+comment on table public.api_keys is
+  'MCP keys that are kept in the database: whose they are and what they are cut down to. The keys themselves are kept nowhere.';
+comment on column public.api_keys.key_id is 'Id, for revoke_api_key().';
+comment on column public.api_keys.tenant_id is 'The tenant of its caller.';
+comment on column public.api_keys.name is 'What it is for.';
+comment on column public.api_keys.caller is 'The actor that it stands for.';
+comment on column public.api_keys.org_id is 'The org that it acts for, or null.';
+comment on column public.api_keys.user_id is 'The user that it acts for, or null.';
+comment on column public.api_keys.scopes is 'Only these of its caller''s scopes; null: all of them.';
+comment on column public.api_keys.projects is 'Only these projects; null: all.';
+comment on column public.api_keys.created_at is 'When it was made.';
+comment on column public.api_keys.created_by is 'Who made it: a caller, or db:<role>.';
+comment on column public.api_keys.expires_at is 'From then on it is refused; null: never.';
+comment on column public.api_keys.revoked_at is 'When it was revoked; null: it was not.';
+
+-- Apart from the rest, so that no grant on that, of today or tomorrow, shows a hash.
+create table l9_private.api_key_hashes (
+  key_id uuid primary key references public.api_keys,
+  hash bytea not null,
+  constraint api_key_hash_unique unique (hash),
+  constraint api_key_hash_sha256 check (octet_length(hash) = 32)
+);
+
+comment on table l9_private.api_key_hashes is
+  'SHA-256 of each API key. A key is 256 random bits, so that its hash can be neither guessed nor turned back.';
+comment on column l9_private.api_key_hashes.hash is 'SHA-256 of the key as it was shown.';
+--! EndIncluded 010-identity/058-api-keys.sql
 --! Included 010-identity/060-current-identity.sql
 -- The one place that reads claims. Policies call the current_*() functions inside (select …), once a query.
 
@@ -193,8 +306,61 @@ end;
 comment on function l9_private.current_role_name() is
   'The role that the session has taken. Unlike current_user it is still the caller''s inside a definer function.';
 
--- Every policy and row trigger asks for it, so its cost is felt: plpgsql keeps its plan for the session (24 µs a call,
--- against 80 µs as a SQL function that calls one for each claim), and claims that are not there are not parsed.
+create view l9_private.active_actors
+with (security_invoker = true)
+as
+select a.tenant_id, a.caller, a.creator, a.source, a.agent, a.role, a.can_clean_up, effective.readable_scopes, effective.writable_scopes
+from public.actors a
+join public.tenants t on t.tenant_id = a.tenant_id
+cross join lateral (
+  select
+    coalesce(array_agg(s.scope order by s.scope)
+      filter (where '*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)), '{}') as readable_scopes,
+    coalesce(array_agg(s.scope order by s.scope)
+      filter (where '*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)), '{}') as writable_scopes
+  from public.scopes s
+  where s.tenant_id = a.tenant_id and s.is_active
+) as effective
+where a.is_active and t.is_active;
+
+comment on view l9_private.active_actors is 'Actors that may come in, with the scopes that their rows are worth at present.';
+
+create function l9_private.both(list text[], claimed text[])
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when '*' = any (claimed) then list
+  else array(select l.entry from unnest(list) with ordinality as l (entry, place) where l.entry = any (claimed) order by l.place) end;
+
+comment on function l9_private.both(text[], text[]) is 'What of a list is claimed; {*} claims all of it.';
+
+create function l9_private.are_claims_good(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return
+  (org_id is null or not exists (
+    select from public.orgs o
+    where o.tenant_id = are_claims_good.tenant_id and o.org_id = are_claims_good.org_id and not o.is_active))
+  and (user_id is null or not exists (
+    select from public.users u
+    where u.tenant_id = are_claims_good.tenant_id and u.user_id = are_claims_good.user_id
+      and not (u.is_active and (u.org_id is null or u.org_id is not distinct from are_claims_good.org_id))))
+  and (key_id is null or exists (
+    select from public.api_keys k
+    where k.key_id = are_claims_good.key_id and k.tenant_id = are_claims_good.tenant_id and k.caller = are_claims_good.caller
+      and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())));
+
+comment on function l9_private.are_claims_good(uuid, text, uuid, uuid, uuid) is
+  'Whether an org and a user that are registered are active and belong together, and an API key is its caller''s and still holds. Definer: reads identity tables. Not executable by callers.';
+
+-- Every policy and row trigger asks for it, so its cost is felt: plpgsql keeps its plan for the session, claims that are
+-- not there are not parsed, and what it does always is done without calling another function (20 µs each).
 create function l9_private.current_identity()
 returns l9_private.identity
 language plpgsql
@@ -208,46 +374,60 @@ declare
   tenant_claim text := nullif(current_setting('jwt.claims.tenant_id', true), '');
   org_claim text := nullif(current_setting('jwt.claims.org_id', true), '');
   user_claim text := nullif(current_setting('jwt.claims.user_id', true), '');
+  key_claim text := nullif(current_setting('jwt.claims.key_id', true), '');
   caller_claim text := nullif(current_setting('jwt.claims.caller', true), '');
   scopes_claim text := nullif(current_setting('jwt.claims.scopes', true), '');
   projects_claim text := nullif(current_setting('jwt.claims.projects', true), '');
   role_name text := case current_setting('role') when 'none' then session_user else current_setting('role') end;
-  claimed_scopes text[] := '{*}';
+  bound record;
 begin
+  -- Anyone with a database session can set claims. Those of the gateway's login are verified; any other login is the
+  -- actor it is bound to, or nobody, and may at most take scopes and projects away from itself.
+  if session_user <> 'l9_gateway' and not pg_has_role(session_user, 'l9_gateway', 'member') then
+    select a.tenant_id, a.caller into bound from public.actors a where a.login = session_user;
+    if not found or tenant_claim <> bound.tenant_id::text or caller_claim <> bound.caller
+      or org_claim is not null or user_claim is not null or key_claim is not null then
+      return null;
+    end if;
+    tenant_claim := bound.tenant_id;
+    caller_claim := bound.caller;
+    if role_name = session_user then
+      -- It has not taken one of our roles, but inherits: from one, else it is not clear which it acts under.
+      role_name := (
+        select case count(*) when 1 then min(r.name) end
+        from unnest(array['l9_agent', 'l9_admin', 'l9_platform_admin']) as r (name)
+        where pg_has_role(session_user, r.name, 'usage'));
+    end if;
+  end if;
+
   -- A claim that is there but malformed is no identity at all, rather than one that is shared more widely.
   if caller_claim is null or tenant_claim is null or not pg_input_is_valid(tenant_claim, 'uuid')
-    or not pg_input_is_valid(org_claim, 'uuid') or not pg_input_is_valid(user_claim, 'uuid') then
+    or not pg_input_is_valid(org_claim, 'uuid') or not pg_input_is_valid(user_claim, 'uuid')
+    or not pg_input_is_valid(key_claim, 'uuid') then
     return null;
-  end if;
-  if scopes_claim is not null then
-    claimed_scopes := l9_private.list_claim('scopes');
   end if;
   me.projects := case when projects_claim is null then '{*}' else l9_private.list_claim('projects') end;
 
   select a.tenant_id, org_claim::uuid, user_claim::uuid, a.caller, a.creator, a.source, a.agent, a.role,
-    effective.readable_scopes, effective.writable_scopes, me.projects, a.can_clean_up
+    a.readable_scopes, a.writable_scopes, me.projects, a.can_clean_up
   into me
-  from public.actors a
-  join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
-  cross join lateral (
-    select
-      coalesce(array_agg(s.scope order by s.scope)
-        filter (where '*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)), '{}') as readable_scopes,
-      coalesce(array_agg(s.scope order by s.scope)
-        filter (where '*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)), '{}') as writable_scopes
-    from public.scopes s
-    where s.tenant_id = a.tenant_id and ('*' = any (claimed_scopes) or s.scope = any (claimed_scopes))
-  ) as effective
-  where a.tenant_id = tenant_claim::uuid
-    and a.caller = caller_claim
-    and a.role = role_name
-    and a.is_active;
+  from l9_private.active_actors a
+  where a.tenant_id = tenant_claim::uuid and a.caller = caller_claim and a.role = role_name;
+
+  if scopes_claim is not null then
+    me.readable_scopes := l9_private.both(me.readable_scopes, l9_private.list_claim('scopes'));
+    me.writable_scopes := l9_private.both(me.writable_scopes, l9_private.list_claim('scopes'));
+  end if;
+  if (org_claim is not null or user_claim is not null or key_claim is not null)
+    and not l9_private.are_claims_good(me.tenant_id, me.caller, me.org_id, me.user_id, key_claim::uuid) then
+    return null;
+  end if;
   return me;
 end
 $$;
 
 comment on function l9_private.current_identity() is
-  'The caller of this transaction from its claims, its role and its actor''s row; null when they do not fit together. Definer: reads tenants, actors and scopes, which callers see only in part.';
+  'The caller of this transaction from its login, its claims, its role and its actor''s row; null when they do not fit together. Definer: reads identity tables, which callers see only in part.';
 
 create function l9_private.require_identity()
 returns l9_private.identity
@@ -267,6 +447,40 @@ end
 $$;
 
 comment on function l9_private.require_identity() is 'current_identity(), or the error L9AUT where there is none.';
+
+create function l9_private.require_admin()
+returns l9_private.identity
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  me l9_private.identity := l9_private.require_identity();
+begin
+  if me.role not in ('l9_admin', 'l9_platform_admin') then
+    perform l9_private.fail('L9SCP', 'this is for administrators');
+  end if;
+  return me;
+end
+$$;
+
+comment on function l9_private.require_admin() is
+  'current_identity() where it is an administrator''s; else the error L9AUT (nobody) or L9SCP (somebody else).';
+
+create function l9_private.has_every_scope()
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return '*' = any (l9_private.list_claim('scopes')) and exists (
+  select from public.actors a, l9_private.current_identity() as me
+  where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes) and '*' = any (a.writable_scopes));
+
+comment on function l9_private.has_every_scope() is
+  'Whether the caller may read and write every scope of its tenant, those to come included: its actor''s row says so, and its token is not cut down. Definer: reads actors.';
 
 create function l9_private.current_tenant_id() returns uuid
 language sql stable parallel safe set search_path = ''
@@ -312,95 +526,229 @@ comment on function l9_private.current_projects() is 'Projects the caller may wo
 grant execute on function
   l9_private.claim(text), l9_private.list_claim(text),
   l9_private.current_role_name(), l9_private.current_identity(), l9_private.require_identity(),
+  l9_private.require_admin(), l9_private.has_every_scope(),
   l9_private.current_tenant_id(), l9_private.current_org_id(), l9_private.current_user_id(),
   l9_private.current_caller(), l9_private.current_creator(),
   l9_private.current_scopes(), l9_private.current_writable_scopes(), l9_private.current_projects()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/060-current-identity.sql
+--! Included 010-identity/065-platform-look.sql
+create function l9_private.platform_look(table_name text)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  me l9_private.identity := l9_private.current_identity();
+begin
+  if me.role is distinct from 'l9_platform_admin' then
+    return false;
+  end if;
+  -- The row goes with its transaction; what was seen in one that rolled back is at least in the log of the server.
+  raise log 'l9-memory: platform admin % of tenant % looks at %', me.caller, me.tenant_id, table_name;
+  perform l9_private.write_audit('READ', table_name, details => '{"look": "platform"}');
+  return true;
+end
+$$;
+
+comment on function l9_private.platform_look(text) is
+  'True where the caller is an active platform admin, and then leaves an audit row READ: policies for l9_platform_admin call it inside (select …), so each query leaves one for each table it looks at. In a read-only transaction it fails, and so does the look. Definer: writes audit_log.';
+
+grant execute on function l9_private.platform_look(text) to l9_platform_admin;
+--! EndIncluded 010-identity/065-platform-look.sql
 --! Included 010-identity/070-policies.sql
 -- Policies of the identity tables. They come after the functions they call, which in turn read these tables.
 
 alter table public.tenants enable row level security;
 alter table public.tenants force row level security;
+alter table public.orgs enable row level security;
+alter table public.orgs force row level security;
+alter table public.users enable row level security;
+alter table public.users force row level security;
 alter table public.scopes enable row level security;
 alter table public.scopes force row level security;
 alter table public.actors enable row level security;
 alter table public.actors force row level security;
+alter table public.api_keys enable row level security;
+alter table public.api_keys force row level security;
+alter table l9_private.api_key_hashes enable row level security;
+alter table l9_private.api_key_hashes force row level security;
 
 create policy tenant_isolation on public.tenants as restrictive to l9_agent, l9_admin
   using (tenant_id = (select l9_private.current_tenant_id()));
 create policy scope_access on public.tenants for select to l9_agent, l9_admin using (true);
-create policy admin_override on public.tenants for select to l9_platform_admin
-  using ((select l9_private.current_caller()) is not null);
+create policy platform_override on public.tenants for select to l9_platform_admin
+  using ((select l9_private.platform_look('tenants')));
 create policy definer_functions on public.tenants for select to l9_owner using (true);
+create policy definer_inserts on public.tenants for insert to l9_owner with check (true);
+create policy definer_updates on public.tenants for update to l9_owner using (true);
 comment on policy tenant_isolation on public.tenants is 'A caller sees its own tenant.';
 comment on policy scope_access on public.tenants is 'No further limit within the tenant.';
-comment on policy admin_override on public.tenants is 'Operators see every tenant.';
+comment on policy platform_override on public.tenants is 'Operators see every tenant, on the record.';
 comment on policy definer_functions on public.tenants is 'current_identity() asks whether the tenant is active.';
+comment on policy definer_inserts on public.tenants is 'create_tenant().';
+comment on policy definer_updates on public.tenants is
+  'deactivate_tenant(), reactivate_tenant() and set_query_text_audit(). Nothing deletes one.';
+
+create policy tenant_isolation on public.orgs as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy org_isolation on public.orgs as restrictive to l9_agent
+  using (org_id = (select l9_private.current_org_id()));
+create policy scope_access on public.orgs for select to l9_agent using (true);
+create policy admin_override on public.orgs for select to l9_admin using (true);
+create policy platform_override on public.orgs for select to l9_platform_admin
+  using ((select l9_private.platform_look('orgs')));
+create policy definer_functions on public.orgs for select to l9_owner using (true);
+create policy definer_inserts on public.orgs for insert to l9_owner with check (true);
+create policy definer_updates on public.orgs for update to l9_owner using (true);
+comment on policy tenant_isolation on public.orgs is 'Orgs of the caller''s tenant.';
+comment on policy org_isolation on public.orgs is 'An agent could see its own org at most; no grant lets it.';
+comment on policy scope_access on public.orgs is 'No further limit; no grant lets an agent see one.';
+comment on policy admin_override on public.orgs is 'Admins see the orgs of their tenant.';
+comment on policy platform_override on public.orgs is 'Operators see every org, on the record.';
+comment on policy definer_functions on public.orgs is 'current_identity() asks whether the org is active.';
+comment on policy definer_inserts on public.orgs is 'create_org().';
+comment on policy definer_updates on public.orgs is 'deactivate_org() and reactivate_org(). Nothing deletes one.';
+
+create policy tenant_isolation on public.users as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy org_isolation on public.users as restrictive to l9_agent
+  using (org_id is null or org_id = (select l9_private.current_org_id()));
+create policy user_visibility on public.users as restrictive to l9_agent
+  using (user_id = (select l9_private.current_user_id()));
+create policy scope_access on public.users for select to l9_agent using (true);
+create policy admin_override on public.users for select to l9_admin using (true);
+create policy platform_override on public.users for select to l9_platform_admin
+  using ((select l9_private.platform_look('users')));
+create policy definer_functions on public.users for select to l9_owner using (true);
+create policy definer_inserts on public.users for insert to l9_owner with check (true);
+create policy definer_updates on public.users for update to l9_owner using (true);
+comment on policy tenant_isolation on public.users is 'Users of the caller''s tenant.';
+comment on policy org_isolation on public.users is 'An agent could see users of its org at most; no grant lets it.';
+comment on policy user_visibility on public.users is 'An agent could see the user it acts for at most; no grant lets it.';
+comment on policy scope_access on public.users is 'No further limit; no grant lets an agent see one.';
+comment on policy admin_override on public.users is 'Admins see the users of their tenant.';
+comment on policy platform_override on public.users is 'Operators see every user, on the record.';
+comment on policy definer_functions on public.users is 'current_identity() asks whether the user is active.';
+comment on policy definer_inserts on public.users is 'create_user().';
+comment on policy definer_updates on public.users is 'deactivate_user() and reactivate_user(). Nothing deletes one.';
 
 create policy tenant_isolation on public.scopes as restrictive to l9_agent, l9_admin
   using (tenant_id = (select l9_private.current_tenant_id()));
 create policy scope_access on public.scopes for select to l9_agent, l9_admin
   using (scope = any ((select l9_private.current_scopes())::text[]));
-create policy admin_override on public.scopes for select to l9_platform_admin
-  using ((select l9_private.current_caller()) is not null);
+create policy inactive_scopes on public.scopes for select to l9_admin
+  using (not is_active and (select l9_private.has_every_scope()));
+create policy platform_override on public.scopes for select to l9_platform_admin
+  using ((select l9_private.platform_look('scopes')));
 create policy definer_functions on public.scopes for select to l9_owner using (true);
+create policy definer_inserts on public.scopes for insert to l9_owner with check (true);
+create policy definer_updates on public.scopes for update to l9_owner using (true);
 comment on policy tenant_isolation on public.scopes is 'Scopes of the caller''s tenant.';
 comment on policy scope_access on public.scopes is 'Only scopes the caller may read: that others exist is not shown.';
-comment on policy admin_override on public.scopes is 'Operators see every scope.';
+comment on policy inactive_scopes on public.scopes is
+  'An admin that has every scope also sees those that nobody can read at present, to make them active again.';
+comment on policy platform_override on public.scopes is 'Operators see every scope, on the record.';
 comment on policy definer_functions on public.scopes is 'current_identity() and the scope checks of triggers.';
+comment on policy definer_inserts on public.scopes is 'register_scope() and create_tenant().';
+comment on policy definer_updates on public.scopes is 'register_scope(), deactivate_scope() and reactivate_scope(). Nothing deletes one.';
 
 create policy tenant_isolation on public.actors as restrictive to l9_agent, l9_admin
   using (tenant_id = (select l9_private.current_tenant_id()));
 create policy scope_access on public.actors for select to l9_agent
   using (caller = (select l9_private.current_caller()));
-create policy admin_override on public.actors for select to l9_admin, l9_platform_admin
+create policy admin_override on public.actors for select to l9_admin
   using ((select l9_private.current_caller()) is not null);
-create policy worker_access on public.actors for select to l9_worker using (true);
+create policy platform_override on public.actors for select to l9_platform_admin
+  using ((select l9_private.platform_look('actors')));
 create policy definer_functions on public.actors for select to l9_owner using (true);
+create policy definer_inserts on public.actors for insert to l9_owner with check (true);
+create policy definer_updates on public.actors for update to l9_owner using (true);
 comment on policy tenant_isolation on public.actors is 'Actors of the caller''s tenant.';
 comment on policy scope_access on public.actors is 'An agent sees its own row.';
-comment on policy admin_override on public.actors is 'L sees its tenant''s actors, operators all.';
-comment on policy worker_access on public.actors is 'The gateway keeps a list of known callers, to turn others away without asking the database.';
+comment on policy admin_override on public.actors is 'L sees its tenant''s actors.';
+comment on policy platform_override on public.actors is 'Operators see every actor, on the record.';
 comment on policy definer_functions on public.actors is 'current_identity() reads the row that cuts the claims down.';
+comment on policy definer_inserts on public.actors is 'register_actor() and create_tenant().';
+comment on policy definer_updates on public.actors is
+  'register_actor(), bind_login(), deactivate_actor() and reactivate_actor(). Nothing deletes one: its memories name it.';
+
+create policy tenant_isolation on public.api_keys as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy org_isolation on public.api_keys as restrictive to l9_agent
+  using (org_id is null or org_id = (select l9_private.current_org_id()));
+create policy user_visibility on public.api_keys as restrictive to l9_agent
+  using (user_id is null or user_id = (select l9_private.current_user_id()));
+create policy scope_access on public.api_keys for select to l9_agent using (true);
+create policy admin_override on public.api_keys for select to l9_admin using (true);
+create policy platform_override on public.api_keys for select to l9_platform_admin
+  using ((select l9_private.platform_look('api_keys')));
+create policy definer_functions on public.api_keys for select to l9_owner using (true);
+create policy definer_inserts on public.api_keys for insert to l9_owner with check (true);
+create policy definer_updates on public.api_keys for update to l9_owner using (true);
+comment on policy tenant_isolation on public.api_keys is 'Keys of the caller''s tenant.';
+comment on policy org_isolation on public.api_keys is 'As everywhere; no grant lets an agent see a key.';
+comment on policy user_visibility on public.api_keys is 'As everywhere; no grant lets an agent see a key.';
+comment on policy scope_access on public.api_keys is 'No further limit; no grant lets an agent see one.';
+comment on policy admin_override on public.api_keys is 'Admins see what keys their tenant has.';
+comment on policy platform_override on public.api_keys is 'Operators see every tenant''s, on the record.';
+comment on policy definer_functions on public.api_keys is 'current_identity() asks whether a key still holds.';
+comment on policy definer_inserts on public.api_keys is 'create_api_key().';
+comment on policy definer_updates on public.api_keys is 'revoke_api_key(). Nothing deletes one.';
+
+create policy definer_functions on l9_private.api_key_hashes for select to l9_owner using (true);
+create policy definer_inserts on l9_private.api_key_hashes for insert to l9_owner with check (true);
+comment on policy definer_functions on l9_private.api_key_hashes is 'identity_directory() hands them to the gateway.';
+comment on policy definer_inserts on l9_private.api_key_hashes is 'create_api_key().';
 
 grant select on public.tenants, public.scopes, public.actors to l9_agent, l9_admin, l9_platform_admin;
-grant select on public.actors to l9_worker;
--- No insert, update or delete on identity tables for anyone: they change by functions.
+-- Nothing for l9_agent: who else there is, it need not know.
+grant select on public.orgs, public.users, public.api_keys to l9_admin, l9_platform_admin;
+-- No insert, update or delete on identity tables for anyone: they change by functions. No grant at all on the hashes.
 --! EndIncluded 010-identity/070-policies.sql
 --! Included 020-audit/010-audit-log.sql
 create table public.audit_log (
-  audit_id uuid primary key default uuidv7(),
+  audit_id uuid not null default uuidv7(),
   occurred_at timestamptz not null default clock_timestamp(),
+  xid xid8 not null default pg_current_xact_id(),
   operation text not null,
   table_name text not null,
   row_id uuid,
   tenant_id uuid,
   project_id text,
   scope text,
-  caller text not null,
-  creator text,
-  source text,
-  tool_name text not null,
   status text not null default 'success',
   sqlstate text,
-  details jsonb not null default '{}',
+  details jsonb not null,
+  -- Virtual: details are the one place where who did it is kept.
+  caller text not null generated always as (details ->> 'caller') virtual,
+  creator text generated always as (details ->> 'creator') virtual,
+  source text generated always as (details ->> 'source') virtual,
+  tool_name text not null generated always as (details ->> 'tool_name') virtual,
+  primary key (audit_id, occurred_at),
   constraint audit_operation_known check (operation in
     ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED')),
   constraint audit_status_known check (status in ('success', 'error')),
   constraint audit_error_has_sqlstate check ((status = 'error') = (sqlstate is not null)),
-  constraint audit_details_object check (jsonb_typeof(details) = 'object')
-);
+  constraint audit_details_say_who check (
+    details ?& array['caller', 'creator', 'source', 'tool_name']
+    and (details ->> 'caller' <> '') is true and (details ->> 'tool_name' <> '') is true)
+) partition by range (occurred_at);
 
-create index audit_log_tenant_idx on public.audit_log (tenant_id, audit_id);
+create index audit_log_xid_idx on public.audit_log (xid);
+create index audit_log_tenant_idx on public.audit_log (tenant_id, occurred_at, audit_id);
 create index audit_log_row_idx on public.audit_log (row_id) where row_id is not null;
 
-comment on table public.audit_log is 'Who did what, and who was refused. Append-only for everyone; read by admins of the tenant.';
+comment on table public.audit_log is
+  'Who did what, and who was refused. Append-only for everyone, its owner included; read by admins of the tenant. A partition a month.';
 comment on column public.audit_log.audit_id is 'UUID version 7: ordered by time.';
 comment on column public.audit_log.occurred_at is 'When, by the clock of the database.';
+comment on column public.audit_log.xid is 'The transaction that wrote it: rows are sealed in this order, once nothing before them is still in flight.';
 comment on column public.audit_log.tenant_id is 'Tenant of the row, or of the caller.';
 comment on column public.audit_log.operation is
-  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED (refused before it was known what was asked).';
+  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED: refused before it was known what was asked, or without an identity, or by GraphQL.';
 comment on column public.audit_log.table_name is 'The table it was about.';
 comment on column public.audit_log.row_id is 'The row it was about, where it was one.';
 comment on column public.audit_log.project_id is 'Project of the row, or the one asked for.';
@@ -411,26 +759,106 @@ comment on column public.audit_log.source is 'The actor''s source at the time.';
 comment on column public.audit_log.tool_name is 'The tool, mutation or query; sql for a database session.';
 comment on column public.audit_log.status is 'success or error.';
 comment on column public.audit_log.sqlstate is 'Why it failed: a code of docs/errors.md or of PostgreSQL.';
-comment on column public.audit_log.details is 'Ids, filters and counts. Never contents.';
---! EndIncluded 020-audit/010-audit-log.sql
---! Included 020-audit/020-append-only.sql
-create function l9_private.tg_audit_log__append_only()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-begin
-  perform l9_private.fail('L9IMM', 'audit_log is append-only');
-  return null;
-end
-$$;
-
-comment on function l9_private.tg_audit_log__append_only() is 'Refuses every UPDATE, DELETE and TRUNCATE of audit_log.';
+comment on column public.audit_log.details is
+  'Always caller, creator, source and tool_name; org_id and user_id where the caller acted for them; then ids, filters and counts. Never contents.';
 
 create trigger _100_append_only
   before update or delete or truncate on public.audit_log
-  for each statement execute function l9_private.tg_audit_log__append_only();
---! EndIncluded 020-audit/020-append-only.sql
+  for each statement execute function l9_guard.tg_append_only();
+alter table public.audit_log enable always trigger _100_append_only;
+--! EndIncluded 020-audit/010-audit-log.sql
+--! Included 020-audit/020-month-partitions.sql
+create function l9_private.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  trigger_of_parent record;
+begin
+  execute format(
+    'create table l9_private.%I (like %s including defaults including constraints including generated including storage including comments)',
+    partition, parent);
+  execute format('alter table l9_private.%I enable row level security', partition);
+  execute format('alter table l9_private.%I force row level security', partition);
+  -- Triggers for each row come with the attachment; those for each statement, which append-only rests on, don't.
+  for trigger_of_parent in
+    select t.tgname, pg_get_triggerdef(t.oid) as definition, t.tgenabled = 'A' as is_always
+    from pg_catalog.pg_trigger t
+    where t.tgrelid = parent and not t.tgisinternal and t.tgtype & 1 = 0
+  loop
+    execute replace(trigger_of_parent.definition, format(' ON %s ', parent), format(' ON l9_private.%I ', partition));
+    if trigger_of_parent.is_always then
+      execute format('alter table l9_private.%I enable always trigger %I', partition, trigger_of_parent.tgname);
+    end if;
+  end loop;
+  execute format('comment on table l9_private.%I is %L', partition, case
+    when from_time is null then format('What no other partition of %s takes, so that no row is ever lost.', parent)
+    else format('%s from %s to %s.', parent, from_time, until_time) end);
+  execute format('alter table %s attach partition l9_private.%I ', parent, partition) || case
+    when from_time is null then 'default'
+    else format('for values from (%L) to (%L)', from_time, until_time) end;
+end
+$$;
+
+comment on function l9_private.add_partition(regclass, text, timestamptz, timestamptz) is
+  'Makes a partition with row-level security, no grants and the statement triggers of its parent, then attaches it; without times: the default one.';
+
+create function l9_private.create_month_partitions(parent regclass, from_month date, months integer)
+returns text[]
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set timezone = 'UTC'
+set lock_timeout = '3s'
+as $$
+declare
+  table_name text;
+  partition text;
+  month timestamptz;
+  made text[] := '{}';
+begin
+  select c.relname into table_name
+  from pg_catalog.pg_partitioned_table p
+  join pg_catalog.pg_class c on c.oid = p.partrelid and c.relowner = 'l9_owner'::regrole
+  join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.atttypid = 'timestamptz'::regtype
+  where p.partrelid = parent and p.partstrat = 'r' and p.partnatts = 1;
+  if not found then
+    perform l9_private.fail('L9VAL', 'parent: a table of ours that is partitioned by range of one timestamptz column', 'parent');
+  elsif from_month is null or months is null or months not between 1 and 120 then
+    perform l9_private.fail('L9VAL', 'from_month: a date; months: from 1 to 120', 'months');
+  end if;
+
+  if to_regclass(format('l9_private.%I', table_name || '_default')) is null then
+    perform l9_private.add_partition(parent, table_name || '_default', null, null);
+  end if;
+  for i in 0 .. months - 1 loop
+    month := date_trunc('month', from_month::timestamptz) + make_interval(months => i);
+    partition := table_name || to_char(month, '"_"YYYY"_"MM');
+    -- Also where it was detached: its rows are not to come back in another guise.
+    if to_regclass(format('l9_private.%I', partition)) is not null then
+      continue;
+    end if;
+    begin
+      perform l9_private.add_partition(parent, partition, month, month + interval '1 month');
+      made := made || partition;
+    exception when check_violation then
+      -- Rows that came before their partition are in the default one, and stay there.
+      null;
+    end;
+  end loop;
+  return made;
+end
+$$;
+
+comment on function l9_private.create_month_partitions(regclass, date, integer) is
+  'Makes the partitions of so many months (1 to 120, in UTC) that are not there yet, and a default one; returns their names. A month whose rows already lie in the default partition stays there. Definer: only the owner of a table makes partitions.';
+
+grant execute on function l9_private.create_month_partitions(regclass, date, integer) to l9_worker;
+-- No grant on add_partition: only functions that run as l9_owner may call it.
+--! EndIncluded 020-audit/020-month-partitions.sql
 --! Included 020-audit/030-policies.sql
 alter table public.audit_log enable row level security;
 alter table public.audit_log force row level security;
@@ -439,18 +867,23 @@ create policy tenant_isolation on public.audit_log as restrictive to l9_agent, l
   using (tenant_id = (select l9_private.current_tenant_id()));
 create policy scope_access on public.audit_log for select to l9_admin
   using (scope is null or scope = any ((select l9_private.current_scopes())::text[]));
-create policy admin_override on public.audit_log for select to l9_platform_admin
-  using ((select l9_private.current_caller()) is not null);
-create policy definer_functions on public.audit_log for insert to l9_owner with check (true);
+create policy platform_override on public.audit_log for select to l9_platform_admin
+  using ((select l9_private.platform_look('audit_log')));
+create policy definer_inserts on public.audit_log for insert to l9_owner with check (true);
+create policy definer_functions on public.audit_log for select to l9_owner using (true);
 
 comment on policy tenant_isolation on public.audit_log is 'The record of the caller''s tenant.';
 comment on policy scope_access on public.audit_log is 'Admins read it, within the scopes of their claims.';
-comment on policy admin_override on public.audit_log is 'Operators read every tenant''s record.';
-comment on policy definer_functions on public.audit_log is 'write_audit() and the audit triggers insert; the owner can''t even read.';
+comment on policy platform_override on public.audit_log is 'Operators read every tenant''s record, on the record.';
+comment on policy definer_inserts on public.audit_log is 'write_audit() and the audit triggers insert.';
+comment on policy definer_functions on public.audit_log is 'seal_audit() and verify_audit() read what they hash.';
 
 grant select on public.audit_log to l9_admin, l9_platform_admin;
 -- Nothing for l9_agent: rows about others would tell it what it may not know.
 -- No insert for anyone: a row that a caller could write is no evidence.
+
+-- Only now, so that they are guarded like it from the first moment.
+select l9_private.create_month_partitions('public.audit_log', now()::date, 14);
 --! EndIncluded 020-audit/030-policies.sql
 --! Included 020-audit/040-write-audit.sql
 create function l9_private.current_tool()
@@ -462,6 +895,52 @@ set search_path = ''
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
 
 comment on function l9_private.current_tool() is 'The tool, query or mutation that the gateway says it is running; sql in a database session.';
+
+create function l9_private.audit_actor()
+returns jsonb
+language sql
+stable
+parallel safe
+set search_path = ''
+begin atomic
+  select pg_catalog.jsonb_build_object(
+      'caller', coalesce(me.caller, 'db:' || l9_private.current_role_name()),
+      'creator', me.creator,
+      'source', me.source,
+      'tool_name', l9_private.current_tool())
+    || case when coalesce(me.org_id, me.user_id) is null then '{}' else
+      pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('org_id', me.org_id, 'user_id', me.user_id)) end
+  from l9_private.current_identity() as me;
+end;
+
+comment on function l9_private.audit_actor() is
+  'Who acts, as the details of every audit row say it: caller, creator, source and tool_name, and org_id and user_id where there are any.';
+
+create function l9_private.add_audit_row(
+  audit_id uuid,
+  operation text,
+  table_name text,
+  row_id uuid,
+  project_id text,
+  scope text,
+  details jsonb,
+  sqlstate text
+)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.audit_log (audit_id, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details)
+  values (
+    add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id,
+    l9_private.current_tenant_id(), add_audit_row.project_id, add_audit_row.scope,
+    case when add_audit_row.sqlstate is null then 'success' else 'error' end, add_audit_row.sqlstate,
+    coalesce(add_audit_row.details, '{}') || l9_private.audit_actor());
+end;
+
+comment on function l9_private.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is
+  'Adds a row under the id given. Not executable by callers, and as one of them it could not insert.';
 
 create function l9_private.write_audit(
   operation text,
@@ -478,24 +957,19 @@ volatile
 security definer
 set search_path = ''
 begin atomic
-  insert into public.audit_log
-    (operation, table_name, row_id, tenant_id, project_id, scope, caller, creator, source, tool_name, status, sqlstate, details)
-  select
-    operation, table_name, row_id, me.tenant_id, project_id, scope,
-    coalesce(me.caller, 'db:' || l9_private.current_role_name()), me.creator, me.source, l9_private.current_tool(),
-    case when sqlstate is null then 'success' else 'error' end, sqlstate, details
-  from l9_private.current_identity() as me;
+  select l9_private.add_audit_row(uuidv7(), operation, table_name, row_id, project_id, scope, details, sqlstate);
 end;
 
 comment on function l9_private.write_audit(text, text, uuid, text, text, jsonb, text) is
-  'Adds a row about the present caller. Definer: callers can''t insert into audit_log. Not executable by callers: functions of the owner call it.';
+  'Adds a row about the present caller, whose name in details overrules any other. Definer: callers can''t insert into audit_log. Not executable by callers: functions of the owner call it.';
 
 create function l9_private.audit_read(
   operation text,
   details jsonb,
   row_id uuid default null,
   project_id text default null,
-  scope text default null
+  scope text default null,
+  query text default null
 )
 returns void
 language plpgsql
@@ -503,19 +977,26 @@ volatile
 security definer
 set search_path = ''
 as $$
+declare
+  audit_id uuid := uuidv7();
 begin
+  perform l9_private.require_identity();
   if operation not in ('SEARCH', 'READ', 'STATS') then
     perform l9_private.fail('L9VAL', 'operation: SEARCH, READ or STATS', 'operation');
   end if;
-  if octet_length(details::text) > 65536 then
-    perform l9_private.fail('L9LIM', 'details: at most 65536 bytes', 'details');
+  if octet_length(details::text) > 65536 or octet_length(query) > 32768 then
+    perform l9_private.fail('L9LIM', 'details: at most 65536 bytes, query: at most 32768', 'details');
   end if;
-  perform l9_private.write_audit(operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details);
+  perform l9_private.add_audit_row(
+    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - 'org_id' - 'user_id', null);
+  if query is not null then
+    perform l9_private.keep_query_text(audit_id, left(scope, 63), query);
+  end if;
 end
 $$;
 
-comment on function l9_private.audit_read(text, jsonb, uuid, text, text) is
-  'Records a read by the present caller. Definer: writes audit_log. A caller can only add rows about itself.';
+comment on function l9_private.audit_read(text, jsonb, uuid, text, text, text) is
+  'Records a read by the present caller, and the text of a search where its tenant keeps these. Definer: writes audit_log. A caller can only add rows about itself.';
 
 create function l9_private.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
 returns void
@@ -531,7 +1012,7 @@ begin
   end if;
   perform l9_private.write_audit(
     operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
-    case when pg_catalog.octet_length(details::text) <= 4096 then coalesce(details, '{}') else '{"cut": true}' end, sqlstate);
+    case when pg_catalog.octet_length(details::text) <= 4096 then details - 'org_id' - 'user_id' else '{"cut": true}' end, sqlstate);
 end
 $$;
 
@@ -539,12 +1020,1853 @@ comment on function l9_private.audit_refusal(text, uuid, text, text, text, jsonb
   'The gateway calls this after a call was refused or failed and its own transaction, with its audit row, rolled back. A caller can only report its own failures. Definer: writes audit_log.';
 
 grant execute on function l9_private.current_tool() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function l9_private.audit_read(text, jsonb, uuid, text, text)
+grant execute on function l9_private.audit_read(text, jsonb, uuid, text, text, text)
   to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function l9_private.audit_refusal(text, uuid, text, text, text, jsonb)
   to l9_agent, l9_admin, l9_platform_admin;
--- No grant on write_audit: only functions that run as l9_owner may call it.
+-- No grant on write_audit, add_audit_row: only functions that run as l9_owner may call them.
 --! EndIncluded 020-audit/040-write-audit.sql
+--! Included 020-audit/041-write-audit-of-tenant.sql
+create function l9_private.write_audit_of_tenant(
+  tenant_id uuid,
+  operation text,
+  table_name text,
+  row_id uuid default null,
+  project_id text default null,
+  scope text default null,
+  details jsonb default '{}'
+)
+returns void
+language sql
+volatile
+security definer
+set search_path = ''
+begin atomic
+  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+  values (
+    write_audit_of_tenant.operation, write_audit_of_tenant.table_name, write_audit_of_tenant.row_id,
+    write_audit_of_tenant.tenant_id, write_audit_of_tenant.project_id, write_audit_of_tenant.scope,
+    coalesce(write_audit_of_tenant.details, '{}') || l9_private.audit_actor());
+end;
+
+comment on function l9_private.write_audit_of_tenant(uuid, text, text, uuid, text, text, jsonb) is
+  'As write_audit(), on the record of the tenant whose rows they were: for jobs, which have none, and for operators, who may work in another''s. Definer: callers can''t insert into audit_log. Not executable by callers.';
+--! EndIncluded 020-audit/041-write-audit-of-tenant.sql
+--! Included 020-audit/042-audit-graphql-read.sql
+create function l9_private.audit_graphql_read(operation_name text, tables jsonb, totals jsonb, ids uuid[])
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform l9_private.require_identity();
+  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
+    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
+    perform l9_private.fail('L9VAL', 'tables, totals: objects of 8192 bytes at most; ids: at most 10000', 'tables');
+  end if;
+  perform l9_private.write_audit(
+    'READ',
+    case when tables ? 'packet_store' then 'packet_store'
+      else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
+    case when cardinality(ids) = 1 then ids[1] end,
+    details => jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables, 'ids', to_jsonb(ids))
+      || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end);
+end
+$$;
+
+comment on function l9_private.audit_graphql_read(text, jsonb, jsonb, uuid[]) is
+  'Records what one GraphQL request read: its operation''s name, how many rows of which tables, the totals it was told, and the ids of the memories among them that were asked for. The answer goes out only when this has been written. Definer: writes audit_log. A caller can only add rows about itself.';
+
+grant execute on function l9_private.audit_graphql_read(text, jsonb, jsonb, uuid[]) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/042-audit-graphql-read.sql
+--! Included 020-audit/043-audit-denial.sql
+create function l9_private.audit_denial(
+  door text, reason text, address text, tenant_id uuid, caller text, times integer)
+returns void
+language sql
+volatile
+security definer
+set search_path = ''
+begin atomic
+  insert into public.audit_log (operation, table_name, tenant_id, status, sqlstate, details)
+  values ('DENIED', 'actors', tenant_id, 'error', 'L9AUT',
+    pg_catalog.jsonb_build_object(
+      'caller', coalesce(pg_catalog.left(nullif(caller, ''), 63), 'unknown'), 'creator', null, 'source', null,
+      'tool_name', coalesce(pg_catalog.left(nullif(door, ''), 100), 'unknown'),
+      'reason', pg_catalog.left(reason, 200), 'address', pg_catalog.left(address, 100), 'times', times));
+end;
+
+comment on function l9_private.audit_denial(text, text, text, uuid, text, integer) is
+  'Records that the gateway turned somebody away, `times` times alike. tenant_id and caller are what a token with a good signature, or a known key, stood for; null and unknown where nothing says who it was. Definer: writes audit_log.';
+
+grant execute on function l9_private.audit_denial(text, text, text, uuid, text, integer) to l9_worker;
+--! EndIncluded 020-audit/043-audit-denial.sql
+--! Included 020-audit/045-query-texts.sql
+create table public.audit_query_texts (
+  audit_id uuid primary key,
+  tenant_id uuid not null references public.tenants,
+  occurred_at timestamptz not null default clock_timestamp(),
+  scope text,
+  query text not null,
+  user_id uuid
+);
+
+create index audit_query_texts_user_idx on public.audit_query_texts (tenant_id, user_id) where user_id is not null;
+
+-- What is erased must not stay in the planner's statistics.
+alter table public.audit_query_texts alter column query set statistics 0;
+
+comment on table public.audit_query_texts is
+  'Texts of searches, of tenants that keep them (set_query_text_audit). Beside audit_log, not in it, so that they can be erased.';
+comment on column public.audit_query_texts.audit_id is 'The search in audit_log.';
+comment on column public.audit_query_texts.tenant_id is 'Tenant of the caller.';
+comment on column public.audit_query_texts.occurred_at is 'When it was searched.';
+comment on column public.audit_query_texts.scope is 'As in audit_log.';
+comment on column public.audit_query_texts.query is 'What was searched for.';
+comment on column public.audit_query_texts.user_id is 'The user the caller acted for.';
+
+alter table public.audit_query_texts enable row level security;
+alter table public.audit_query_texts force row level security;
+
+create policy tenant_isolation on public.audit_query_texts as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy user_visibility on public.audit_query_texts as restrictive to l9_agent
+  using (user_id = (select l9_private.current_user_id()));
+create policy scope_access on public.audit_query_texts for select to l9_admin
+  using (scope is null or scope = any ((select l9_private.current_scopes())::text[]));
+create policy platform_override on public.audit_query_texts for select to l9_platform_admin
+  using ((select l9_private.platform_look('audit_query_texts')));
+create policy definer_functions on public.audit_query_texts to l9_owner using (true);
+
+comment on policy tenant_isolation on public.audit_query_texts is 'Searches of the caller''s tenant.';
+comment on policy user_visibility on public.audit_query_texts is 'Agents are granted nothing; were they, then not the searches of other users.';
+comment on policy scope_access on public.audit_query_texts is 'Admins read them, as the rows of audit_log they belong to.';
+comment on policy platform_override on public.audit_query_texts is 'Operators read every tenant''s, on the record.';
+comment on policy definer_functions on public.audit_query_texts is 'Searches add them, erasure deletes them.';
+
+grant select on public.audit_query_texts to l9_admin, l9_platform_admin;
+-- Nothing for l9_agent, and no insert for anyone.
+
+create function l9_private.keep_query_text(audit_id uuid, scope text, query text)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.audit_query_texts (audit_id, tenant_id, scope, query, user_id)
+  select keep_query_text.audit_id, t.tenant_id, keep_query_text.scope, keep_query_text.query, l9_private.current_user_id()
+  from public.tenants t
+  where t.tenant_id = l9_private.current_tenant_id() and t.audits_query_text;
+end;
+
+comment on function l9_private.keep_query_text(uuid, text, text) is
+  'Keeps the text of a search, where the caller''s tenant wants that. Not executable by callers: audit_read() calls it.';
+
+create function public.audit_log_query_text(audit_row public.audit_log)
+returns text
+language sql
+stable
+set search_path = ''
+return (select q.query from public.audit_query_texts q where q.audit_id = (audit_row).audit_id);
+
+comment on function public.audit_log_query_text(public.audit_log) is 'What was searched for, where the tenant keeps that and it was not erased.';
+
+grant execute on function public.audit_log_query_text(public.audit_log) to l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/045-query-texts.sql
+--! Included 020-audit/050-seals.sql
+create table public.audit_seals (
+  seal_id bigint primary key,
+  sealed_at timestamptz not null default clock_timestamp(),
+  era integer not null,
+  era_after timestamptz not null,
+  from_xid xid8 not null,
+  to_xid xid8 not null,
+  row_count integer not null,
+  first_occurred_at timestamptz,
+  last_occurred_at timestamptz,
+  audit_ids uuid[] not null,
+  row_hashes bytea[] not null,
+  rows_hash bytea not null,
+  previous_hash bytea,
+  seal_hash bytea not null,
+  constraint audit_seal_hash_unique unique (seal_hash),
+  constraint audit_seal_is_linked check ((seal_id = 1) = (previous_hash is null)),
+  constraint audit_seal_is_a_range check (from_xid < to_xid),
+  constraint audit_seal_counts_its_rows check (row_count = cardinality(audit_ids) and row_count = cardinality(row_hashes))
+);
+
+create index audit_seals_time_idx on public.audit_seals (last_occurred_at);
+
+comment on table public.audit_seals is
+  'A chain of hashes over audit_log. Each seal covers what a range of transactions wrote, and the seal before it; its rows are hashed one by one, so that a changed one can be named.';
+comment on column public.audit_seals.seal_id is 'Counts up from 1, without gaps.';
+comment on column public.audit_seals.sealed_at is 'When it was made.';
+comment on column public.audit_seals.era is 'Counts the database clusters this database has lived in: transactions are numbered anew in each.';
+comment on column public.audit_seals.era_after is 'Rows of this era occurred after it, and not after that of the next era.';
+comment on column public.audit_seals.from_xid is 'The first transaction it covers.';
+comment on column public.audit_seals.to_xid is 'The first transaction it does not cover; the next seal begins there.';
+comment on column public.audit_seals.row_count is 'How many rows it covers.';
+comment on column public.audit_seals.first_occurred_at is 'The earliest time of its rows.';
+comment on column public.audit_seals.last_occurred_at is 'The latest time of its rows.';
+comment on column public.audit_seals.audit_ids is 'Its rows, by transaction, then id.';
+comment on column public.audit_seals.row_hashes is 'SHA-256 of each, in the same order.';
+comment on column public.audit_seals.rows_hash is 'SHA-256 over the ids and hashes of its rows.';
+comment on column public.audit_seals.previous_hash is 'seal_hash of the seal before; null for the first.';
+comment on column public.audit_seals.seal_hash is 'SHA-256 over everything else of the seal.';
+
+create trigger _100_append_only
+  before update or delete or truncate on public.audit_seals
+  for each statement execute function l9_guard.tg_append_only();
+alter table public.audit_seals enable always trigger _100_append_only;
+alter table public.audit_seals enable row level security;
+alter table public.audit_seals force row level security;
+
+create policy platform_override on public.audit_seals for select to l9_platform_admin
+  using ((select l9_private.platform_look('audit_seals')));
+create policy definer_functions on public.audit_seals for select to l9_owner using (true);
+create policy definer_inserts on public.audit_seals for insert to l9_owner with check (true);
+comment on policy platform_override on public.audit_seals is 'Operators see the seals, which span all tenants.';
+comment on policy definer_functions on public.audit_seals is 'verify_audit() and audit_head() read the chain.';
+comment on policy definer_inserts on public.audit_seals is 'seal_audit() adds to it.';
+
+grant select on public.audit_seals to l9_platform_admin;
+-- Nothing for l9_admin: how much other tenants do is not its business. It has verify_audit() and audit_head().
+
+create table public.audit_archives (
+  table_name text primary key,
+  month date not null,
+  row_count bigint not null,
+  seal_ids bigint[] not null,
+  seal_rows bigint[] not null,
+  archived_at timestamptz not null default clock_timestamp(),
+  archived_by text not null,
+  constraint audit_archive_counts_by_seal check (cardinality(seal_ids) = cardinality(seal_rows))
+);
+
+comment on table public.audit_archives is 'Months of audit_log that were detached, and how many rows of which seals went with them.';
+comment on column public.audit_archives.table_name is 'What was a partition, and is now a table by itself, until a superuser drops it.';
+comment on column public.audit_archives.month is 'The first day of its month, in UTC.';
+comment on column public.audit_archives.row_count is 'How many rows it holds.';
+comment on column public.audit_archives.seal_ids is 'The seals that cover its rows.';
+comment on column public.audit_archives.seal_rows is 'How many of its rows each of them covers.';
+comment on column public.audit_archives.archived_at is 'When it was detached.';
+comment on column public.audit_archives.archived_by is 'Who detached it.';
+
+create trigger _100_append_only
+  before update or delete or truncate on public.audit_archives
+  for each statement execute function l9_guard.tg_append_only();
+alter table public.audit_archives enable always trigger _100_append_only;
+alter table public.audit_archives enable row level security;
+alter table public.audit_archives force row level security;
+
+create policy platform_override on public.audit_archives for select to l9_platform_admin
+  using ((select l9_private.platform_look('audit_archives')));
+create policy definer_functions on public.audit_archives for select to l9_owner using (true);
+create policy definer_inserts on public.audit_archives for insert to l9_owner with check (true);
+comment on policy platform_override on public.audit_archives is 'Operators see what was archived.';
+comment on policy definer_functions on public.audit_archives is 'verify_audit() does not miss what was archived.';
+comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() adds to it.';
+
+grant select on public.audit_archives to l9_platform_admin;
+--! EndIncluded 020-audit/050-seals.sql
+--! Included 020-audit/055-hashes.sql
+-- What is hashed is JSON, so that no two rows have one text; times are seconds since 1970, so that no setting matters.
+
+create function l9_private.audit_row_hash(audit_row public.audit_log)
+returns bytea
+language sql
+stable
+parallel safe
+set search_path = ''
+return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
+  (audit_row).audit_id, extract(epoch from (audit_row).occurred_at)::text, (audit_row).xid::text,
+  (audit_row).operation, (audit_row).table_name, (audit_row).row_id, (audit_row).tenant_id, (audit_row).project_id,
+  (audit_row).scope, (audit_row).status, (audit_row).sqlstate, (audit_row).details)::text, 'UTF8'));
+
+comment on function l9_private.audit_row_hash(public.audit_log) is
+  'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details], times in seconds since 1970.';
+
+create function l9_private.audit_rows_hash(audit_ids uuid[], row_hashes bytea[])
+returns bytea
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select pg_catalog.sha256(coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.place), ''))
+  from rows from (pg_catalog.unnest(audit_ids), pg_catalog.unnest(row_hashes)) with ordinality as r (audit_id, hash, place));
+
+comment on function l9_private.audit_rows_hash(uuid[], bytea[]) is 'SHA-256 over ids and hashes of rows, in order.';
+
+create function l9_private.audit_seal_hash(seal public.audit_seals)
+returns bytea
+language sql
+stable
+parallel safe
+set search_path = ''
+return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
+  (seal).seal_id, extract(epoch from (seal).sealed_at)::text, (seal).era, extract(epoch from (seal).era_after)::text,
+  (seal).from_xid::text, (seal).to_xid::text, (seal).row_count, extract(epoch from (seal).first_occurred_at)::text,
+  extract(epoch from (seal).last_occurred_at)::text, pg_catalog.encode((seal).rows_hash, 'hex'),
+  pg_catalog.encode((seal).previous_hash, 'hex'))::text, 'UTF8'));
+
+comment on function l9_private.audit_seal_hash(public.audit_seals) is
+  'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, last_occurred_at, rows_hash, previous_hash], times in seconds since 1970, hashes in hexadecimal.';
+--! EndIncluded 020-audit/055-hashes.sql
+--! Included 020-audit/060-seal-audit.sql
+create function l9_private.seal_audit_until(horizon xid8, max_rows integer)
+returns bigint
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  last_xid constant xid8 := '18446744073709551615';
+  last public.audit_seals;
+  seal public.audit_seals;
+  first_xid xid8;
+begin
+  select * into last from public.audit_seals s order by s.seal_id desc limit 1;
+  seal.seal_id := coalesce(last.seal_id, 0) + 1;
+  seal.sealed_at := clock_timestamp();
+  seal.era := coalesce(last.era, 1);
+  seal.era_after := coalesce(last.era_after, '-infinity');
+  seal.from_xid := coalesce(last.to_xid, '0');
+  seal.to_xid := horizon;
+  seal.previous_hash := last.seal_hash;
+
+  if last.to_xid = last_xid then
+    -- The last seal closed an era: what is newer than all that is sealed belongs to the next.
+    seal.era := last.era + 1;
+    seal.era_after := coalesce((select max(s.last_occurred_at) from public.audit_seals s), last.era_after);
+    seal.from_xid := '0';
+  elsif last.to_xid > pg_snapshot_xmax(pg_current_snapshot()) then
+    -- Sealed up to a transaction that is yet to come: this database was restored from a dump into another cluster.
+    -- What came with it and was not sealed closes its era.
+    seal.to_xid := last_xid;
+  end if;
+
+  if seal.to_xid <> last_xid then
+    select a.xid into first_xid from public.audit_log a
+    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after
+    order by a.xid limit 1;
+    if not found then
+      return 0;
+    end if;
+    -- At most so many rows, but a transaction is never split: it is sealed whole, even where it alone is more.
+    select case when a.xid > first_xid then a.xid else ((a.xid::text::bigint + 1)::text)::xid8 end into seal.to_xid
+    from public.audit_log a
+    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after
+    order by a.xid offset max_rows limit 1;
+    seal.to_xid := coalesce(seal.to_xid, horizon);
+  end if;
+
+  select count(*), min(r.occurred_at), max(r.occurred_at),
+    coalesce(array_agg(r.audit_id order by r.xid, r.audit_id), '{}'),
+    coalesce(array_agg(l9_private.audit_row_hash(r) order by r.xid, r.audit_id), '{}')
+  into seal.row_count, seal.first_occurred_at, seal.last_occurred_at, seal.audit_ids, seal.row_hashes
+  from public.audit_log r
+  where r.xid >= seal.from_xid and r.xid < seal.to_xid and r.occurred_at > seal.era_after;
+  seal.rows_hash := l9_private.audit_rows_hash(seal.audit_ids, seal.row_hashes);
+  seal.seal_hash := l9_private.audit_seal_hash(seal);
+  insert into public.audit_seals select seal.*;
+  -- A closed era is never the end: the next one may have something to seal.
+  return greatest(seal.row_count, case when seal.to_xid = last_xid then 1 else 0 end);
+end
+$$;
+
+comment on function l9_private.seal_audit_until(xid8, integer) is
+  'Adds one seal over what transactions before the horizon wrote and is not sealed yet, in order; returns how many rows, 0 where there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: seal_audit() knows the horizon.';
+
+create function l9_private.seal_audit(max_rows integer default 10000)
+returns bigint
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  if max_rows is null or max_rows not between 1 and 100000 then
+    perform l9_private.fail('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
+  end if;
+  -- One at a time. Whoever had to wait sees the other's seal: each statement takes a snapshot of its own.
+  perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
+  -- Every transaction before the oldest that still runs has ended: no row of theirs can appear any more.
+  return l9_private.seal_audit_until(pg_snapshot_xmin(pg_current_snapshot()), max_rows);
+end
+$$;
+
+comment on function l9_private.seal_audit(integer) is
+  'Adds one seal of about max_rows rows at most (whole transactions) over all that has committed in order, and returns how many rows it covers; 0: nothing left. Nothing in flight is ever skipped. Definer: reads audit_log, writes audit_seals.';
+
+create function l9_private.is_audit_unsealed()
+returns boolean
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  with last as (select s.to_xid, s.era_after from public.audit_seals s order by s.seal_id desc limit 1)
+  select exists (
+    select from public.audit_log a
+    where a.xid >= coalesce((select last.to_xid from last), '0')
+      and a.occurred_at > coalesce((select last.era_after from last), '-infinity'))
+    or exists (select from last where last.to_xid > pg_snapshot_xmax(pg_current_snapshot()));
+end;
+
+comment on function l9_private.is_audit_unsealed() is
+  'Whether there may be something to seal: cheap, for a job that asks often. Definer: jobs can''t read audit_log.';
+
+create function l9_private.audit_backlog()
+returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  with last as (select s.to_xid, s.era_after, s.sealed_at from public.audit_seals s order by s.seal_id desc limit 1)
+  select count(*), coalesce(extract(epoch from clock_timestamp() - min(waiting.occurred_at)), 0)::double precision,
+    (select last.sealed_at from last)
+  from (
+    select a.occurred_at from public.audit_log a
+    where a.xid >= coalesce((select last.to_xid from last), '0')
+      and a.occurred_at > coalesce((select last.era_after from last), '-infinity')
+    limit 100000
+  ) as waiting;
+end;
+
+comment on function l9_private.audit_backlog() is
+  'How many rows of audit_log are not sealed yet (100,000 at most are counted), the age of the oldest in seconds, and when the last seal was made. Definer: jobs can''t read audit_log.';
+
+grant execute on function l9_private.seal_audit(integer), l9_private.is_audit_unsealed(), l9_private.audit_backlog() to l9_worker;
+--! EndIncluded 020-audit/060-seal-audit.sql
+--! Included 020-audit/070-verify-audit.sql
+create type public.audit_verification as (
+  ok boolean,
+  seals bigint,
+  rows bigint,
+  unsealed bigint,
+  archived bigint,
+  broken_seal bigint,
+  broken_row uuid,
+  reason text,
+  head text,
+  last_seal bigint,
+  is_complete boolean
+);
+
+comment on type public.audit_verification is 'Whether the record is whole. An admin of a tenant is told of the rows of its tenant only; the chain is one for all tenants.';
+comment on column public.audit_verification.ok is 'False: something was altered, removed or added; the rest says what.';
+comment on column public.audit_verification.seals is 'How many seals were checked.';
+comment on column public.audit_verification.rows is 'How many rows were checked against their seals.';
+comment on column public.audit_verification.unsealed is 'How many rows are too new to be sealed; null where the end was not reached.';
+comment on column public.audit_verification.archived is 'How many rows of these seals lie in detached partitions: the chain vouches for their hashes, they themselves were not read. Null for an admin of a tenant.';
+comment on column public.audit_verification.broken_seal is 'The first seal that is broken, or whose rows are not what they were.';
+comment on column public.audit_verification.broken_row is 'The first row that is not what it was, where it is one row and the caller may know of it.';
+comment on column public.audit_verification.reason is 'What is wrong.';
+comment on column public.audit_verification.head is 'The hash of the newest seal: store it outside of the database, and give it to a later verify_audit.';
+comment on column public.audit_verification.last_seal is 'The last seal that was checked.';
+comment on column public.audit_verification.is_complete is 'False: max_rows was reached; go on with after_seal => last_seal.';
+
+create function l9_private.audit_seal_problem(
+  seal public.audit_seals, era_until timestamptz, only_tenant uuid,
+  out row_count bigint, out archived bigint, out broken_row uuid, out reason text)
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  missing bigint;
+  added bigint;
+  first_altered uuid;
+  first_missing uuid;
+  first_added uuid;
+begin
+  if l9_private.audit_rows_hash(seal.audit_ids, seal.row_hashes) <> seal.rows_hash
+    or l9_private.audit_seal_hash(seal) <> seal.seal_hash then
+    reason := 'the seal was altered';
+    return;
+  end if;
+  select coalesce(sum(a.seal_rows[array_position(a.seal_ids, seal.seal_id)]), 0) into archived
+  from public.audit_archives a where seal.seal_id = any (a.seal_ids);
+
+  with present as (
+    select r.audit_id, r.tenant_id, l9_private.audit_row_hash(r) as hash
+    from public.audit_log r
+    where r.xid >= seal.from_xid and r.xid < seal.to_xid and r.occurred_at > seal.era_after and r.occurred_at <= era_until
+  ), sealed as (
+    select s.audit_id, s.hash, s.place
+    from rows from (unnest(seal.audit_ids), unnest(seal.row_hashes)) with ordinality as s (audit_id, hash, place)
+  )
+  select
+    count(*) filter (where p.audit_id is not null and (only_tenant is null or p.tenant_id = only_tenant)),
+    count(*) filter (where p.audit_id is null),
+    count(*) filter (where s.audit_id is null),
+    (array_agg(s.audit_id order by s.place) filter (where p.hash <> s.hash))[1],
+    (array_agg(s.audit_id order by s.place) filter (where p.audit_id is null))[1],
+    (array_agg(p.audit_id order by p.audit_id) filter (where s.audit_id is null))[1]
+  into row_count, missing, added, first_altered, first_missing, first_added
+  from present p full join sealed s on s.audit_id = p.audit_id;
+
+  if first_altered is not null then
+    reason := 'a row was altered';
+    broken_row := first_altered;
+  elsif missing <> archived then
+    reason := case when archived = 0 then 'a row was removed'
+      else format('%s rows were archived, but %s are not there', archived, missing) end;
+    if archived = 0 then
+      broken_row := first_missing;
+      -- Moved to where this seal does not look, it is still there.
+      if exists (select from public.audit_log r where r.audit_id = first_missing) then
+        reason := 'a row was altered';
+      end if;
+    end if;
+  elsif added > 0 then
+    reason := 'a row was added';
+    broken_row := first_added;
+  end if;
+
+  if broken_row is not null and only_tenant is not null
+    and not exists (select from public.audit_log r where r.audit_id = broken_row and r.tenant_id = only_tenant) then
+    broken_row := null;
+  end if;
+end
+$$;
+
+comment on function l9_private.audit_seal_problem(public.audit_seals, timestamptz, uuid) is
+  'Compares a seal with itself and with its rows. reason is null where all is well.';
+
+create function public.verify_audit(
+  "from" timestamptz default null,
+  "to" timestamptz default null,
+  head text default null,
+  after_seal bigint default null,
+  max_rows bigint default null
+)
+returns public.audit_verification
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me l9_private.identity := l9_private.current_identity();
+  only_tenant uuid;
+  result public.audit_verification;
+  seal public.audit_seals;
+  previous public.audit_seals;
+  newest public.audit_seals;
+  era_until timestamptz;
+  first_seal bigint;
+  final_seal bigint;
+  found_problem record;
+  rows_read bigint := 0;
+begin
+  -- A database administrator has no claims, and sees it all anyway.
+  if l9_private.current_role_name() in ('l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker') then
+    me := l9_private.require_identity();
+    if me.role not in ('l9_admin', 'l9_platform_admin') then
+      perform l9_private.fail('L9SCP', 'verify_audit: only for admins');
+    elsif me.role = 'l9_admin' then
+      only_tenant := me.tenant_id;
+    end if;
+  end if;
+  if head !~ '^[0-9a-f]{64}$' then
+    perform l9_private.fail('L9VAL', 'head: 64 hexadecimal digits, as audit_head gives them', 'head');
+  elsif max_rows < 1 then
+    perform l9_private.fail('L9VAL', 'max_rows: at least 1', 'max_rows');
+  end if;
+
+  result := row(true, 0, 0, null, case when only_tenant is null then 0 end, null, null, null, null, null, true);
+  select * into newest from public.audit_seals s order by s.seal_id desc limit 1;
+  result.head := encode(newest.seal_hash, 'hex');
+
+  -- The seals from the first to the last that cover any of this time, without gaps.
+  select coalesce(min(s.seal_id), newest.seal_id + 1) into first_seal
+  from public.audit_seals s where verify_audit."from" is null or s.last_occurred_at >= verify_audit."from";
+  select coalesce(max(s.seal_id), 0) into final_seal
+  from public.audit_seals s where verify_audit."to" is null or s.first_occurred_at < verify_audit."to";
+  if verify_audit."from" is null then
+    first_seal := 1;
+  end if;
+  if verify_audit."to" is null then
+    final_seal := newest.seal_id;
+  end if;
+  first_seal := greatest(first_seal, coalesce(after_seal, 0) + 1);
+  select * into previous from public.audit_seals s where s.seal_id = first_seal - 1;
+  result.last_seal := previous.seal_id;
+
+  for seal in
+    select * from public.audit_seals s where s.seal_id between first_seal and final_seal order by s.seal_id
+  loop
+    if rows_read >= max_rows then
+      result.is_complete := false;
+      exit;
+    end if;
+    -- Where one is missing the next does not follow.
+    if seal.seal_id <> coalesce(previous.seal_id, 0) + 1
+      or seal.previous_hash is distinct from previous.seal_hash
+      or previous.seal_id is null and (seal.era <> 1 or seal.from_xid <> '0')
+      or seal.era = previous.era and seal.from_xid <> previous.to_xid
+      or seal.era <> previous.era and (
+        seal.era <> previous.era + 1 or previous.to_xid <> '18446744073709551615' or seal.from_xid <> '0') then
+      result.broken_seal := seal.seal_id;
+      result.reason := 'the seal does not follow the one before it: one was removed, or the chain was made anew';
+      exit;
+    end if;
+    if era_until is null or seal.era is distinct from previous.era then
+      select coalesce(min(s.era_after), 'infinity') into era_until from public.audit_seals s where s.era > seal.era;
+    end if;
+    select * into found_problem from l9_private.audit_seal_problem(seal, era_until, only_tenant);
+    if found_problem.reason is not null then
+      result.broken_seal := seal.seal_id;
+      result.broken_row := found_problem.broken_row;
+      result.reason := found_problem.reason;
+      exit;
+    end if;
+    rows_read := rows_read + greatest(seal.row_count, 1);
+    result.rows := result.rows + found_problem.row_count;
+    result.archived := result.archived + found_problem.archived;
+    result.seals := result.seals + 1;
+    result.last_seal := seal.seal_id;
+    previous := seal;
+  end loop;
+
+  if result.reason is null and head is not null and not exists (
+    select from public.audit_seals s where s.seal_hash = decode(verify_audit.head, 'hex')) then
+    result.reason := 'no seal has the hash given as head: the end of the chain was removed, or the chain was made anew';
+  end if;
+  if result.reason is null and result.is_complete and final_seal is not distinct from newest.seal_id then
+    select count(*) into result.unsealed from public.audit_log a
+    where a.xid >= coalesce(newest.to_xid, '0') and a.occurred_at > coalesce(newest.era_after, '-infinity')
+      and (only_tenant is null or a.tenant_id = only_tenant);
+  end if;
+  result.ok := result.reason is null;
+  return result;
+end
+$$;
+
+comment on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) is
+  'Checks the audit log against its seals, seal by seal: those that cover the time from … to, or all. head: a hash that audit_head gave before and that was stored outside; it must still be in the chain, else its end was cut off. after_seal and max_rows: in parts, for logs of any size. For admins; those of a tenant learn nothing of the rows of others. Definer: reads audit_log of every tenant, and audit_seals.';
+
+create type public.audit_head as (hash text, sealed_at timestamptz);
+comment on type public.audit_head is 'The newest seal.';
+comment on column public.audit_head.hash is 'Its hash, in hexadecimal.';
+comment on column public.audit_head.sealed_at is 'When it was made.';
+
+create function public.audit_head()
+returns public.audit_head
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me l9_private.identity := l9_private.current_identity();
+  newest public.audit_head;
+begin
+  if l9_private.current_role_name() in ('l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker') then
+    me := l9_private.require_identity();
+    if me.role not in ('l9_admin', 'l9_platform_admin') then
+      perform l9_private.fail('L9SCP', 'audit_head: only for admins');
+    end if;
+  end if;
+  select encode(s.seal_hash, 'hex'), s.sealed_at into newest from public.audit_seals s order by s.seal_id desc limit 1;
+  return newest;
+end
+$$;
+
+comment on function public.audit_head() is
+  'The newest seal of the chain, to be stored outside of the database: whoever has it can prove later that nothing up to then was removed (verify_audit). Definer: admins of a tenant can''t read audit_seals.';
+
+grant execute on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint), public.audit_head()
+  to l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/070-verify-audit.sql
+--! Included 020-audit/080-detach-partition.sql
+create function public.detach_audit_partition(month date)
+returns public.audit_archives
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set timezone = 'UTC'
+set lock_timeout = '5s'
+as $$
+declare
+  partition text := 'audit_log' || to_char(date_trunc('month', month), '"_"YYYY"_"MM');
+  archive public.audit_archives;
+  newest public.audit_seals;
+  is_sealed boolean;
+begin
+  if l9_private.current_role_name() = 'l9_platform_admin' then
+    perform l9_private.require_identity();
+  end if;
+  if month is null or not exists (
+    select from pg_catalog.pg_inherits i
+    where i.inhparent = 'public.audit_log'::regclass and i.inhrelid = to_regclass(format('l9_private.%I', partition))) then
+    perform l9_private.fail('L9VAL', 'month: not one that audit_log has a partition for', 'month');
+  elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
+    perform l9_private.fail('L9VAL', 'month: it is not over yet', 'month');
+  end if;
+  -- No seal comes between, and none is missed.
+  perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
+  select * into newest from public.audit_seals s order by s.seal_id desc limit 1;
+  execute format('lock table only l9_private.%I in share mode', partition);
+
+  archive.table_name := format('l9_private.%I', partition);
+  archive.month := date_trunc('month', month);
+  archive.archived_at := clock_timestamp();
+  archive.archived_by := l9_private.audit_actor() ->> 'caller';
+  select count(*),
+    coalesce(bool_and(newest.seal_id is not null and (a.xid < newest.to_xid or a.occurred_at <= newest.era_after)), true)
+  into archive.row_count, is_sealed
+  from public.audit_log a
+  where a.occurred_at >= archive.month::timestamptz and a.occurred_at < archive.month::timestamptz + interval '1 month';
+  if not is_sealed then
+    perform l9_private.fail('L9VAL', 'month: not all of its rows are sealed yet; try again in a minute', 'month');
+  end if;
+  select coalesce(array_agg(c.seal_id order by c.seal_id), '{}'), coalesce(array_agg(c.n order by c.seal_id), '{}')
+  into archive.seal_ids, archive.seal_rows
+  from (
+    select s.seal_id, count(*) as n
+    from public.audit_seals s
+    cross join lateral (select coalesce(min(later.era_after), 'infinity') as until from public.audit_seals later where later.era > s.era) as era
+    join public.audit_log a on a.xid >= s.from_xid and a.xid < s.to_xid and a.occurred_at > s.era_after and a.occurred_at <= era.until
+    where s.last_occurred_at >= archive.month::timestamptz
+      and s.first_occurred_at < archive.month::timestamptz + interval '1 month'
+      and a.occurred_at >= archive.month::timestamptz and a.occurred_at < archive.month::timestamptz + interval '1 month'
+    group by s.seal_id
+  ) as c;
+
+  -- In this order: the guard lets a partition go only once it is listed here.
+  insert into public.audit_archives select archive.*;
+  execute format('alter table public.audit_log detach partition l9_private.%I', partition);
+  -- Erasure finds the texts of searches by their rows: where those are gone, texts can't stay.
+  delete from public.audit_query_texts q
+  where q.occurred_at >= archive.month::timestamptz and q.occurred_at < archive.month::timestamptz + interval '1 month';
+  perform l9_private.write_audit('CLEANUP', 'audit_log', details => jsonb_build_object(
+    'detached', archive.table_name, 'rows', archive.row_count));
+  return archive;
+end
+$$;
+
+comment on function public.detach_audit_partition(date) is
+  'Detaches a month of audit_log that is over and sealed. It stays, unreadable and append-only, as the table l9_private.audit_log_YYYY_MM, for a superuser to dump and drop; verify_audit knows what it held. Texts of its searches, which erasure could not find any more, are deleted. Audited. Definer: only the owner of a table detaches partitions.';
+
+grant execute on function public.detach_audit_partition(date) to l9_platform_admin;
+--! EndIncluded 020-audit/080-detach-partition.sql
+--! Included 020-audit/090-export-audit.sql
+create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
+comment on type public.audit_page is 'A part of the audit log.';
+comment on column public.audit_page.rows is 'Rows as objects, in order of time, with their transaction (xid).';
+comment on column public.audit_page.cursor is 'Where the next page begins (after); null: this was the last.';
+comment on column public.audit_page."to" is 'The end of the time that is exported: give it with the next page.';
+
+create function l9_private.audit_export(details jsonb)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  me l9_private.identity := l9_private.require_identity();
+begin
+  if me.role not in ('l9_admin', 'l9_platform_admin') then
+    perform l9_private.fail('L9SCP', 'export_audit: only for admins');
+  elsif octet_length(details::text) > 4096 then
+    perform l9_private.fail('L9LIM', 'details: at most 4096 bytes', 'details');
+  end if;
+  perform l9_private.write_audit('EXPORT', 'audit_log', details => details - 'org_id' - 'user_id');
+end
+$$;
+
+comment on function l9_private.audit_export(jsonb) is
+  'Records an export of the audit log by the present caller. Definer: writes audit_log. An admin can only add rows about itself.';
+
+create function public.export_audit(
+  "from" timestamptz default null,
+  "to" timestamptz default null,
+  after text default null,
+  page_size integer default 1000
+)
+returns public.audit_page
+language plpgsql
+volatile
+set search_path = ''
+set timezone = 'UTC'
+as $$
+declare
+  page public.audit_page;
+  after_time timestamptz := coalesce(export_audit."from", '-infinity');
+  after_id uuid := '00000000-0000-0000-0000-000000000000';
+begin
+  perform l9_private.require_identity();
+  if page_size is null or page_size not between 1 and 5000 then
+    perform l9_private.fail('L9VAL', 'page_size: from 1 to 5000', 'page_size');
+  end if;
+  if after is not null then
+    if after !~ '^\S+Z_[0-9a-f-]{36}$' or not pg_input_is_valid(split_part(after, '_', 1), 'timestamptz')
+      or not pg_input_is_valid(split_part(after, '_', 2), 'uuid') then
+      perform l9_private.fail('L9VAL', 'after: the cursor of another page', 'after');
+    end if;
+    after_time := split_part(after, '_', 1);
+    after_id := split_part(after, '_', 2);
+  end if;
+  -- Its own rows, and all that comes while it runs, are for the next export.
+  page."to" := least(coalesce(export_audit."to", now()), now());
+
+  with listed as (
+    select a.audit_id, a.occurred_at,
+      jsonb_build_object(
+        'audit_id', a.audit_id, 'occurred_at', to_char(a.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'xid', a.xid::text,
+        'operation', a.operation, 'table_name', a.table_name, 'row_id', a.row_id, 'tenant_id', a.tenant_id,
+        'project_id', a.project_id, 'scope', a.scope, 'status', a.status, 'sqlstate', a.sqlstate, 'details', a.details) as line
+    from public.audit_log a
+    where a.occurred_at >= after_time and a.occurred_at < page."to" and (a.occurred_at, a.audit_id) > (after_time, after_id)
+    order by a.occurred_at, a.audit_id
+    limit page_size
+  ), counted as (
+    select *, sum(octet_length(l.line::text)) over (order by l.occurred_at, l.audit_id) as bytes from listed l
+  ), kept as (
+    -- Details may be long: a page ends early rather than being too much for whoever fetches it.
+    select *, count(*) over () < (select count(*) from listed) as is_cut from counted c
+    where c.bytes <= 4000000 or c.audit_id = (select l.audit_id from listed l order by l.occurred_at, l.audit_id limit 1)
+  )
+  select coalesce(jsonb_agg(k.line order by k.occurred_at, k.audit_id), '[]'),
+    case when count(*) = page_size or bool_or(k.is_cut) then
+      (array_agg(to_char(k.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || k.audit_id order by k.occurred_at desc, k.audit_id desc))[1] end
+  into page.rows, page.cursor
+  from kept k;
+  perform l9_private.audit_export(jsonb_strip_nulls(jsonb_build_object(
+    'from', export_audit."from", 'to', page."to", 'after', after, 'rows', jsonb_array_length(page.rows))));
+  return page;
+end
+$$;
+
+comment on function public.export_audit(timestamptz, timestamptz, text, integer) is
+  'A page of the audit log, as far as the caller may read it, in order of time: from, and before to (now, if left out). after: the cursor of the page before; page_size: 1 to 5000. Each page leaves an audit row EXPORT, which is not part of the same export. For admins.';
+
+grant execute on function l9_private.audit_export(jsonb) to l9_admin, l9_platform_admin;
+grant execute on function public.export_audit(timestamptz, timestamptz, text, integer) to l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/090-export-audit.sql
+--! Included 025-administration/010-watch-changes.sql
+create function l9_private.tg__audit_identity()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  is_now jsonb := to_jsonb(new);
+  was jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
+  id_column text := tg_argv[0];
+  told text[] := tg_argv[1:];
+begin
+  if is_now = was then
+    return null;
+  end if;
+  -- Names of people stay out: the audit log can't forget them.
+  -- On the record of the tenant that it is about, also where an operator or the owner does it.
+  perform l9_private.write_audit_of_tenant(
+    (is_now ->> 'tenant_id')::uuid, tg_op, tg_table_name::text, (is_now ->> id_column)::uuid,
+    scope => case tg_table_name when 'scopes' then is_now ->> 'scope' end,
+    -- Within `row`: beside it details say who did it, in some of the same words.
+    details => jsonb_build_object('row', (
+      select jsonb_object_agg(t.name, t.value)
+      from jsonb_each(is_now) as t (name, value)
+      where t.name in ('tenant_id', 'caller', 'scope') or t.name = any (told) and t.value is distinct from was -> t.name)));
+  return null;
+end
+$$;
+
+comment on function l9_private.tg__audit_identity() is
+  'An audit row for a row made or changed: what identifies it, and those of the columns named that are new.';
+
+create trigger _500_audit after insert or update on public.tenants
+  for each row execute function l9_private.tg__audit_identity('tenant_id', 'name', 'is_active', 'audits_query_text');
+create trigger _500_audit after insert or update on public.orgs
+  for each row execute function l9_private.tg__audit_identity('org_id', 'is_active');
+create trigger _500_audit after insert or update on public.users
+  for each row execute function l9_private.tg__audit_identity('user_id', 'org_id', 'is_active');
+create trigger _500_audit after insert or update on public.scopes
+  for each row execute function l9_private.tg__audit_identity('', 'is_project_scoped', 'is_active');
+create trigger _500_audit after insert or update on public.actors
+  for each row execute function l9_private.tg__audit_identity(
+    '', 'creator', 'source', 'role', 'readable_scopes', 'writable_scopes', 'can_clean_up', 'login', 'is_active');
+create trigger _500_audit after insert or update on public.api_keys
+  for each row execute function l9_private.tg__audit_identity(
+    'key_id', 'org_id', 'user_id', 'scopes', 'projects', 'expires_at', 'revoked_at');
+
+create function l9_private.tg__notify_identity()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform pg_notify('l9_identity', '');
+  return null;
+end
+$$;
+
+comment on function l9_private.tg__notify_identity() is
+  'Tells the running gateways to read anew who may come in. It says that something changed, never what.';
+
+create trigger _900_notify after insert or update or delete or truncate on public.tenants
+  for each statement execute function l9_private.tg__notify_identity();
+create trigger _900_notify after insert or update or delete or truncate on public.orgs
+  for each statement execute function l9_private.tg__notify_identity();
+create trigger _900_notify after insert or update or delete or truncate on public.users
+  for each statement execute function l9_private.tg__notify_identity();
+create trigger _900_notify after insert or update or delete or truncate on public.scopes
+  for each statement execute function l9_private.tg__notify_identity();
+create trigger _900_notify after insert or update or delete or truncate on public.actors
+  for each statement execute function l9_private.tg__notify_identity();
+create trigger _900_notify after insert or update or delete or truncate on public.api_keys
+  for each statement execute function l9_private.tg__notify_identity();
+--! EndIncluded 025-administration/010-watch-changes.sql
+--! Included 025-administration/020-require-administrator.sql
+create type l9_private.administrator as (
+  tenant_id uuid,
+  own_tenant_id uuid,
+  caller text,
+  org_id uuid,
+  user_id uuid,
+  is_operator boolean,
+  readable_scopes text[],
+  writable_scopes text[],
+  projects text[],
+  can_clean_up boolean
+);
+
+comment on type l9_private.administrator is
+  'Who administers, which tenant, and what it can give: scopes {*} only where it has every scope, those to come included.';
+
+create function l9_private.is_owner()
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return pg_catalog.pg_has_role(l9_private.current_role_name(), 'l9_owner', 'usage');
+
+comment on function l9_private.is_owner() is
+  'Whether this is a DBA''s session with the rights of l9_owner, of no role below it, rather than a function that runs as the owner.';
+
+create function l9_private.require_administrator(tenant_id uuid)
+returns l9_private.administrator
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  me l9_private.identity;
+  answer l9_private.administrator;
+begin
+  if l9_private.is_owner() then
+    answer.tenant_id := coalesce(require_administrator.tenant_id, '00000000-0000-7000-8000-000000000001');
+    answer.is_operator := true;
+  else
+    me := l9_private.require_admin();
+    answer.tenant_id := coalesce(require_administrator.tenant_id, me.tenant_id);
+    answer.own_tenant_id := me.tenant_id;
+    answer.caller := me.caller;
+    answer.org_id := me.org_id;
+    answer.user_id := me.user_id;
+    answer.is_operator := me.role = 'l9_platform_admin';
+  end if;
+
+  if answer.is_operator then
+    if me.caller is not null and not ('*' = any (me.projects) and '*' = any (l9_private.list_claim('scopes'))) then
+      perform l9_private.fail('L9SCP', 'a token that is cut down to some scopes or projects administers nothing across tenants');
+    elsif not exists (select from public.tenants t where t.tenant_id = answer.tenant_id) then
+      perform l9_private.fail('L9VAL', 'tenant_id: there is no such tenant', 'tenant_id');
+    end if;
+    answer.readable_scopes := '{*}';
+    answer.writable_scopes := '{*}';
+    answer.projects := '{*}';
+    answer.can_clean_up := true;
+    return answer;
+  end if;
+
+  if answer.tenant_id <> me.tenant_id then
+    perform l9_private.fail('L9SCP', 'tenant_id: not your tenant', 'tenant_id');
+  end if;
+  answer.readable_scopes := case when l9_private.has_every_scope() then '{*}' else me.readable_scopes end;
+  answer.writable_scopes := case when l9_private.has_every_scope() then '{*}' else me.writable_scopes end;
+  answer.projects := me.projects;
+  answer.can_clean_up := me.can_clean_up;
+  return answer;
+end
+$$;
+
+comment on function l9_private.require_administrator(uuid) is
+  'Who administers this tenant (its own, if none is named): L its own, operators and the owner in psql any. Else L9AUT or L9SCP.';
+
+create function l9_private.require_operator()
+returns l9_private.administrator
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  me l9_private.administrator := l9_private.require_administrator(null);
+begin
+  if not me.is_operator then
+    perform l9_private.fail('L9SCP', 'this is for operators (l9_platform_admin) and for l9_owner in psql');
+  end if;
+  return me;
+end
+$$;
+
+comment on function l9_private.require_operator() is 'An administrator across tenants; else L9AUT or L9SCP.';
+
+create function l9_private.require_whole_token(me l9_private.administrator)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if not ('*' = any (me.projects) and '*' = any (me.readable_scopes)) then
+    perform l9_private.fail('L9SCP', 'this takes an administrator of every scope, with a token that is not cut down to some scopes or projects');
+  end if;
+end
+$$;
+
+comment on function l9_private.require_whole_token(l9_private.administrator) is
+  'L9SCP for an administrator whose token is cut down: what it changes would be felt beyond its scopes and projects.';
+
+create function l9_private.check_reach(
+  me l9_private.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if me.is_operator then
+    return;
+  end if;
+  if role = 'l9_platform_admin' then
+    perform l9_private.fail('L9SCP', 'role: operators (l9_platform_admin) are for operators to make and to change', 'role');
+  elsif not ('*' = any (me.readable_scopes) or readable_scopes <@ me.readable_scopes) then
+    perform l9_private.fail('L9SCP',
+      format('readable_scopes: you may give %s', array_to_string(me.readable_scopes, ', ')), 'readable_scopes');
+  elsif not ('*' = any (me.writable_scopes) or writable_scopes <@ me.writable_scopes) then
+    perform l9_private.fail('L9SCP',
+      format('writable_scopes: you may give %s', array_to_string(me.writable_scopes, ', ')), 'writable_scopes');
+  elsif not ('*' = any (me.projects) or projects <@ me.projects) then
+    perform l9_private.fail('L9SCP', format('projects: you may give %s', array_to_string(me.projects, ', ')), 'projects');
+  elsif can_clean_up and not me.can_clean_up then
+    perform l9_private.fail('L9SCP', 'can_clean_up: you may not clean up yourself', 'can_clean_up');
+  end if;
+end
+$$;
+
+comment on function l9_private.check_reach(l9_private.administrator, text, text[], text[], text[], boolean) is
+  'L9SCP unless the administrator has all of this itself.';
+
+create function l9_private.fail_not_there(what text, field text)
+returns void
+language sql
+immutable
+parallel safe
+set search_path = ''
+return l9_private.fail('L9OWN', pg_catalog.format('%s: not there, or not yours', what), field);
+
+comment on function l9_private.fail_not_there(text, text) is
+  'The error for an org, user, scope, actor or key that is not there, or of another tenant: the two are never told apart.';
+--! EndIncluded 025-administration/020-require-administrator.sql
+--! Included 025-administration/030-tenants.sql
+create function public.create_tenant(name text)
+returns public.tenants
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  made public.tenants;
+begin
+  perform l9_private.require_operator();
+  if create_tenant.name is null or create_tenant.name !~ '^[a-z0-9][a-z0-9_-]{0,62}$' then
+    perform l9_private.fail('L9VAL', 'name: 1 to 63 lower-case letters, digits, - and _', 'name');
+  end if;
+  insert into public.tenants (name) values (create_tenant.name) on conflict do nothing returning tenants.* into made;
+  if not found then
+    perform l9_private.fail('L9VAL', 'name: another tenant has it', 'name');
+  end if;
+  perform l9_private.furnish_tenant(made.tenant_id);
+  return made;
+end
+$$;
+
+comment on function public.create_tenant(text) is
+  'Makes a tenant, with the scopes developer, l-private and global and the actors L and C. For operators. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+
+create function l9_private.set_tenant_active(tenant_id uuid, is_active boolean)
+returns public.tenants
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.administrator := l9_private.require_operator();
+  changed public.tenants;
+begin
+  if set_tenant_active.tenant_id = me.own_tenant_id then
+    perform l9_private.fail('L9SCP', 'tenant_id: your own tenant; you would lock yourself out', 'tenant_id');
+  end if;
+  update public.tenants t set is_active = set_tenant_active.is_active
+  where t.tenant_id = set_tenant_active.tenant_id
+  returning t.* into changed;
+  if not found then
+    perform l9_private.fail_not_there('tenant_id', 'tenant_id');
+  end if;
+  return changed;
+end
+$$;
+
+comment on function l9_private.set_tenant_active(uuid, boolean) is 'deactivate_tenant() and reactivate_tenant().';
+
+create function public.deactivate_tenant(tenant_id uuid)
+returns public.tenants
+language sql volatile security definer set search_path = ''
+return l9_private.set_tenant_active(tenant_id, false);
+
+create function public.reactivate_tenant(tenant_id uuid)
+returns public.tenants
+language sql volatile security definer set search_path = ''
+return l9_private.set_tenant_active(tenant_id, true);
+
+comment on function public.deactivate_tenant(uuid) is
+  'From the next request on nobody of this tenant has an identity, whatever its token or key says. For operators, and not for their own. Definer: identity tables change by functions only.';
+comment on function public.reactivate_tenant(uuid) is
+  'Undoes deactivate_tenant(). For operators. Definer: identity tables change by functions only.';
+
+grant execute on function public.create_tenant(text), public.deactivate_tenant(uuid), public.reactivate_tenant(uuid)
+  to l9_platform_admin;
+
+create function public.set_query_text_audit(enabled boolean, tenant_id uuid default null)
+returns public.tenants
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.administrator := l9_private.require_administrator(set_query_text_audit.tenant_id);
+  changed public.tenants;
+begin
+  perform l9_private.require_whole_token(me);
+  if enabled is null then
+    perform l9_private.fail('L9VAL', 'enabled: true or false', 'enabled');
+  end if;
+  update public.tenants t set audits_query_text = enabled where t.tenant_id = me.tenant_id returning * into changed;
+  return changed;
+end
+$$;
+
+comment on function public.set_query_text_audit(boolean, uuid) is
+  'Whether the texts of searches are kept for the tenant (the caller''s, if none is named), for its admins to read; those kept before stay. For admins with a whole token. Audited. Definer: identity tables change by functions only.';
+
+grant execute on function public.set_query_text_audit(boolean, uuid) to l9_admin, l9_platform_admin;
+--! EndIncluded 025-administration/030-tenants.sql
+--! Included 025-administration/040-orgs-and-users.sql
+create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null)
+returns public.orgs
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.administrator := l9_private.require_administrator(create_org.tenant_id);
+  made public.orgs;
+begin
+  perform l9_private.require_whole_token(me);
+  if create_org.name is null or create_org.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$' then
+    perform l9_private.fail('L9VAL', 'name: 1 to 200 characters, no white space around them', 'name');
+  end if;
+  insert into public.orgs (tenant_id, org_id, name)
+  values (me.tenant_id, coalesce(create_org.org_id, uuidv7()), create_org.name)
+  on conflict do nothing
+  returning orgs.* into made;
+  if not found then
+    perform l9_private.fail('L9VAL', 'name, org_id: another org of this tenant has it', 'name');
+  end if;
+  return made;
+end
+$$;
+
+comment on function public.create_org(text, uuid, uuid) is
+  'Registers an org, under the id that an identity provider knows it by, or a new one. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+
+create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
+returns public.users
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.administrator := l9_private.require_administrator(create_user.tenant_id);
+  made public.users;
+begin
+  perform l9_private.require_whole_token(me);
+  if create_user.name is null or create_user.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$' then
+    perform l9_private.fail('L9VAL', 'name: 1 to 200 characters, no white space around them', 'name');
+  elsif create_user.org_id is not null and not exists (
+      select from public.orgs o where o.tenant_id = me.tenant_id and o.org_id = create_user.org_id) then
+    perform l9_private.fail('L9VAL', 'org_id: there is no such org in this tenant', 'org_id');
+  end if;
+  insert into public.users (tenant_id, user_id, org_id, name)
+  values (me.tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
+  on conflict do nothing
+  returning users.* into made;
+  if not found then
+    perform l9_private.fail('L9VAL', 'user_id: another user of this tenant has it', 'user_id');
+  end if;
+  return made;
+end
+$$;
+
+comment on function public.create_user(text, uuid, uuid, uuid) is
+  'Registers a user, under the id that an identity provider knows it by, or a new one; with an org: only tokens that name that org act for it. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+
+create function l9_private.set_org_active(org_id uuid, tenant_id uuid, is_active boolean)
+returns public.orgs
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.administrator := l9_private.require_administrator(set_org_active.tenant_id);
+  changed public.orgs;
+begin
+  perform l9_private.require_whole_token(me);
+  if me.own_tenant_id = me.tenant_id and set_org_active.org_id = me.org_id then
+    perform l9_private.fail('L9SCP', 'org_id: the org that your token acts for; you would lock yourself out', 'org_id');
+  end if;
+  update public.orgs o set is_active = set_org_active.is_active
+  where o.tenant_id = me.tenant_id and o.org_id = set_org_active.org_id
+  returning o.* into changed;
+  if not found then
+    perform l9_private.fail_not_there('org_id', 'org_id');
+  end if;
+  return changed;
+end
+$$;
+
+create function l9_private.set_user_active(user_id uuid, tenant_id uuid, is_active boolean)
+returns public.users
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.administrator := l9_private.require_administrator(set_user_active.tenant_id);
+  changed public.users;
+begin
+  perform l9_private.require_whole_token(me);
+  if me.own_tenant_id = me.tenant_id and set_user_active.user_id = me.user_id then
+    perform l9_private.fail('L9SCP', 'user_id: the user that your token acts for; you would lock yourself out', 'user_id');
+  end if;
+  update public.users u set is_active = set_user_active.is_active
+  where u.tenant_id = me.tenant_id and u.user_id = set_user_active.user_id
+  returning u.* into changed;
+  if not found then
+    perform l9_private.fail_not_there('user_id', 'user_id');
+  end if;
+  return changed;
+end
+$$;
+
+comment on function l9_private.set_org_active(uuid, uuid, boolean) is 'deactivate_org() and reactivate_org().';
+comment on function l9_private.set_user_active(uuid, uuid, boolean) is 'deactivate_user() and reactivate_user().';
+
+create function public.deactivate_org(org_id uuid, tenant_id uuid default null)
+returns public.orgs
+language sql volatile security definer set search_path = ''
+return l9_private.set_org_active(org_id, tenant_id, false);
+
+create function public.reactivate_org(org_id uuid, tenant_id uuid default null)
+returns public.orgs
+language sql volatile security definer set search_path = ''
+return l9_private.set_org_active(org_id, tenant_id, true);
+
+create function public.deactivate_user(user_id uuid, tenant_id uuid default null)
+returns public.users
+language sql volatile security definer set search_path = ''
+return l9_private.set_user_active(user_id, tenant_id, false);
+
+create function public.reactivate_user(user_id uuid, tenant_id uuid default null)
+returns public.users
+language sql volatile security definer set search_path = ''
+return l9_private.set_user_active(user_id, tenant_id, true);
+
+comment on function public.deactivate_org(uuid, uuid) is
+  'From the next request on no token or key that names this org is an identity. For admins of the tenant. L9OWN where it is not registered. Definer: identity tables change by functions only.';
+comment on function public.reactivate_org(uuid, uuid) is
+  'Undoes deactivate_org(). Definer: identity tables change by functions only.';
+comment on function public.deactivate_user(uuid, uuid) is
+  'From the next request on no token or key that names this user is an identity. For admins of the tenant. L9OWN where it is not registered. Definer: identity tables change by functions only.';
+comment on function public.reactivate_user(uuid, uuid) is
+  'Undoes deactivate_user(). Definer: identity tables change by functions only.';
+
+grant execute on function
+  public.create_org(text, uuid, uuid), public.deactivate_org(uuid, uuid), public.reactivate_org(uuid, uuid),
+  public.create_user(text, uuid, uuid, uuid), public.deactivate_user(uuid, uuid), public.reactivate_user(uuid, uuid)
+to l9_admin, l9_platform_admin;
+--! EndIncluded 025-administration/040-orgs-and-users.sql
+--! Included 025-administration/050-scopes.sql
+create function public.register_scope(
+  scope text, is_project_scoped boolean default true, description text default null, tenant_id uuid default null)
+returns public.scopes
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.administrator := l9_private.require_administrator(register_scope.tenant_id);
+  registered public.scopes;
+begin
+  perform l9_private.require_whole_token(me);
+  if register_scope.scope is null or register_scope.scope !~ '^[a-z0-9][a-z0-9_-]{0,62}$' then
+    perform l9_private.fail('L9VAL', 'scope: 1 to 63 lower-case letters, digits, - and _', 'scope');
+  elsif register_scope.is_project_scoped is null then
+    perform l9_private.fail('L9VAL', 'is_project_scoped: true or false', 'is_project_scoped');
+  elsif octet_length(register_scope.description) > 1000 then
+    perform l9_private.fail('L9LIM', 'description: at most 1000 bytes', 'description');
+  end if;
+  insert into public.scopes as s (tenant_id, scope, is_project_scoped, description)
+  values (me.tenant_id, register_scope.scope, register_scope.is_project_scoped, coalesce(register_scope.description, ''))
+  on conflict (tenant_id, scope) do update set description = coalesce(register_scope.description, s.description)
+  returning s.* into registered;
+  if registered.is_project_scoped <> register_scope.is_project_scoped then
+    perform l9_private.fail('L9VAL',
+      format('is_project_scoped: scope %s is registered as %s, and has its memories', registered.scope, registered.is_project_scoped),
+      'is_project_scoped');
+  end if;
+  return registered;
+end
+$$;
+
+comment on function public.register_scope(text, boolean, text, uuid) is
+  'Adds a scope to a tenant, or changes its description. At first those read it who may read every scope: register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+
+create function l9_private.set_scope_active(scope text, tenant_id uuid, is_active boolean)
+returns public.scopes
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.administrator := l9_private.require_administrator(set_scope_active.tenant_id);
+  changed public.scopes;
+begin
+  perform l9_private.require_whole_token(me);
+  update public.scopes s set is_active = set_scope_active.is_active
+  where s.tenant_id = me.tenant_id and s.scope = set_scope_active.scope
+  returning s.* into changed;
+  if not found then
+    perform l9_private.fail_not_there('scope', 'scope');
+  end if;
+  return changed;
+end
+$$;
+
+comment on function l9_private.set_scope_active(text, uuid, boolean) is 'deactivate_scope() and reactivate_scope().';
+
+create function public.deactivate_scope(scope text, tenant_id uuid default null)
+returns public.scopes
+language sql volatile security definer set search_path = ''
+return l9_private.set_scope_active(scope, tenant_id, false);
+
+create function public.reactivate_scope(scope text, tenant_id uuid default null)
+returns public.scopes
+language sql volatile security definer set search_path = ''
+return l9_private.set_scope_active(scope, tenant_id, true);
+
+comment on function public.deactivate_scope(text, uuid) is
+  'From the next statement on nobody in the tenant reads or writes this scope; its memories stay. For admins of the tenant. Definer: identity tables change by functions only.';
+comment on function public.reactivate_scope(text, uuid) is
+  'Undoes deactivate_scope(). Definer: identity tables change by functions only.';
+
+grant execute on function
+  public.register_scope(text, boolean, text, uuid), public.deactivate_scope(text, uuid), public.reactivate_scope(text, uuid)
+to l9_admin, l9_platform_admin;
+--! EndIncluded 025-administration/050-scopes.sql
+--! Included 025-administration/060-actors.sql
+create function l9_private.check_scope_list(tenant_id uuid, field text, list text[])
+returns text[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  unknown text;
+begin
+  if list is null then
+    return null;
+  elsif '*' = any (list) then
+    return '{*}';
+  end if;
+  select l.scope into unknown from unnest(list) as l (scope)
+  where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope)
+  limit 1;
+  if found then
+    perform l9_private.fail('L9VAL', format('%s: scope %s is not registered', field, coalesce(left(unknown, 63), 'null')), field);
+  end if;
+  return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
+end
+$$;
+
+comment on function l9_private.check_scope_list(uuid, text, text[]) is
+  'A list of scopes, sorted and without repeats ({*} for every scope); L9VAL where one is not registered.';
+
+create function public.register_actor(
+  caller text,
+  creator text default null,
+  source text default null,
+  agent text default null,
+  role text default null,
+  readable_scopes text[] default null,
+  writable_scopes text[] default null,
+  can_clean_up boolean default null,
+  tenant_id uuid default null
+)
+returns public.actors
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.administrator := l9_private.require_administrator(register_actor.tenant_id);
+  plain constant text := '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$';
+  actor public.actors;
+  is_new boolean;
+begin
+  if register_actor.caller is null or register_actor.caller !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$' then
+    perform l9_private.fail('L9VAL', 'caller: 1 to 63 letters, digits, ., _ and -', 'caller');
+  end if;
+  select a.* into actor from public.actors a
+  where a.tenant_id = me.tenant_id and a.caller = register_actor.caller
+  for update;
+  is_new := not found;
+
+  if is_new then
+    actor.tenant_id := me.tenant_id;
+    actor.caller := register_actor.caller;
+    actor.creator := coalesce(register_actor.creator, register_actor.caller);
+    actor.source := lower(register_actor.caller);
+    actor.agent := lower(register_actor.caller);
+    actor.role := 'l9_agent';
+    actor.readable_scopes := '{developer,global}';
+    actor.writable_scopes := coalesce(register_actor.readable_scopes, '{developer,global}');
+    actor.can_clean_up := false;
+  elsif me.own_tenant_id = me.tenant_id and me.caller = actor.caller then
+    perform l9_private.fail('L9SCP', 'caller: your own actor is another administrator''s to change', 'caller');
+  elsif register_actor.creator <> actor.creator then
+    -- Agents own what carries their creator: under a new one it would lose its memories, and whoever took the old one would get them.
+    perform l9_private.fail('L9IMM', 'creator: it never changes, for the memories of this actor carry it', 'creator');
+  else
+    perform l9_private.check_reach(me, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  end if;
+
+  actor.source := coalesce(register_actor.source, actor.source);
+  actor.agent := coalesce(register_actor.agent, actor.agent);
+  actor.role := coalesce(register_actor.role, actor.role);
+  actor.readable_scopes := coalesce(register_actor.readable_scopes, actor.readable_scopes);
+  actor.writable_scopes := coalesce(register_actor.writable_scopes, actor.writable_scopes);
+  actor.can_clean_up := coalesce(register_actor.can_clean_up, actor.can_clean_up);
+
+  if actor.creator !~ plain then
+    perform l9_private.fail('L9VAL', 'creator: 1 to 100 characters, no white space around them', 'creator');
+  elsif actor.source !~ plain then
+    perform l9_private.fail('L9VAL', 'source: 1 to 100 characters, no white space around them', 'source');
+  elsif actor.agent !~ plain then
+    perform l9_private.fail('L9VAL', 'agent: 1 to 100 characters, no white space around them', 'agent');
+  elsif actor.role not in ('l9_agent', 'l9_admin', 'l9_platform_admin') then
+    perform l9_private.fail('L9VAL', 'role: l9_agent, l9_admin or l9_platform_admin', 'role');
+  end if;
+  perform l9_private.check_reach(me, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  actor.readable_scopes := l9_private.check_scope_list(me.tenant_id, 'readable_scopes', actor.readable_scopes);
+  actor.writable_scopes := l9_private.check_scope_list(me.tenant_id, 'writable_scopes', actor.writable_scopes);
+  if not ('*' = any (actor.readable_scopes) or actor.writable_scopes <@ actor.readable_scopes) then
+    perform l9_private.fail('L9VAL', 'writable_scopes: only such as it may also read', 'writable_scopes');
+  end if;
+
+  if is_new then
+    insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
+    values (actor.tenant_id, actor.caller, actor.creator, actor.source, actor.agent, actor.role, actor.readable_scopes,
+      actor.writable_scopes, actor.can_clean_up)
+    on conflict do nothing
+    returning actors.* into actor;
+    if not found then
+      perform l9_private.fail('L9VAL', 'caller, creator: another actor of this tenant has it', 'creator');
+    end if;
+  else
+    update public.actors a set
+      source = actor.source, agent = actor.agent, role = actor.role, readable_scopes = actor.readable_scopes,
+      writable_scopes = actor.writable_scopes, can_clean_up = actor.can_clean_up
+    where a.tenant_id = actor.tenant_id and a.caller = actor.caller
+    returning a.* into actor;
+  end if;
+  return actor;
+end
+$$;
+
+comment on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid) is
+  'Registers an actor, or changes what is given of one that is there; its creator never changes. Left out, a new one is an agent that reads and writes developer and global, as C. Nobody can give more than it has, or change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change by functions only.';
+
+create function l9_private.set_actor_active(caller text, tenant_id uuid, is_active boolean)
+returns public.actors
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.administrator := l9_private.require_administrator(set_actor_active.tenant_id);
+  actor public.actors;
+begin
+  select a.* into actor from public.actors a
+  where a.tenant_id = me.tenant_id and a.caller = set_actor_active.caller
+  for update;
+  if not found then
+    perform l9_private.fail_not_there('caller', 'caller');
+  elsif me.own_tenant_id = me.tenant_id and me.caller = actor.caller then
+    perform l9_private.fail('L9SCP', 'caller: your own actor; you would lock yourself out', 'caller');
+  end if;
+  perform l9_private.check_reach(me, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  update public.actors a set is_active = set_actor_active.is_active
+  where a.tenant_id = actor.tenant_id and a.caller = actor.caller
+  returning a.* into actor;
+  return actor;
+end
+$$;
+
+comment on function l9_private.set_actor_active(text, uuid, boolean) is 'deactivate_actor() and reactivate_actor().';
+
+create function public.deactivate_actor(caller text, tenant_id uuid default null)
+returns public.actors
+language sql volatile security definer set search_path = ''
+return l9_private.set_actor_active(caller, tenant_id, false);
+
+create function public.reactivate_actor(caller text, tenant_id uuid default null)
+returns public.actors
+language sql volatile security definer set search_path = ''
+return l9_private.set_actor_active(caller, tenant_id, true);
+
+comment on function public.deactivate_actor(text, uuid) is
+  'The next request of this actor fails, whatever its token or key says. For admins of the tenant, and not for their own actor. Definer: identity tables change by functions only.';
+comment on function public.reactivate_actor(text, uuid) is
+  'Undoes deactivate_actor(). Definer: identity tables change by functions only.';
+
+create function public.bind_login(caller text, login text, tenant_id uuid default null)
+returns public.actors
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.administrator;
+  actor public.actors;
+begin
+  perform l9_private.require_operator();
+  me := l9_private.require_administrator(bind_login.tenant_id);
+  select a.* into actor from public.actors a
+  where a.tenant_id = me.tenant_id and a.caller = bind_login.caller
+  for update;
+  if not found then
+    perform l9_private.fail_not_there('caller', 'caller');
+  elsif bind_login.login is not null then
+    if not exists (select from pg_roles r where r.rolname = bind_login.login and r.rolcanlogin) then
+      perform l9_private.fail('L9VAL', 'login: there is no such login', 'login');
+    elsif pg_has_role(bind_login.login, 'l9_gateway', 'member') then
+      perform l9_private.fail('L9VAL', 'login: the claims of l9_gateway and its members are believed, so it can''t be bound', 'login');
+    elsif not pg_has_role(bind_login.login, actor.role, 'member') then
+      perform l9_private.fail('L9VAL', format('login: not a member of %s, the role of this actor', actor.role), 'login');
+    elsif exists (
+        select from public.actors a
+        where a.login = bind_login.login and (a.tenant_id, a.caller) <> (actor.tenant_id, actor.caller)) then
+      perform l9_private.fail('L9VAL', 'login: another actor is bound to it', 'login');
+    end if;
+  end if;
+  update public.actors a set login = bind_login.login
+  where a.tenant_id = actor.tenant_id and a.caller = actor.caller
+  returning a.* into actor;
+  return actor;
+end
+$$;
+
+comment on function public.bind_login(text, text, uuid) is
+  'Makes a database login this actor, whatever claims its sessions set; null: none any more. For operators, since logins are shared by all tenants. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+
+grant execute on function
+  public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid),
+  public.deactivate_actor(text, uuid), public.reactivate_actor(text, uuid)
+to l9_admin, l9_platform_admin;
+grant execute on function public.bind_login(text, text, uuid) to l9_platform_admin;
+--! EndIncluded 025-administration/060-actors.sql
+--! Included 025-administration/070-api-keys.sql
+create type public.new_api_key as (
+  api_key text,
+  key_id uuid,
+  name text,
+  caller text,
+  expires_at timestamptz
+);
+comment on type public.new_api_key is 'An API key just made.';
+comment on column public.new_api_key.api_key is 'The key. It is shown here and never again.';
+comment on column public.new_api_key.key_id is 'Its id, for revoke_api_key().';
+comment on column public.new_api_key.name is 'What it is for.';
+comment on column public.new_api_key.caller is 'The actor that it stands for.';
+comment on column public.new_api_key.expires_at is 'From then on it is refused; null: never.';
+
+create function l9_private.check_key_reach(me l9_private.administrator, actor public.actors, scopes text[], projects text[])
+returns void
+language sql
+stable
+set search_path = ''
+return l9_private.check_reach(
+  me, (actor).role,
+  case
+    when scopes is null then (actor).readable_scopes
+    when '*' = any ((actor).readable_scopes) then scopes
+    else array(select s.scope from unnest(scopes) as s (scope) where s.scope = any ((actor).readable_scopes))
+  end,
+  case
+    when scopes is null then (actor).writable_scopes
+    when '*' = any ((actor).writable_scopes) then scopes
+    else array(select s.scope from unnest(scopes) as s (scope) where s.scope = any ((actor).writable_scopes))
+  end,
+  coalesce(projects, '{*}'), (actor).can_clean_up);
+
+comment on function l9_private.check_key_reach(l9_private.administrator, public.actors, text[], text[]) is
+  'L9SCP unless the administrator has itself what a key of this actor, so cut down, can do.';
+
+create function public.create_api_key(
+  name text,
+  caller text,
+  scopes text[] default null,
+  projects text[] default null,
+  org_id uuid default null,
+  user_id uuid default null,
+  expires_at timestamptz default null,
+  tenant_id uuid default null
+)
+returns public.new_api_key
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.administrator := l9_private.require_administrator(create_api_key.tenant_id);
+  actor public.actors;
+  wanted_scopes text[] := case when '*' = any (create_api_key.scopes) then null else create_api_key.scopes end;
+  wanted_projects text[] := case when '*' = any (create_api_key.projects) then null else create_api_key.projects end;
+  made public.new_api_key;
+begin
+  select a.* into actor from public.actors a
+  where a.tenant_id = me.tenant_id and a.caller = create_api_key.caller and a.is_active;
+  if not found then
+    perform l9_private.fail('L9VAL', 'caller: no active actor of this tenant', 'caller');
+  end if;
+  perform l9_private.check_key_reach(me, actor, wanted_scopes, wanted_projects);
+  wanted_scopes := l9_private.check_scope_list(me.tenant_id, 'scopes', wanted_scopes);
+
+  if create_api_key.name is null or create_api_key.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$' then
+    perform l9_private.fail('L9VAL', 'name: 1 to 100 characters, no white space around them', 'name');
+  elsif cardinality(create_api_key.scopes) = 0 then
+    perform l9_private.fail('L9VAL', 'scopes: at least one, or leave it out', 'scopes');
+  elsif cardinality(create_api_key.projects) = 0 then
+    perform l9_private.fail('L9VAL', 'projects: at least one, or leave it out', 'projects');
+  elsif cardinality(wanted_projects) > 1000 then
+    perform l9_private.fail('L9LIM', 'projects: at most 1000', 'projects');
+  elsif exists (select from unnest(wanted_projects) as p (id) where (p.id ~ '^[A-Za-z0-9._/@:+-]{1,200}$') is not true) then
+    perform l9_private.fail('L9VAL', 'projects: 1 to 200 letters, digits or ._/@:+- each', 'projects');
+  elsif create_api_key.expires_at <= clock_timestamp() then
+    perform l9_private.fail('L9VAL', 'expires_at: must be in the future', 'expires_at');
+  elsif not l9_private.are_claims_good(me.tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
+    perform l9_private.fail('L9VAL', 'org_id, user_id: not active, or they do not belong together', 'user_id');
+  end if;
+
+  made.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
+  insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, created_by, expires_at)
+  values (me.tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, wanted_scopes,
+    wanted_projects, coalesce(me.caller, 'db:' || l9_private.current_role_name()), create_api_key.expires_at)
+  returning api_keys.key_id, api_keys.name, api_keys.caller, api_keys.expires_at
+  into made.key_id, made.name, made.caller, made.expires_at;
+  insert into l9_private.api_key_hashes (key_id, hash) values (made.key_id, sha256(convert_to(made.api_key, 'UTF8')));
+  return made;
+end
+$$;
+
+comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid) is
+  'Makes an MCP key for an actor, cut down to scopes and projects where these are given, and shows it: this once, since only its hash is kept. Nobody can make one that does more than it may itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+
+create function public.revoke_api_key(key_id uuid)
+returns public.api_keys
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.administrator := l9_private.require_administrator(null);
+  old_key public.api_keys;
+  actor public.actors;
+begin
+  select k.* into old_key from public.api_keys k
+  where k.key_id = revoke_api_key.key_id and (me.is_operator or k.tenant_id = me.tenant_id)
+  for update;
+  if not found then
+    perform l9_private.fail_not_there('key_id', 'key_id');
+  end if;
+  select a.* into actor from public.actors a where a.tenant_id = old_key.tenant_id and a.caller = old_key.caller;
+  perform l9_private.check_key_reach(me, actor, old_key.scopes, old_key.projects);
+  update public.api_keys k set revoked_at = clock_timestamp()
+  where k.key_id = old_key.key_id and k.revoked_at is null
+  returning k.* into old_key;
+  if not found then
+    select k.* into old_key from public.api_keys k where k.key_id = revoke_api_key.key_id;
+  end if;
+  return old_key;
+end
+$$;
+
+comment on function public.revoke_api_key(uuid) is
+  'From the next request on this key is refused; again: changes nothing. For admins of the tenant. L9OWN where there is none. Definer: identity tables change by functions only.';
+
+grant execute on function
+  public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid), public.revoke_api_key(uuid)
+to l9_admin, l9_platform_admin;
+--! EndIncluded 025-administration/070-api-keys.sql
+--! Included 025-administration/080-act-as.sql
+create function l9_private.why_not_acting(tenant_id uuid, caller text)
+returns text
+language sql
+stable
+security definer
+set search_path = ''
+return case
+  when not pg_catalog.pg_has_role(session_user, 'l9_gateway', 'member') then
+    'this login acts only as the actor it is bound to (bind_login)'
+  else coalesce(
+    (select pg_catalog.format('%s acts under the role %s: first `begin; set local role %s;`', a.caller, a.role, a.role)
+     from public.actors a
+     where a.tenant_id = why_not_acting.tenant_id and a.caller = why_not_acting.caller and a.is_active
+       and a.role <> l9_private.current_role_name()),
+    'caller, tenant_id, org_id, user_id: not active, or they do not belong together')
+end;
+
+comment on function l9_private.why_not_acting(uuid, text) is
+  'Why act_as() gives no identity. Definer: reads actors; it tells of them only sessions whose claims are believed.';
+
+create function public.act_as(
+  caller text,
+  tenant_id uuid default null,
+  org_id uuid default null,
+  user_id uuid default null,
+  projects text[] default null,
+  scopes text[] default null
+)
+returns text
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  tenant uuid := coalesce(act_as.tenant_id, '00000000-0000-7000-8000-000000000001');
+  me l9_private.identity;
+begin
+  if act_as.caller is null then
+    perform l9_private.fail('L9VAL', 'caller: whose eyes?', 'caller');
+  end if;
+  perform
+    set_config('jwt.claims.caller', act_as.caller, true),
+    set_config('jwt.claims.tenant_id', tenant::text, true),
+    set_config('jwt.claims.org_id', coalesce(act_as.org_id::text, ''), true),
+    set_config('jwt.claims.user_id', coalesce(act_as.user_id::text, ''), true),
+    set_config('jwt.claims.projects', coalesce(to_json(act_as.projects)::text, ''), true),
+    set_config('jwt.claims.scopes', coalesce(to_json(act_as.scopes)::text, ''), true),
+    set_config('jwt.claims.key_id', '', true),
+    set_config('jwt.claims.session_id', '', true),
+    set_config('jwt.claims.trace_id', '', true);
+  me := l9_private.current_identity();
+  if me.caller is null then
+    perform l9_private.fail('L9AUT', l9_private.why_not_acting(tenant, act_as.caller), 'caller');
+  end if;
+  return format('%s reads %s; writes %s; projects %s', me.caller,
+    coalesce(nullif(array_to_string(me.readable_scopes, ', '), ''), 'nothing'),
+    coalesce(nullif(array_to_string(me.writable_scopes, ', '), ''), 'nothing'),
+    coalesce(nullif(array_to_string(me.projects, ', '), ''), 'none'));
+end
+$$;
+
+comment on function public.act_as(text, uuid, uuid, uuid, text[], text[]) is
+  'In psql, after `begin; set local role …`: this transaction sees and does what that caller would, in the default tenant if none is given. L9AUT where the caller does not act under that role. It grants nothing: whoever logs in as l9_gateway can set claims anyway, and in other sessions they count for nothing.';
+
+grant execute on function l9_private.why_not_acting(uuid, text), public.act_as(text, uuid, uuid, uuid, text[], text[])
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 025-administration/080-act-as.sql
+--! Included 025-administration/090-identity-directory.sql
+create function l9_private.identity_directory()
+returns jsonb
+language sql
+stable
+security definer
+set search_path = ''
+return pg_catalog.jsonb_build_object(
+  'actors', (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+      'tenant_id', a.tenant_id, 'caller', a.caller, 'role', a.role)), '[]')
+    from public.actors a join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
+    where a.is_active),
+  'scopes', (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('tenant_id', s.tenant_id, 'scope', s.scope)), '[]')
+    from public.scopes s),
+  'inactive_orgs', (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('tenant_id', o.tenant_id, 'org_id', o.org_id)), '[]')
+    from public.orgs o where not o.is_active),
+  'limited_users', (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+      'tenant_id', u.tenant_id, 'user_id', u.user_id, 'org_id', u.org_id, 'is_active', u.is_active)), '[]')
+    from public.users u where not u.is_active or u.org_id is not null),
+  'api_keys', (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+      'key_id', k.key_id, 'hash', pg_catalog.encode(h.hash, 'hex'), 'tenant_id', k.tenant_id, 'caller', k.caller,
+      'org_id', k.org_id, 'user_id', k.user_id, 'scopes', k.scopes, 'projects', k.projects, 'expires_at', k.expires_at)), '[]')
+    from public.api_keys k join l9_private.api_key_hashes h on h.key_id = k.key_id
+    where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
+
+comment on function l9_private.identity_directory() is
+  'Who may come in, for the gateway to keep in memory, so that strangers are turned away without a database call: active actors, scopes, orgs and users that are out, and the hashes of live API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
+
+grant execute on function l9_private.identity_directory() to l9_worker;
+--! EndIncluded 025-administration/090-identity-directory.sql
 --! Included 030-packets/010-packet-store.sql
 create table public.packet_store (
   packet_id uuid primary key default uuidv7(),
@@ -600,12 +2922,17 @@ create table public.packet_store (
     and octet_length(session_id) <= 200 and octet_length(trace_id) <= 200)
 ) with (fillfactor = 90);
 
--- Nothing is ever planned by which envelopes are frequent.
-alter table public.packet_store alter column envelope set statistics 0;
+-- Nothing is planned by what memories say. What is not sampled can't show in an estimate of EXPLAIN, and is not kept by
+-- the planner when the memory is erased.
+alter table public.packet_store
+  alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
+  alter column metadata set statistics 0, alter column tags set statistics 0, alter column content_hash set statistics 0,
+  alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0;
 
 comment on table public.packet_store is
   'Memories: what agents and people asked to be kept. Who sees one is decided by its tenant, org, user, scope and project, never by its author.';
-comment on column public.packet_store.packet_id is 'UUID version 7: ordered by when it was saved.';
+comment on column public.packet_store.packet_id is
+  'UUID version 7: ordered by when it was saved. Memories from the old tables kept the id they had there.';
 comment on column public.packet_store.packet_type is 'The kind of memory, such as note, decision or section: a lower-case word, 63 characters at most.';
 comment on column public.packet_store.envelope is 'The content (key `content`) and whatever structured fields the writer sent beside it.';
 comment on column public.packet_store.content is 'The text, as saved: 1 MiB at most.';
@@ -643,6 +2970,8 @@ create unique index packet_content_unique on public.packet_store
 
 create index packet_store_content_bm25 on public.packet_store
   using bm25 ((envelope ->> 'content')) with (text_config = 'english');
+-- Statistics of an expression hold samples of it, and the estimates of EXPLAIN would give them away, letter by letter.
+alter index public.packet_store_content_bm25 alter column 1 set statistics 0;
 
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
@@ -696,6 +3025,12 @@ begin
     perform l9_private.fail('L9LIM', 'routing, provenance: at most 65536 bytes (64 KiB) each', 'provenance');
   end if;
 
+  -- What nests deeper may be stored, and then be more than whoever reads it can take.
+  if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
+    or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
+    perform l9_private.fail('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+  end if;
+
   if cardinality(new.tags) > 0 then
     new.tags := array(
       select btrim(t.tag) from unnest(new.tags) with ordinality as t (tag, place)
@@ -733,6 +3068,26 @@ create trigger _100_normalise
   on public.packet_store
   for each row execute function l9_private.tg_packet_store__normalise();
 --! EndIncluded 030-packets/020-normalise.sql
+--! Included 030-packets/025-legacy-door.sql
+-- Memories that were written before this database was have their writers and times already. One door lets them in as they
+-- are: `l9-memory migrate-legacy`, through the functions of chapter 095. This file says when that door is open.
+
+create function l9_private.is_legacy_import()
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return current_user = 'l9_owner'
+  and l9_private.current_role_name() = 'l9_owner'
+  and coalesce(pg_catalog.current_setting('l9.legacy_import', true), '') = 'on';
+
+comment on function l9_private.is_legacy_import() is
+  'Whether this statement moves old memories in: run by l9_owner, in a session whose own role is l9_owner too, which has said so (set l9.legacy_import = on). A definer function that an agent, an admin or a job calls runs as l9_owner, but its session keeps the caller''s role: never for those, whatever they set.';
+
+-- Triggers ask under whoever writes. Knowing the answer, which is no, opens nothing.
+grant execute on function l9_private.is_legacy_import() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 030-packets/025-legacy-door.sql
 --! Included 030-packets/030-stamp.sql
 create function l9_private.tg_packet_store__stamp()
 returns trigger
@@ -741,11 +3096,15 @@ set search_path = ''
 as $$
 declare
   me l9_private.identity := l9_private.require_identity();
+  -- What the client sent as creator or source never counts.
   given jsonb := new.metadata - 'creator' - 'source';
 begin
-  -- What the client sent as creator or source never counts.
+  if jsonb_strip_nulls(given) <> given then
+    -- Null takes the default. Nulls further in, such as in notes, are kept as given.
+    given := (select coalesce(jsonb_object_agg(m.key, m.value), '{}') from jsonb_each(given) as m where m.value <> 'null');
+  end if;
   new.metadata := jsonb_build_object('agent', me.agent, 'tool_name', l9_private.current_tool())
-    || jsonb_strip_nulls(given)
+    || given
     || jsonb_build_object('creator', me.creator, 'source', me.source);
   if octet_length(new.metadata::text) > 65536 then
     perform l9_private.fail('L9LIM',
@@ -759,6 +3118,9 @@ begin
     new."timestamp" := new.updated_at;
     new.session_id := coalesce(new.session_id, left(l9_private.claim('session_id'), 200));
     new.trace_id := coalesce(new.trace_id, left(l9_private.claim('trace_id'), 200));
+  else
+    -- Where the clock is coarse, or went back: what tells a change from a job's bookkeeping must have moved.
+    new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
   end if;
   return new;
 end
@@ -771,7 +3133,8 @@ create trigger _300_stamp
   before insert or update of envelope, packet_type, metadata, routing, provenance, thread_id, parent_ids, tags, ttl, project_id,
     scope, importance_score, correlation_id, session_id, trace_id
   on public.packet_store
-  for each row execute function l9_private.tg_packet_store__stamp();
+  for each row when (current_user <> 'l9_owner' or not l9_private.is_legacy_import())
+  execute function l9_private.tg_packet_store__stamp();
 --! EndIncluded 030-packets/030-stamp.sql
 --! Included 030-packets/035-check-scope.sql
 create function l9_private.scope_has_projects(scope text)
@@ -837,7 +3200,8 @@ comment on function l9_private.tg_packet_store__check_scope() is 'Refuses a scop
 
 create trigger _350_check_scope
   before insert or update of scope, project_id on public.packet_store
-  for each row execute function l9_private.tg_packet_store__check_scope();
+  for each row when (current_user <> 'l9_owner' or not l9_private.is_legacy_import())
+  execute function l9_private.tg_packet_store__check_scope();
 
 grant execute on function l9_private.scope_has_projects(text), l9_private.check_scope(text, text)
   to l9_agent, l9_admin, l9_platform_admin;
@@ -869,40 +3233,54 @@ set search_path = ''
 as $$
 declare
   parent record;
+  to_check uuid[];
   found_parents integer := 0;
-  newest uuid;
+  newest_time timestamptz;
+  newest_id uuid;
 begin
   if cardinality(new.parent_ids) = 0 then
     return new;
   end if;
-  new.parent_ids := array(select distinct p.id from unnest(new.parent_ids) as p (id) where p.id is not null);
+  new.parent_ids := array(select distinct p.id from unnest(new.parent_ids) as p (id) where p.id is not null order by p.id);
+  to_check := new.parent_ids;
+  if tg_op = 'UPDATE' and new.scope = old.scope and new.project_id is not distinct from old.project_id then
+    -- A parent that it had may be gone since, erased, or hidden from the writer, and that must not freeze the child.
+    to_check := array(select p.id from unnest(to_check) as p (id) where p.id <> all (old.parent_ids));
+  end if;
 
   -- As the writer: a parent it can't see is a parent that is not there.
   for parent in
-    select p.packet_id, p.scope from public.packet_store p
-    where p.packet_id = any (new.parent_ids) and p.packet_id <> new.packet_id
-    order by p.packet_id
+    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p."timestamp" from public.packet_store p
+    where p.packet_id = any (to_check) and p.packet_id <> new.packet_id
+    order by p."timestamp", p.packet_id
   loop
     found_parents := found_parents + 1;
-    newest := parent.packet_id;
+    newest_time := parent."timestamp";
+    newest_id := parent.packet_id;
     -- Else the child would show its readers the id of something they may not know of.
     if not l9_private.is_scope_within(new.scope, parent.scope) then
       perform l9_private.fail('L9VAL', format(
         'parent_ids: a memory in scope %s can''t rest on one in scope %s, which fewer may read', new.scope, parent.scope), 'parent_ids');
+    elsif not (parent.project_id is null or parent.project_id is not distinct from new.project_id)
+      or not (parent.org_id is null or parent.org_id is not distinct from new.org_id)
+      or not (parent.user_id is null or parent.user_id is not distinct from new.user_id) then
+      perform l9_private.fail('L9VAL',
+        'parent_ids: a memory can''t rest on one of another project, org or user, which fewer may read', 'parent_ids');
     end if;
   end loop;
-  if found_parents < cardinality(new.parent_ids) then
+  if found_parents < cardinality(to_check) then
     perform l9_private.fail('L9VAL', 'parent_ids: at least one of these memories is not there', 'parent_ids');
   end if;
 
-  -- Parents are older than children (version 7 ids are ordered by time), so that there can be no cycle, and none
-  -- needs to be looked for through memories that the writer can't see.
-  if newest > new.packet_id then
+  -- Parents are older than children (by the time they were saved, then by id: neither ever changes), so that there can
+  -- be no cycle, and none needs to be looked for through memories that the writer can't see. The id alone would not
+  -- do: those that came from the old tables kept theirs, which say nothing of time.
+  if (newest_time, newest_id) >= (new."timestamp", new.packet_id) then
     if tg_op = 'UPDATE' then
       perform l9_private.fail('L9VAL', 'parent_ids: a parent must be older than its child', 'parent_ids');
     end if;
-    -- The clock went back since the parent was saved: take an id just after it.
-    new.packet_id := uuidv7(uuid_extract_timestamp(newest) + interval '1 millisecond' - clock_timestamp());
+    -- The clock went back since the parent was saved: the child is a moment younger all the same.
+    new."timestamp" := newest_time + interval '1 microsecond';
   end if;
   return new;
 end
@@ -912,43 +3290,76 @@ comment on function l9_private.tg_packet_store__check_parents() is
   'Parents must exist, be visible to the writer, older than the child, and no more private than it: so they form a DAG that tells nobody anything new.';
 
 create trigger _400_check_parents
-  before insert or update of parent_ids, scope on public.packet_store
+  before insert or update of parent_ids, scope, project_id on public.packet_store
   for each row execute function l9_private.tg_packet_store__check_parents();
 
 grant execute on function l9_private.is_scope_within(text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 030-packets/040-check-parents.sql
---! Included 030-packets/050-audit.sql
-create function l9_private.tg_packet_store__audit()
+--! Included 030-packets/045-release-expired.sql
+create function l9_private.tg_packet_store__release_expired()
 returns trigger
 language plpgsql
 security definer
 set search_path = ''
 as $$
 declare
-  me l9_private.identity := l9_private.current_identity();
-  tool text := l9_private.current_tool();
-  doer text := coalesce(me.caller, 'db:' || l9_private.current_role_name());
+  expired uuid;
+begin
+  select p.packet_id into expired
+  from public.packet_store p
+  where p.content_hash = new.content_hash
+    and p.tenant_id = new.tenant_id
+    and p.scope = new.scope
+    and p.project_id is not distinct from new.project_id
+    and p.packet_type = new.packet_type
+    and p.org_id is not distinct from new.org_id
+    and p.user_id is not distinct from new.user_id
+    and p.ttl <= now()
+    and p.packet_id <> new.packet_id;
+  if found then
+    delete from public.packet_store p where p.packet_id = expired;
+  end if;
+  return new;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__release_expired() is
+  'Deletes an expired memory that stands in the way of one that says the same, as if it had been cleaned up in time. Definer: what has expired is hidden from callers. It deletes only where the writer, by then checked, puts its own.';
+
+create trigger _450_release_expired
+  before insert or update of envelope, scope, project_id, packet_type on public.packet_store
+  for each row execute function l9_private.tg_packet_store__release_expired();
+--! EndIncluded 030-packets/045-release-expired.sql
+--! Included 030-packets/050-audit.sql
+create function l9_private.tg_packet_store__audit()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+-- The plan is kept for the session: made for an update of one row, a nested loop took 40 s over 10,000.
+set enable_nestloop = off
+as $$
+declare
+  actor jsonb := l9_private.audit_actor();
 begin
   if tg_op = 'INSERT' then
-    insert into public.audit_log
-      (operation, table_name, row_id, tenant_id, project_id, scope, caller, creator, source, tool_name, details)
-    select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope, doer, me.creator, me.source, tool,
-      jsonb_build_object('kind', n.packet_type)
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
+      jsonb_build_object('kind', n.packet_type) || actor
     from new_rows n;
   elsif tg_op = 'DELETE' then
-    insert into public.audit_log
-      (operation, table_name, row_id, tenant_id, project_id, scope, caller, creator, source, tool_name, details)
-    select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope, doer, me.creator, me.source, tool,
-      jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator')
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
+      jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator') || actor
     from old_rows o;
   else
     -- Bookkeeping by jobs (chunk counts) leaves updated_at alone and is no change to the memory.
-    insert into public.audit_log
-      (operation, table_name, row_id, tenant_id, project_id, scope, caller, creator, source, tool_name, details)
-    select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope, doer, me.creator, me.source, tool,
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
       jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
         || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
         || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
+        || actor
     from new_rows n
     join old_rows o using (packet_id)
     where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
@@ -969,6 +3380,22 @@ create trigger _500_audit_update after update on public.packet_store
 create trigger _500_audit_delete after delete on public.packet_store
   referencing old table as old_rows
   for each statement execute function l9_private.tg_packet_store__audit();
+
+create function l9_private.tg_packet_store__refuse_truncate()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform l9_private.fail('L9IMM', 'packet_store: delete its rows, so that it is on the record');
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__refuse_truncate() is 'Refuses TRUNCATE, which knows no rows and would leave none in audit_log.';
+
+create trigger _500_audit_truncate before truncate on public.packet_store
+  for each statement execute function l9_private.tg_packet_store__refuse_truncate();
 --! EndIncluded 030-packets/050-audit.sql
 --! Included 030-packets/060-policies.sql
 alter table public.packet_store enable row level security;
@@ -1008,11 +3435,17 @@ create policy admin_override on public.packet_store to l9_admin
     scope = any ((select l9_private.current_writable_scopes())::text[])
     and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
       or project_id = any ((select l9_private.current_projects())::text[])));
+create policy writable_updates on public.packet_store as restrictive for update to l9_admin
+  using (scope = any ((select l9_private.current_writable_scopes())::text[]));
+create policy writable_deletes on public.packet_store as restrictive for delete to l9_admin
+  using (scope = any ((select l9_private.current_writable_scopes())::text[]));
 create policy platform_override on public.packet_store for select to l9_platform_admin
-  using ((select l9_private.current_caller()) is not null and (ttl is null or ttl > now()));
+  using ((select l9_private.platform_look('packet_store')) and (ttl is null or ttl > now()));
 create policy worker_access on public.packet_store to l9_worker using (true);
 create policy definer_functions on public.packet_store for select to l9_owner
   using (ttl <= now());
+create policy definer_locks on public.packet_store for update to l9_owner
+  using (ttl <= now()) with check (false);
 create policy definer_cleanup on public.packet_store for delete to l9_owner
   using (ttl <= now());
 
@@ -1023,9 +3456,12 @@ comment on policy scope_access on public.packet_store is 'Agents read and write 
 comment on policy creator_updates on public.packet_store is 'Agents change only what they wrote themselves.';
 comment on policy creator_deletes on public.packet_store is 'Agents delete only what they wrote themselves.';
 comment on policy admin_override on public.packet_store is 'L reads and writes any memory of its tenant, of every org, user and author, within its claims.';
-comment on policy platform_override on public.packet_store is 'Operators read across tenants; they write nothing.';
+comment on policy writable_updates on public.packet_store is 'An admin changes nothing in a scope that it may only read.';
+comment on policy writable_deletes on public.packet_store is 'An admin deletes nothing in a scope that it may only read.';
+comment on policy platform_override on public.packet_store is 'Operators read across tenants, each look on the record; they write nothing.';
 comment on policy worker_access on public.packet_store is 'Jobs read contents to embed, and set chunk_count; the grants say which columns.';
 comment on policy definer_functions on public.packet_store is 'Functions of the owner see what has expired, and nothing else.';
+comment on policy definer_locks on public.packet_store is 'Functions of the owner lock what has expired, so that two cleanups share the work; they change nothing.';
 comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete what has expired, and nothing else.';
 
 grant select, delete on public.packet_store to l9_agent, l9_admin;
@@ -1055,6 +3491,8 @@ create table public.idempotency_keys (
 );
 
 create index idempotency_keys_packet_idx on public.idempotency_keys (packet_id);
+-- A key may say something of its memory, and goes with it: the planner's statistics keep no samples.
+alter table public.idempotency_keys alter column idempotency_key set statistics 0;
 
 comment on table public.idempotency_keys is 'The first answer to each idempotency key of a caller, so that a retried save gives it again.';
 comment on column public.idempotency_keys.tenant_id is 'Tenant of the caller.';
@@ -1070,44 +3508,21 @@ alter table public.idempotency_keys force row level security;
 create policy tenant_isolation on public.idempotency_keys as restrictive to l9_agent, l9_admin
   using (tenant_id = (select l9_private.current_tenant_id()));
 create policy scope_access on public.idempotency_keys to l9_agent, l9_admin
-  using (caller = (select l9_private.current_caller()));
+  using (caller = (select l9_private.current_caller()))
+  -- A foreign key sees every row: without this, whether it takes an id would tell whether a hidden memory has it.
+  with check (
+    caller = (select l9_private.current_caller())
+    and (packet_id is null or exists (select from public.packet_store p where p.packet_id = idempotency_keys.packet_id)));
 
 comment on policy tenant_isolation on public.idempotency_keys is 'Keys of the caller''s tenant.';
-comment on policy scope_access on public.idempotency_keys is 'A key is known only to the caller that used it.';
+comment on policy scope_access on public.idempotency_keys is 'A key is known only to the caller that used it, and stands for a memory that this caller may read.';
 
-grant select, insert, update (packet_id, status) on public.idempotency_keys to l9_agent, l9_admin;
+grant select, insert (tenant_id, caller, idempotency_key), update (packet_id, status) on public.idempotency_keys to l9_agent, l9_admin;
 -- No delete: a key goes with its memory.
 --! EndIncluded 030-packets/070-idempotency-keys.sql
 --! Included 030-packets/080-save-memory.sql
 create type public.save_result as (status text, memory public.packet_store);
 comment on type public.save_result is 'status: inserted, updated or skipped_dedupe; memory: the row as it is now.';
-
-create function l9_private.release_expired(
-  content_hash bytea, scope text, project_id text, packet_type text)
-returns boolean
-language sql
-volatile
-security definer
-set search_path = ''
-begin atomic
-  with gone as (
-    delete from public.packet_store p
-    where p.content_hash = release_expired.content_hash
-      and p.tenant_id = l9_private.current_tenant_id()
-      and p.org_id is not distinct from l9_private.current_org_id()
-      and p.user_id is not distinct from l9_private.current_user_id()
-      and p.scope = release_expired.scope
-      and p.scope = any (l9_private.current_writable_scopes())
-      and p.project_id is not distinct from release_expired.project_id
-      and p.packet_type = release_expired.packet_type
-      and p.ttl <= now()
-    returning p.packet_id
-  )
-  select exists (select from gone);
-end;
-
-comment on function l9_private.release_expired(bytea, text, text, text) is
-  'Deletes an expired memory of the caller''s owner that stands in the way of saving the same text again; says whether there was one. Definer: expired rows are hidden from callers.';
 
 create function public.save_memory(
   content text,
@@ -1204,9 +3619,7 @@ begin
       exit;
     end if;
 
-    -- What stood in the way has expired, or was deleted a moment ago: clear it and try again.
-    perform l9_private.release_expired(
-      hash, coalesce(save_memory.scope, 'developer'), save_memory.project_id, coalesce(kind, 'note'));
+    -- What stood in the way was deleted a moment ago: try again.
   end loop;
 
   if answer.status is null then
@@ -1226,8 +3639,7 @@ comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text) is
   'Saves a memory. Answers inserted, or skipped_dedupe with the memory that already says the same (case and white space aside) in this scope, project and kind. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
 
-grant execute on function l9_private.content_hash(text),
-  l9_private.release_expired(bytea, text, text, text) to l9_agent, l9_admin;
+grant execute on function l9_private.content_hash(text) to l9_agent, l9_admin;
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text)
   to l9_agent, l9_admin;
@@ -1405,6 +3817,42 @@ comment on function public.delete_memory(uuid) is
 grant execute on function public.delete_memory(uuid) to l9_agent, l9_admin;
 --! EndIncluded 030-packets/110-delete-memory.sql
 --! Included 030-packets/120-delete-expired-memories.sql
+create function l9_private.delete_expired(
+  max_rows integer, me l9_private.identity default null)
+returns table (of_tenant uuid, deleted bigint)
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if max_rows is null or max_rows not between 1 and 100000 then
+    perform l9_private.fail('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
+  end if;
+  return query
+  with doomed as (
+    select p.packet_id from public.packet_store p
+    where p.ttl <= now()
+      and ((me).caller is null
+        or p.tenant_id = (me).tenant_id
+          and p.scope = any ((me).writable_scopes)
+          and (p.project_id is null or '*' = any ((me).projects) or p.project_id = any ((me).projects))
+          -- Agents see what belongs to their org and user, admins all of the tenant: so they clean up.
+          and ((me).role = 'l9_admin' or (
+            (p.org_id is null or p.org_id = (me).org_id) and (p.user_id is null or p.user_id = (me).user_id))))
+    order by p.ttl
+    limit max_rows
+    -- What another cleanup is deleting, or a job holds, is left to it.
+    for update skip locked
+  ), gone as (
+    delete from public.packet_store p using doomed where p.packet_id = doomed.packet_id returning p.tenant_id
+  )
+  select g.tenant_id, count(*) from gone g group by g.tenant_id;
+end
+$$;
+
+comment on function l9_private.delete_expired(integer, l9_private.identity) is
+  'Deletes what has expired, the oldest first, and says how many of which tenant: as far as this identity reaches; without one, of all. Not executable by callers: the two functions below say who may.';
+
 create function public.delete_expired_memories(max_rows integer default 10000)
 returns bigint
 language plpgsql
@@ -1418,32 +3866,301 @@ declare
 begin
   if not me.can_clean_up then
     perform l9_private.fail('L9SCP', 'delete_expired_memories: cleanup is not yours to do');
-  elsif max_rows is null or max_rows not between 1 and 100000 then
-    perform l9_private.fail('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
   end if;
-
-  with doomed as (
-    select p.packet_id from public.packet_store p
-    where p.ttl <= now()
-      and p.tenant_id = me.tenant_id
-      and p.scope = any (me.writable_scopes)
-      and (p.project_id is null or '*' = any (me.projects) or p.project_id = any (me.projects))
-    order by p.ttl
-    limit max_rows
-  ), gone as (
-    delete from public.packet_store p using doomed where p.packet_id = doomed.packet_id returning p.packet_id
-  )
-  select count(*) into deleted from gone;
+  select coalesce(sum(gone.deleted), 0) into deleted
+  from l9_private.delete_expired(max_rows, me) gone;
   perform l9_private.write_audit('CLEANUP', 'packet_store', details => jsonb_build_object('deleted', deleted, 'max_rows', max_rows));
   return deleted;
 end
 $$;
 
 comment on function public.delete_expired_memories(integer) is
-  'Deletes memories of the caller''s tenant, scopes and projects whose ttl has passed, the oldest first, max_rows (1 to 100000) at most; returns how many. Only for actors that may clean up: else L9SCP. Definer: expired memories are hidden from everyone.';
+  'Deletes memories of the caller''s tenant, org, user (an admin''s: the whole tenant), scopes and projects whose ttl has passed, the oldest first, max_rows (1 to 100000) at most; returns how many. Only for actors that may clean up: else L9SCP. Definer: expired memories are hidden from everyone.';
+
+create function l9_private.delete_expired_batch(max_rows integer default 1000)
+returns bigint
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  gone record;
+  deleted bigint := 0;
+begin
+  for gone in select g.of_tenant, g.deleted from l9_private.delete_expired(max_rows) g loop
+    perform l9_private.write_audit_of_tenant(gone.of_tenant, 'CLEANUP', 'packet_store',
+      details => jsonb_build_object('deleted', gone.deleted, 'max_rows', max_rows));
+    deleted := deleted + gone.deleted;
+  end loop;
+  return deleted;
+end
+$$;
+
+comment on function l9_private.delete_expired_batch(integer) is
+  'The scheduled cleanup: deletes memories of every tenant whose ttl has passed, the oldest first, max_rows (1 to 100000) at most; returns how many, and puts them on each tenant''s record. Fewer than max_rows: nothing is left but what others hold. Definer: expired memories are hidden from everyone.';
 
 grant execute on function public.delete_expired_memories(integer) to l9_agent, l9_admin;
+grant execute on function l9_private.delete_expired_batch(integer) to l9_worker;
 --! EndIncluded 030-packets/120-delete-expired-memories.sql
+--! Included 030-packets/130-packet-versions.sql
+create table public.packet_versions (
+  packet_id uuid not null references public.packet_store on delete cascade,
+  version_id uuid not null default uuidv7(),
+  valid_from timestamptz not null,
+  valid_until timestamptz not null,
+  replaced_by text not null,
+  replaced_with text not null,
+  packet_type text not null,
+  envelope jsonb not null,
+  content text generated always as (envelope ->> 'content') virtual,
+  routing jsonb not null,
+  provenance jsonb not null,
+  metadata jsonb not null,
+  thread_id text,
+  parent_ids uuid[] not null,
+  tags text[] not null,
+  ttl timestamptz,
+  project_id text,
+  scope text not null,
+  importance_score real not null,
+  tenant_id uuid not null,
+  org_id uuid,
+  user_id uuid,
+  correlation_id text,
+  session_id text,
+  trace_id text,
+  -- No number: a gap in the numbers would tell an agent of a version that it may not see. memory_history() counts.
+  primary key (packet_id, version_id)
+);
+
+-- Nothing is planned by what versions say, and the planner's statistics would keep samples of it.
+alter table public.packet_versions
+  alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
+  alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
+  alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0;
+
+comment on table public.packet_versions is
+  'What memories said before they were changed: one row for each state that an update replaced. They go with their memory.';
+comment on column public.packet_versions.packet_id is 'The memory.';
+comment on column public.packet_versions.version_id is 'UUID version 7: ordered by when it was replaced.';
+comment on column public.packet_versions.valid_from is 'Since when the memory was so.';
+comment on column public.packet_versions.valid_until is 'When it was replaced.';
+comment on column public.packet_versions.replaced_by is 'The caller that replaced it.';
+comment on column public.packet_versions.replaced_with is 'The tool or mutation that replaced it; sql in a database session.';
+comment on column public.packet_versions.packet_type is 'The kind of memory it was.';
+comment on column public.packet_versions.envelope is 'The content it had (key `content`) and the structured fields beside it.';
+comment on column public.packet_versions.content is 'The text it had.';
+comment on column public.packet_versions.routing is 'As it was.';
+comment on column public.packet_versions.provenance is 'As it was.';
+comment on column public.packet_versions.metadata is 'As it was; creator and source are those who wrote this version.';
+comment on column public.packet_versions.thread_id is 'As it was.';
+comment on column public.packet_versions.parent_ids is 'As they were.';
+comment on column public.packet_versions.tags is 'As they were.';
+comment on column public.packet_versions.ttl is 'As it was. Whether the version can still be read is for the memory''s present ttl to say.';
+comment on column public.packet_versions.project_id is 'The project it was in.';
+comment on column public.packet_versions.scope is 'The scope it was in: only who may read that one sees this version.';
+comment on column public.packet_versions.importance_score is 'As it was.';
+comment on column public.packet_versions.tenant_id is 'As of the memory.';
+comment on column public.packet_versions.org_id is 'As of the memory.';
+comment on column public.packet_versions.user_id is 'As of the memory.';
+comment on column public.packet_versions.correlation_id is 'As it was.';
+comment on column public.packet_versions.session_id is 'As it was.';
+comment on column public.packet_versions.trace_id is 'As it was.';
+
+alter table public.packet_versions enable row level security;
+alter table public.packet_versions force row level security;
+
+create policy tenant_isolation on public.packet_versions as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy org_isolation on public.packet_versions as restrictive to l9_agent
+  using (org_id is null or org_id = (select l9_private.current_org_id()));
+create policy user_visibility on public.packet_versions as restrictive to l9_agent
+  using (user_id is null or user_id = (select l9_private.current_user_id()));
+-- Under the reader's own policies: a memory that is not there for it has no history either.
+create policy packet_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
+  using (exists (select from public.packet_store p where p.packet_id = packet_versions.packet_id));
+create policy scope_access on public.packet_versions for select to l9_agent
+  using (
+    scope = any ((select l9_private.current_scopes())::text[])
+    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+      or project_id = any ((select l9_private.current_projects())::text[])));
+create policy admin_override on public.packet_versions for select to l9_admin
+  using (
+    scope = any ((select l9_private.current_scopes())::text[])
+    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+      or project_id = any ((select l9_private.current_projects())::text[])));
+create policy platform_override on public.packet_versions for select to l9_platform_admin
+  using ((select l9_private.platform_look('packet_versions')));
+create policy definer_functions on public.packet_versions for select to l9_owner using (true);
+create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
+
+comment on policy tenant_isolation on public.packet_versions is 'Nothing crosses tenants.';
+comment on policy org_isolation on public.packet_versions is 'As for the packet.';
+comment on policy user_visibility on public.packet_versions is 'As for the packet.';
+comment on policy packet_visibility on public.packet_versions is
+  'A version is there for whoever may see its memory as it is now: what moved to l-private hides all it ever said.';
+comment on policy scope_access on public.packet_versions is
+  'And the scope and project that the version itself had: what was private stays so when the memory is shared.';
+comment on policy admin_override on public.packet_versions is 'L, in its tenant, within its claims.';
+comment on policy platform_override on public.packet_versions is 'Operators read across tenants, each look on the record.';
+comment on policy definer_functions on public.packet_versions is 'The trigger that keeps versions looks for the one before; erasure counts them.';
+comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions writes them; nobody changes one.';
+
+grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
+-- No insert, update or delete for anyone: the trigger writes them, and they go with their memory.
+
+create function l9_private.tg_packet_store__keep_version()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+-- The plan is kept for the session. Made for an update of one row it would be a nested loop, and one of 10,000 rows then
+-- took 36 s instead of 2.
+set enable_nestloop = off
+as $$
+declare
+  doer text := coalesce(l9_private.current_caller(), 'db:' || l9_private.current_role_name());
+  tool text := l9_private.current_tool();
+begin
+  insert into public.packet_versions (
+    packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, routing, provenance, metadata,
+    thread_id, parent_ids, tags, ttl, project_id, scope, importance_score, tenant_id, org_id, user_id,
+    correlation_id, session_id, trace_id)
+  select
+    o.packet_id, before.valid_from, greatest(n.updated_at, before.valid_from), doer, tool, o.packet_type, o.envelope, o.routing,
+    o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.scope, o.importance_score,
+    o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
+  from old_rows o
+  join new_rows n using (packet_id)
+  -- updated_at also moves when nothing else did, so a version begins where the one before it ended.
+  cross join lateral (
+    select coalesce(
+      (select v.valid_until from public.packet_versions v
+       where v.packet_id = o.packet_id order by v.version_id desc limit 1),
+      o."timestamp") as valid_from
+  ) before
+  where n.updated_at is distinct from o.updated_at
+    and (
+      n.packet_type, n.envelope, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags, n.ttl, n.project_id,
+      n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
+    ) is distinct from (
+      o.packet_type, o.envelope, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id,
+      o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__keep_version() is
+  'Keeps what an update by a caller replaced; one that changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write versions.';
+
+create trigger _550_keep_version after update on public.packet_store
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function l9_private.tg_packet_store__keep_version();
+--! EndIncluded 030-packets/130-packet-versions.sql
+--! Included 030-packets/140-memory-history.sql
+create type public.memory_change as (
+  version integer,
+  version_id uuid,
+  changed_at timestamptz,
+  until timestamptz,
+  creator text,
+  source text,
+  tool_name text,
+  changed_fields text[],
+  content text,
+  state jsonb
+);
+
+comment on type public.memory_change is 'One state of a memory: who made it so, when, and what that changed.';
+comment on column public.memory_change.version is 'Counted from 1, the oldest that the caller may see; the highest is the memory as it is now.';
+comment on column public.memory_change.version_id is 'The version; null for the memory as it is now.';
+comment on column public.memory_change.changed_at is 'When it became so.';
+comment on column public.memory_change.until is 'When it was changed again; null for the memory as it is now.';
+comment on column public.memory_change.creator is 'Who wrote it so.';
+comment on column public.memory_change.source is 'The source of whoever wrote it so.';
+comment on column public.memory_change.tool_name is 'The tool or mutation that made it so; null where what it replaced is not the caller''s to see.';
+comment on column public.memory_change.changed_fields is
+  'What differs from the state before, in the words of save_memory''s parameters, and creator; empty for the oldest.';
+comment on column public.memory_change.content is 'The text it had.';
+comment on column public.memory_change.state is 'The rest of it, in the words of save_memory''s parameters.';
+
+create function public.memory_history(packet_id uuid, max_versions integer default 100)
+returns setof public.memory_change
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  now_so public.packet_store;
+begin
+  perform l9_private.require_identity();
+  if max_versions is null or max_versions not between 1 and 1000 then
+    perform l9_private.fail('L9VAL', 'max_versions: from 1 to 1000', 'max_versions');
+  end if;
+  select p.* into now_so from public.packet_store p where p.packet_id = memory_history.packet_id;
+  if not found then
+    perform l9_private.fail_not_yours(memory_history.packet_id);
+  end if;
+  perform l9_private.audit_read('READ', '{"history": true}', now_so.packet_id, now_so.project_id, now_so.scope);
+
+  return query
+  with states as (
+    select v.version_id, v.valid_from, v.valid_until, v.replaced_with, v.content, jsonb_build_object(
+      'kind', v.packet_type, 'scope', v.scope, 'project_id', v.project_id, 'tags', v.tags, 'metadata', v.metadata,
+      'envelope', v.envelope - 'content', 'routing', v.routing, 'provenance', v.provenance, 'thread_id', v.thread_id,
+      'parent_ids', v.parent_ids, 'importance', v.importance_score, 'ttl', v.ttl, 'correlation_id', v.correlation_id,
+      'session_id', v.session_id, 'trace_id', v.trace_id) as memory
+    from public.packet_versions v
+    where v.packet_id = memory_history.packet_id
+    union all
+    select null, now_so.updated_at, null, null, now_so.envelope ->> 'content',
+      l9_private.memory_json(now_so) - array['packet_id', 'content', 'timestamp', 'updated_at']
+  ), placed as (
+    select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
+      row_number() over past as place,
+      -- Of the state before that the caller may see, which need not be the one that was replaced.
+      lag(s.valid_until) over past as before_until,
+      lag(s.replaced_with) over past as before_replaced_with,
+      lag(s.content) over past as before_content,
+      lag(s.memory) over past as before_memory
+    from states s
+    window past as (order by s.version_id nulls last)
+  )
+  select
+    p.place::integer, p.version_id, p.changed_at, p.valid_until, p.memory -> 'metadata' ->> 'creator',
+    p.memory -> 'metadata' ->> 'source',
+    case
+      when p.before_until = p.changed_at then p.before_replaced_with
+      when p.changed_at = now_so."timestamp" then p.memory -> 'metadata' ->> 'tool_name'
+    end,
+    case when p.before_memory is null then '{}' else array(
+      select f.name
+      from (
+        select 'content', p.content is distinct from p.before_content
+        union all
+        select 'creator', p.memory -> 'metadata' -> 'creator' is distinct from p.before_memory -> 'metadata' -> 'creator'
+        union all
+        select 'metadata', (p.memory -> 'metadata') - array['creator', 'source']
+          is distinct from (p.before_memory -> 'metadata') - array['creator', 'source']
+        union all
+        select m.key, m.value is distinct from p.before_memory -> m.key from jsonb_each(p.memory) as m where m.key <> 'metadata'
+      ) as f (name, is_changed)
+      where f.is_changed
+      order by f.name) end,
+    p.content, p.memory
+  from placed p
+  order by p.place desc
+  limit max_versions;
+end
+$$;
+
+comment on function public.memory_history(uuid, integer) is
+  'Who changed a memory, what of it, and when: its states, the newest first, max_versions (1 to 1000) at most, as far as the caller may see both the memory and the state. Leaves an audit row. L9OWN when the memory is not there or not visible.';
+
+grant execute on function public.memory_history(uuid, integer) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 030-packets/140-memory-history.sql
 --! Included 040-embeddings/010-embedding-models.sql
 create table public.embedding_models (
   model text primary key,
@@ -1537,7 +4254,7 @@ create policy admin_override on public.memory_embeddings for select to l9_admin
       or project_id = any ((select l9_private.current_projects())::text[]))
     and (ttl is null or ttl > now()));
 create policy platform_override on public.memory_embeddings for select to l9_platform_admin
-  using ((select l9_private.current_caller()) is not null and (ttl is null or ttl > now()));
+  using ((select l9_private.platform_look('memory_embeddings')) and (ttl is null or ttl > now()));
 create policy worker_access on public.memory_embeddings to l9_worker using (true);
 create policy definer_functions on public.memory_embeddings to l9_owner using (true);
 
@@ -1546,7 +4263,7 @@ comment on policy org_isolation on public.memory_embeddings is 'As for the packe
 comment on policy user_visibility on public.memory_embeddings is 'As for the packet.';
 comment on policy scope_access on public.memory_embeddings is 'As for the packet: scopes and projects of the caller''s claims.';
 comment on policy admin_override on public.memory_embeddings is 'As for the packet: L, in its tenant, within its claims.';
-comment on policy platform_override on public.memory_embeddings is 'Operators read across tenants.';
+comment on policy platform_override on public.memory_embeddings is 'Operators read across tenants, each look on the record.';
 comment on policy worker_access on public.memory_embeddings is 'The embedding job writes them.';
 comment on policy definer_functions on public.memory_embeddings is 'The trigger that keeps them with their packet.';
 
@@ -2166,7 +4883,8 @@ begin
     'k', k, 'threshold', threshold, 'filters', filters, 'ids', coalesce(ids, '[]'), 'scopes', searched_scopes,
     'duration_ms', round(extract(epoch from clock_timestamp() - started) * 1000, 2)),
     project_id => search_memory.project_id,
-    scope => case when cardinality(scopes) = 1 then scopes[1] end);
+    scope => case when cardinality(scopes) = 1 then scopes[1] end,
+    query => search_memory.query);
   return result;
 end
 $$;
@@ -2250,3 +4968,1249 @@ comment on function public.get_memory_stats(text) is
 
 grant execute on function public.get_memory_stats(text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/030-memory-stats.sql
+--! Included 080-access/010-access-matrix.sql
+create view public.access_matrix
+with (security_invoker = true)
+as
+with policies as (
+  -- What PostgreSQL itself goes by. Which rule a policy states is told by the claims it asks for.
+  select
+    r.role, p.polpermissive as is_permissive,
+    case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end as command,
+    coalesce(pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as qual,
+    coalesce(pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid), pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as new_qual
+  from pg_catalog.pg_policy p
+  cross join (values ('l9_agent'), ('l9_admin'), ('l9_platform_admin')) as r (role)
+  where p.polrelid = 'public.packet_store'::regclass
+    and exists (select from unnest(p.polroles) as g (id) where pg_catalog.pg_has_role(r.role, g.id, 'usage'))
+), rights as (
+  select
+    r.role,
+    pg_catalog.has_table_privilege(r.role, 'public.packet_store', 'select')
+      and coalesce(bool_or(p.is_permissive and p.command in ('all', 'select')), false) as may_read,
+    coalesce(bool_or(p.is_permissive and p.command in ('all', 'select') and p.qual !~ 'current_scopes\('), false) as reads_any_scope,
+    pg_catalog.has_any_column_privilege(r.role, 'public.packet_store', 'insert')
+      and coalesce(bool_or(p.is_permissive and p.command in ('all', 'insert')), false) as may_write,
+    coalesce(bool_or(p.is_permissive and p.command in ('all', 'insert') and p.new_qual !~ 'current_writable_scopes\('), false)
+      as writes_any_scope,
+    pg_catalog.has_any_column_privilege(r.role, 'public.packet_store', 'update')
+      and pg_catalog.has_table_privilege(r.role, 'public.packet_store', 'delete')
+      and coalesce(bool_or(p.is_permissive and p.command in ('all', 'update')), false)
+      and coalesce(bool_or(p.is_permissive and p.command in ('all', 'delete')), false) as may_change,
+    coalesce(bool_or(not p.is_permissive and p.command in ('all', 'update', 'delete') and p.qual ~ 'current_creator\('), false)
+      as changes_own_only,
+    exists (
+      select from pg_catalog.pg_proc f
+      where f.pronamespace = 'public'::regnamespace and f.proname = 'delete_expired_memories'
+        and pg_catalog.has_function_privilege(r.role, f.oid, 'execute')) as may_clean_up
+  from (values ('l9_agent'), ('l9_admin'), ('l9_platform_admin')) as r (role)
+  left join policies p on p.role = r.role
+  group by r.role
+), cells as (
+  select
+    a.tenant_id, a.caller, a.role, s.scope, s.is_project_scoped, r.may_change, r.changes_own_only,
+    r.may_clean_up and a.can_clean_up as may_clean_up,
+    t.is_active and a.is_active
+      and r.may_read and (r.reads_any_scope or s.is_active and ('*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)))
+      as may_read,
+    t.is_active and a.is_active
+      and r.may_write and (r.writes_any_scope or s.is_active and ('*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)))
+      as may_write
+  from public.actors a
+  join public.tenants t on t.tenant_id = a.tenant_id
+  join public.scopes s on s.tenant_id = a.tenant_id
+  join rights r on r.role = a.role
+)
+select
+  tenant_id, caller, role, scope, is_project_scoped, may_read, may_write,
+  case
+    when not (may_read and may_write and may_change) then 'none'
+    when changes_own_only then 'own'
+    else 'any'
+  end as may_change,
+  may_write and may_clean_up as may_clean_up
+from cells;
+
+comment on view public.access_matrix is
+  'Who may do what in which scope: actors and scopes as they are registered, under the grants and policies that packet_store has now. A token can do less, never more. An admin sees its tenant, an agent its own rows, operators all.';
+comment on column public.access_matrix.tenant_id is 'The tenant.';
+comment on column public.access_matrix.caller is 'The actor.';
+comment on column public.access_matrix.role is 'Its database role.';
+comment on column public.access_matrix.scope is 'The scope.';
+comment on column public.access_matrix.is_project_scoped is 'Whether memories of this scope belong to a project; the token says to which.';
+comment on column public.access_matrix.may_read is 'Whether it finds and reads memories there.';
+comment on column public.access_matrix.may_write is 'Whether it saves memories there.';
+comment on column public.access_matrix.may_change is 'What it may update and delete there: any, own (what carries its creator) or none.';
+comment on column public.access_matrix.may_clean_up is 'Whether it may delete what has expired there.';
+
+grant select on public.access_matrix to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 080-access/010-access-matrix.sql
+--! Included 080-access/020-explain-access.sql
+create type public.policy_verdict as (
+  policy text,
+  is_permissive boolean,
+  admits boolean,
+  expression text,
+  description text
+);
+comment on type public.policy_verdict is 'What one policy of packet_store says of a memory.';
+comment on column public.policy_verdict.policy is 'Its name.';
+comment on column public.policy_verdict.is_permissive is 'True: one such policy must admit. False: each such policy must.';
+comment on column public.policy_verdict.admits is 'Its verdict.';
+comment on column public.policy_verdict.expression is 'The rule, with the caller''s claims filled in.';
+comment on column public.policy_verdict.description is 'What it is for.';
+
+create type public.access_explanation as (
+  packet_id uuid,
+  tenant_id uuid,
+  caller text,
+  role text,
+  is_visible boolean,
+  decided_by text,
+  policies public.policy_verdict[]
+);
+comment on type public.access_explanation is 'Whether a caller sees a memory, and why.';
+comment on column public.access_explanation.packet_id is 'The memory.';
+comment on column public.access_explanation.tenant_id is 'The tenant of the caller.';
+comment on column public.access_explanation.caller is 'The caller.';
+comment on column public.access_explanation.role is 'Its database role.';
+comment on column public.access_explanation.is_visible is 'Whether it sees the memory.';
+comment on column public.access_explanation.decided_by is
+  'The policy that decided: of those that refuse the first restrictive one, else the permissive one. identity: it is nobody, being inactive or with claims that do not fit. grant: its role may read no memory.';
+comment on column public.access_explanation.policies is 'The verdict of each policy for its role.';
+
+create function l9_private.expired_memory(packet_id uuid)
+returns public.packet_store
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me l9_private.identity := l9_private.require_admin();
+  memory public.packet_store;
+begin
+  select p.* into memory from public.packet_store p
+  where p.packet_id = expired_memory.packet_id
+    and p.ttl <= now()
+    and (me.role = 'l9_platform_admin'
+      or p.tenant_id = me.tenant_id
+        and p.scope = any (me.readable_scopes)
+        and (p.project_id is null or '*' = any (me.projects) or p.project_id = any (me.projects)));
+  -- Whose it was, not what it said: that is gone for everyone.
+  memory.envelope := null;
+  memory.content := null;
+  memory.routing := null;
+  memory.provenance := null;
+  memory.metadata := jsonb_build_object('creator', memory.metadata -> 'creator');
+  memory.thread_id := null;
+  memory.parent_ids := null;
+  memory.tags := null;
+  memory.content_hash := null;
+  memory.correlation_id := null;
+  memory.session_id := null;
+  memory.trace_id := null;
+  return memory;
+end
+$$;
+
+comment on function l9_private.expired_memory(uuid) is
+  'Whose a memory was that has expired and waits for cleanup, without what it said, to an admin that could read it before. Definer: expired memories are hidden from everyone.';
+
+create function l9_private.claims_filled_in(expression text, me l9_private.identity)
+returns text
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  answer text := expression;
+  claim record;
+begin
+  for claim in
+    select * from (values
+      ('current_tenant_id', format('%L::uuid', (me).tenant_id)),
+      ('current_org_id', format('%L::uuid', (me).org_id)),
+      ('current_user_id', format('%L::uuid', (me).user_id)),
+      ('current_caller', format('%L::text', (me).caller)),
+      ('current_creator', format('%L::text', (me).creator)),
+      ('current_scopes', format('%L::text[]', coalesce((me).readable_scopes, '{}'))),
+      ('current_writable_scopes', format('%L::text[]', coalesce((me).writable_scopes, '{}'))),
+      ('current_projects', format('%L::text[]', coalesce((me).projects, '{}')))) as c (name, literal)
+  loop
+    -- In the replacement a backslash is special.
+    answer := regexp_replace(answer, format('\( SELECT l9_private\.%s\(\) AS %1$s\)', claim.name),
+      replace(format('(%s)', claim.literal), '\', '\\'), 'g');
+  end loop;
+  -- Asked for a reason, not by them: it is no look of theirs.
+  answer := regexp_replace(answer, '\( SELECT l9_private\.platform_look\([^()]*\) AS platform_look\)',
+    coalesce(((me).role = 'l9_platform_admin')::text, 'false'), 'g');
+  if answer ~ 'l9_private\.' then
+    raise exception using errcode = '0A000', message = 'explain_access: a policy asks for what it does not know';
+  end if;
+  return answer;
+end
+$$;
+
+comment on function l9_private.claims_filled_in(text, l9_private.identity) is
+  'The expression of a policy with what it asks of the session, (select l9_private.current_…()), replaced by what it would be for this identity.';
+
+create function l9_private.role_of_actor(tenant_id uuid, caller text)
+returns text
+language sql
+stable
+security definer
+set search_path = ''
+return (
+  select a.role from public.actors a, l9_private.require_admin() as me
+  where a.tenant_id = role_of_actor.tenant_id and a.caller = role_of_actor.caller
+    and (me.role = 'l9_platform_admin' or a.tenant_id = me.tenant_id));
+
+comment on function l9_private.role_of_actor(uuid, text) is
+  'The database role of an actor, to an admin of its tenant; else null. Definer: reads actors.';
+
+create function l9_private.identity_in_question(
+  tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[])
+returns l9_private.identity
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me l9_private.identity := l9_private.require_admin();
+  them l9_private.identity;
+begin
+  if me.role <> 'l9_platform_admin' and identity_in_question.tenant_id <> me.tenant_id then
+    return null;
+  end if;
+  select a.tenant_id, identity_in_question.org_id, identity_in_question.user_id, a.caller, a.creator, a.source, a.agent, a.role,
+    l9_private.both(a.readable_scopes, coalesce(identity_in_question.scopes, '{*}')),
+    l9_private.both(a.writable_scopes, coalesce(identity_in_question.scopes, '{*}')),
+    coalesce(identity_in_question.projects, '{*}'), a.can_clean_up
+  into them
+  from l9_private.active_actors a
+  where a.tenant_id = identity_in_question.tenant_id and a.caller = identity_in_question.caller
+    and l9_private.are_claims_good(a.tenant_id, a.caller, identity_in_question.org_id, identity_in_question.user_id, null);
+  return them;
+end
+$$;
+
+comment on function l9_private.identity_in_question(uuid, text, uuid, uuid, text[], text[]) is
+  'What these claims would be worth, to an admin of their tenant, as current_identity() would have it under the actor''s role. Definer: reads identity tables.';
+
+create function public.explain_access(
+  caller text,
+  packet_id uuid,
+  org_id uuid default null,
+  user_id uuid default null,
+  projects text[] default null,
+  scopes text[] default null,
+  tenant_id uuid default null
+)
+returns public.access_explanation
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.identity := l9_private.require_admin();
+  memory public.packet_store;
+  them l9_private.identity;
+  answer public.access_explanation;
+  policy record;
+  verdict public.policy_verdict;
+begin
+  answer.packet_id := explain_access.packet_id;
+  answer.tenant_id := coalesce(explain_access.tenant_id, me.tenant_id);
+  answer.caller := explain_access.caller;
+  answer.policies := '{}';
+  answer.is_visible := false;
+
+  -- As the admin: of a memory that it can't see itself it learns nothing.
+  select p.* into memory from public.packet_store p where p.packet_id = explain_access.packet_id;
+  if not found then
+    memory := l9_private.expired_memory(explain_access.packet_id);
+    if memory.packet_id is null then
+      perform l9_private.fail_not_yours(explain_access.packet_id);
+    end if;
+  end if;
+  answer.role := l9_private.role_of_actor(answer.tenant_id, explain_access.caller);
+  if answer.role is null then
+    perform l9_private.fail('L9VAL', 'caller: no actor of this tenant', 'caller');
+  end if;
+  them := l9_private.identity_in_question(
+    answer.tenant_id, explain_access.caller, explain_access.org_id, explain_access.user_id,
+    explain_access.scopes, explain_access.projects);
+
+  for policy in
+    select p.polname::text as name, p.polpermissive as is_permissive,
+      coalesce(pg_get_expr(p.polqual, p.polrelid), 'true') as expression, obj_description(p.oid, 'pg_policy') as description
+    from pg_policy p
+    where p.polrelid = 'public.packet_store'::regclass
+      and p.polcmd in ('r', '*')
+      and exists (select from unnest(p.polroles) as g (id) where g.id = 0 or pg_has_role(answer.role, g.id, 'usage'))
+    order by p.polpermissive, p.polname
+  loop
+    verdict.policy := policy.name;
+    verdict.is_permissive := policy.is_permissive;
+    verdict.expression := l9_private.claims_filled_in(policy.expression, them);
+    verdict.description := policy.description;
+    execute format('select coalesce((%s), false) from (select ($1).*) as packet_store', verdict.expression)
+    into verdict.admits
+    using memory;
+    answer.policies := answer.policies || verdict;
+  end loop;
+
+  if them.caller is null then
+    answer.decided_by := 'identity';
+  elsif not has_table_privilege(answer.role, 'public.packet_store', 'select') then
+    answer.decided_by := 'grant';
+  else
+    select v.policy into answer.decided_by
+    from unnest(answer.policies) as v
+    where not v.is_permissive and not v.admits
+    order by v.policy limit 1;
+    if not found then
+      answer.is_visible := exists (select from unnest(answer.policies) as v where v.is_permissive and v.admits);
+      select string_agg(v.policy, ', ' order by v.policy) into answer.decided_by
+      from unnest(answer.policies) as v
+      where v.is_permissive and v.admits = answer.is_visible;
+    end if;
+  end if;
+  return answer;
+end
+$$;
+
+comment on function public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid) is
+  'Whether a caller, with these claims, sees a memory, and which policy of packet_store decides: they are taken from the catalogue and evaluated as they stand. For admins, of memories that they can see themselves, expired ones included; else L9OWN. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
+
+grant execute on function
+  l9_private.expired_memory(uuid), l9_private.claims_filled_in(text, l9_private.identity),
+  l9_private.role_of_actor(uuid, text),
+  l9_private.identity_in_question(uuid, text, uuid, uuid, text[], text[]),
+  public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid)
+to l9_admin, l9_platform_admin;
+--! EndIncluded 080-access/020-explain-access.sql
+--! Included 090-forgetting/010-administered-tenants.sql
+create function l9_private.is_whole_operator(me l9_private.identity)
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return me.role = 'l9_platform_admin'
+  and '*' = any (me.projects) and '*' = any (l9_private.list_claim('scopes'));
+
+comment on function l9_private.is_whole_operator(l9_private.identity) is
+  'Whether this is an operator whose token is not cut down to some scopes or projects.';
+
+create function l9_private.administered_tenants()
+returns uuid[]
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  me l9_private.identity := l9_private.current_identity();
+begin
+  return case
+    when l9_private.is_whole_operator(me) then array(select t.tenant_id from public.tenants t)
+    when me.role in ('l9_admin', 'l9_platform_admin') then array[me.tenant_id]
+    else '{}'
+  end;
+end
+$$;
+
+comment on function l9_private.administered_tenants() is
+  'Tenants whose contents the caller may erase: its own for an admin, all for an operator with a whole token, none for anybody else. Policies of the owner''s functions ask for it.';
+
+create function l9_private.may_erase(me l9_private.identity, scope text, project_id text)
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return l9_private.is_whole_operator(me)
+  or scope = any (me.writable_scopes)
+    and (project_id is null or '*' = any (me.projects) or project_id = any (me.projects));
+
+comment on function l9_private.may_erase(l9_private.identity, text, text) is
+  'Whether the token of an admin covers a scope and project. What it administers at all is for administered_tenants() to say.';
+--! EndIncluded 090-forgetting/010-administered-tenants.sql
+--! Included 090-forgetting/020-memory-tombstones.sql
+create table public.memory_tombstones (
+  packet_id uuid primary key,
+  erasure_id uuid not null,
+  tenant_id uuid not null,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  packet_type text not null,
+  creator text not null,
+  reason text not null,
+  erased_by text not null,
+  erased_at timestamptz not null default now(),
+  -- No content, tags or metadata, and no hash of the content either: it would confirm a guess.
+  constraint tombstone_reason_short check (octet_length(reason) <= 200)
+);
+
+create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
+create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
+
+comment on table public.memory_tombstones is
+  'Memories that were erased: that each was there, whose it was, and who erased it. Nothing of what it said.';
+comment on column public.memory_tombstones.packet_id is 'The id that the memory had; the audit log has it too.';
+comment on column public.memory_tombstones.erasure_id is 'The erasure: one for all that was erased in one go. UUID version 7.';
+comment on column public.memory_tombstones.tenant_id is 'The tenant that owned it.';
+comment on column public.memory_tombstones.org_id is 'The org that owned it, if one did.';
+comment on column public.memory_tombstones.user_id is 'The user who owned it, if one did.';
+comment on column public.memory_tombstones.project_id is 'The project it was in.';
+comment on column public.memory_tombstones.scope is 'The scope it was in.';
+comment on column public.memory_tombstones.packet_type is 'The kind of memory it was.';
+comment on column public.memory_tombstones.creator is 'Who had written it last.';
+comment on column public.memory_tombstones.reason is 'Why, in the words of whoever erased it: 200 bytes at most.';
+comment on column public.memory_tombstones.erased_by is 'The caller that erased it.';
+comment on column public.memory_tombstones.erased_at is 'When.';
+
+alter table public.memory_tombstones enable row level security;
+alter table public.memory_tombstones force row level security;
+
+create policy tenant_isolation on public.memory_tombstones as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy org_isolation on public.memory_tombstones as restrictive to l9_agent
+  using (org_id is null or org_id = (select l9_private.current_org_id()));
+create policy user_visibility on public.memory_tombstones as restrictive to l9_agent
+  using (user_id is null or user_id = (select l9_private.current_user_id()));
+create policy scope_access on public.memory_tombstones for select to l9_agent using (false);
+create policy admin_override on public.memory_tombstones for select to l9_admin
+  using (
+    scope = any ((select l9_private.current_scopes())::text[])
+    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+      or project_id = any ((select l9_private.current_projects())::text[])));
+create policy platform_override on public.memory_tombstones for select to l9_platform_admin
+  using ((select l9_private.platform_look('memory_tombstones')));
+create policy definer_functions on public.memory_tombstones for select to l9_owner
+  using (tenant_id = any ((select l9_private.administered_tenants())::uuid[]));
+create policy definer_burial on public.memory_tombstones for insert to l9_owner
+  with check (tenant_id = any ((select l9_private.administered_tenants())::uuid[]));
+
+comment on policy tenant_isolation on public.memory_tombstones is 'Nothing crosses tenants.';
+comment on policy org_isolation on public.memory_tombstones is 'As for the packet it was; agents see none anyway.';
+comment on policy user_visibility on public.memory_tombstones is 'As for the packet it was; agents see none anyway.';
+comment on policy scope_access on public.memory_tombstones is 'Agents see none: to them an erased memory is one that is not there.';
+comment on policy admin_override on public.memory_tombstones is 'L sees those of its tenant, within its claims.';
+comment on policy platform_override on public.memory_tombstones is 'Operators see every tenant''s, each look on the record.';
+comment on policy definer_functions on public.memory_tombstones is 'Erasure goes by what it has marked, in tenants that the caller administers.';
+comment on policy definer_burial on public.memory_tombstones is 'Erasure marks memories of tenants that the caller administers; nobody changes or removes a mark.';
+
+grant select on public.memory_tombstones to l9_admin, l9_platform_admin;
+-- Nothing for l9_agent, and no insert, update or delete for anyone.
+
+create policy definer_erasure on public.packet_store to l9_owner
+  using (tenant_id = any ((select l9_private.administered_tenants())::uuid[])) with check (false);
+comment on policy definer_erasure on public.packet_store is
+  'Erasure finds and deletes any memory, also an expired one, of a tenant that the caller administers; it changes none.';
+--! EndIncluded 090-forgetting/020-memory-tombstones.sql
+--! Included 090-forgetting/030-mark-erased.sql
+-- Summaries and facts, which may rest on what is erased.
+create index packet_store_derived_idx on public.packet_store (tenant_id)
+  where packet_type in ('summary', 'fact') and parent_ids <> '{}';
+
+create function l9_private.mark_erased(erasure_id uuid, reason text, packet_ids uuid[])
+returns integer
+language sql
+volatile
+set search_path = ''
+begin atomic
+  with marked as (
+    insert into public.memory_tombstones
+      (packet_id, erasure_id, tenant_id, org_id, user_id, project_id, scope, packet_type, creator, reason, erased_by)
+    select
+      p.packet_id, mark_erased.erasure_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.packet_type,
+      p.metadata ->> 'creator', mark_erased.reason, l9_private.current_caller()
+    from public.packet_store p
+    where p.packet_id = any (packet_ids)
+    for update
+    on conflict do nothing
+    returning packet_id
+  )
+  select count(*)::integer from marked;
+end;
+
+comment on function l9_private.mark_erased(uuid, text, uuid[]) is
+  'Locks memories and writes their tombstones, and says how many; the functions below erase what is marked. Not executable by callers.';
+
+create function l9_private.mark_derived(erasure_id uuid, reason text)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  derived uuid[];
+begin
+  loop
+    derived := array(
+      select p.packet_id
+      from public.packet_store p
+      where p.tenant_id in (
+          select distinct t.tenant_id from public.memory_tombstones t where t.erasure_id = mark_derived.erasure_id)
+        and p.packet_type in ('summary', 'fact') and p.parent_ids <> '{}'
+        and not exists (select from public.memory_tombstones t where t.packet_id = p.packet_id)
+        and exists (
+          select from unnest(p.parent_ids) as parent (id)
+          join public.memory_tombstones t on t.packet_id = parent.id
+          where t.erasure_id = mark_derived.erasure_id)
+        -- A parent that was deleted or erased before is nothing to rest on either.
+        and not exists (
+          select from unnest(p.parent_ids) as parent (id)
+          join public.packet_store kept on kept.packet_id = parent.id
+          where not exists (select from public.memory_tombstones t where t.packet_id = kept.packet_id)));
+    exit when derived = '{}';
+    perform l9_private.mark_erased(erasure_id, reason, derived);
+  end loop;
+end
+$$;
+
+comment on function l9_private.mark_derived(uuid, text) is
+  'Marks summaries and facts that rest on nothing but what is marked, then those that rest on these, and so on. Not executable by callers.';
+--! EndIncluded 090-forgetting/030-mark-erased.sql
+--! Included 090-forgetting/035-erase-packets.sql
+create function l9_private.erase_packets(erasure_id uuid)
+returns jsonb
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  versions integer;
+  vectors integer;
+  memories integer;
+begin
+  select count(*) into versions
+  from public.packet_versions v join public.memory_tombstones t on t.packet_id = v.packet_id
+  where t.erasure_id = erase_packets.erasure_id;
+  select count(*) into vectors
+  from public.memory_embeddings e join public.memory_tombstones t on t.packet_id = e.packet_id
+  where t.erasure_id = erase_packets.erasure_id;
+  -- Foreign keys take along versions, vectors with their chunks, the list of what waits for vectors, idempotency keys.
+  delete from public.packet_store p using public.memory_tombstones t
+  where t.erasure_id = erase_packets.erasure_id and p.packet_id = t.packet_id;
+  get diagnostics memories = row_count;
+  return jsonb_build_object('memories', memories, 'versions', versions, 'vectors', vectors);
+end
+$$;
+
+comment on function l9_private.erase_packets(uuid) is 'Deletes the memories that are marked, and all that hangs on them. Not executable by callers.';
+--! EndIncluded 090-forgetting/035-erase-packets.sql
+--! Included 090-forgetting/040-erase-query-texts.sql
+create function l9_private.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
+returns jsonb
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  erased integer;
+begin
+  with marked as (
+    select t.packet_id, t.tenant_id from public.memory_tombstones t where t.erasure_id = erase_query_texts.erasure_id
+  ), said as (
+    select m.tenant_id, p.content_hash from marked m join public.packet_store p on p.packet_id = m.packet_id
+    union
+    select m.tenant_id, l9_private.content_hash(v.content) from marked m join public.packet_versions v on v.packet_id = m.packet_id
+  ), found as (
+    select a.audit_id
+    from public.audit_log a
+    cross join lateral jsonb_array_elements_text(
+      case jsonb_typeof(a.details -> 'ids') when 'array' then a.details -> 'ids' else '[]' end) as hit (id)
+    join marked m on m.packet_id::text = hit.id and m.tenant_id = a.tenant_id
+    where a.operation = 'SEARCH'
+      and a.audit_id in (select q.audit_id from public.audit_query_texts q)
+  )
+  delete from public.audit_query_texts q
+  where q.audit_id in (select f.audit_id from found f)
+    -- Whoever searched for the very text may have found other memories with it, or none.
+    or (q.tenant_id, l9_private.content_hash(q.query)) in (select s.tenant_id, s.content_hash from said s)
+    or q.tenant_id = erase_query_texts.tenant_id and q.user_id = erase_query_texts.user_id;
+  get diagnostics erased = row_count;
+  return jsonb_build_object('query_texts', erased);
+end
+$$;
+
+comment on function l9_private.erase_query_texts(uuid, uuid, uuid) is
+  'Deletes the texts of searches that found, or were word for word, what is marked; and, of a subject, all that it searched for. The audit rows stay. Not executable by callers.';
+--! EndIncluded 090-forgetting/040-erase-query-texts.sql
+--! Included 090-forgetting/050-erase-user.sql
+create function l9_private.erase_user(tenant_id uuid, user_id uuid)
+returns jsonb
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  erased integer;
+begin
+  update public.users u
+  set name = 'erased-' || u.user_id, is_active = false
+  where u.tenant_id = erase_user.tenant_id and u.user_id = erase_user.user_id;
+  get diagnostics erased = row_count;
+  return jsonb_build_object('names', erased);
+end
+$$;
+
+comment on function l9_private.erase_user(uuid, uuid) is
+  'Takes a user''s name away and deactivates it; its id stays, for the record. Not executable by callers.';
+--! EndIncluded 090-forgetting/050-erase-user.sql
+--! Included 090-forgetting/060-erase.sql
+create type public.erasure as (
+  erasure_id uuid,
+  memories integer,
+  removed jsonb
+);
+
+comment on type public.erasure is 'What was erased.';
+comment on column public.erasure.erasure_id is 'As on the tombstones and the audit rows of this erasure.';
+comment on column public.erasure.memories is 'How many memories, those that rested on them included.';
+comment on column public.erasure.removed is 'How many rows of each sort: memories, versions, vectors, query_texts …';
+
+create function l9_private.check_erasure_reason(reason text)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if reason is null or reason !~ '\S' then
+    perform l9_private.fail('L9VAL', 'reason: why it is erased; it stays on the tombstone', 'reason');
+  elsif octet_length(reason) > 200 then
+    perform l9_private.fail('L9LIM', format('reason: at most 200 bytes, got %s', octet_length(reason)), 'reason');
+  end if;
+end
+$$;
+
+comment on function l9_private.check_erasure_reason(text) is 'A reason is required, 200 bytes at most.';
+
+create function l9_private.erase_marked(
+  me l9_private.identity, erasure_id uuid, reason text, tenant_id uuid default null, user_id uuid default null)
+returns public.erasure
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  done public.erasure;
+begin
+  perform l9_private.mark_derived(erase_marked.erasure_id, erase_marked.reason);
+  -- All of it or nothing: a copy that this token doesn't reach would be left behind unseen.
+  if exists (
+    select from public.memory_tombstones t
+    where t.erasure_id = erase_marked.erasure_id and not l9_private.may_erase(me, t.scope, t.project_id)
+  ) then
+    perform l9_private.fail('L9SCP',
+      'a summary or fact that rests on it alone is beyond the scopes or projects of this token, and would be left behind');
+  end if;
+
+  -- Each place that holds contents, one line each. What looks at the memories comes before they go.
+  done.removed := l9_private.erase_query_texts(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
+  done.removed := done.removed || l9_private.erase_packets(erase_marked.erasure_id);
+  if user_id is not null then
+    done.removed := done.removed || l9_private.erase_user(erase_marked.tenant_id, erase_marked.user_id);
+  end if;
+
+  done.erasure_id := erase_marked.erasure_id;
+  done.memories := done.removed ->> 'memories';
+  perform l9_private.write_audit_of_tenant(t.tenant_id, 'ERASE', 'packet_store', t.packet_id, t.project_id, t.scope,
+    jsonb_build_object('erasure_id', t.erasure_id, 'kind', t.packet_type, 'was_created_by', t.creator))
+  from public.memory_tombstones t
+  where t.erasure_id = erase_marked.erasure_id
+  order by t.packet_id;
+  return done;
+end
+$$;
+
+comment on function l9_private.erase_marked(l9_private.identity, uuid, text, uuid, uuid) is
+  'Erases what is marked, and what was derived from it alone, everywhere: the one list of places. Not executable by callers.';
+--! EndIncluded 090-forgetting/060-erase.sql
+--! Included 090-forgetting/070-erase-memory.sql
+create function public.erase_memory(packet_id uuid, reason text)
+returns public.erasure
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.identity := l9_private.require_admin();
+  erasure_id uuid := uuidv7();
+begin
+  perform l9_private.check_erasure_reason(reason);
+  -- None is marked where a concurrent erasure was quicker.
+  if l9_private.mark_erased(erasure_id, reason, array(
+    select p.packet_id from public.packet_store p
+    where p.packet_id = erase_memory.packet_id
+      and p.tenant_id = any (l9_private.administered_tenants())
+      and l9_private.may_erase(me, p.scope, p.project_id))) = 0
+  then
+    perform l9_private.fail_not_yours(erase_memory.packet_id);
+  end if;
+  return l9_private.erase_marked(me, erasure_id, reason);
+end
+$$;
+
+comment on function public.erase_memory(uuid, text) is
+  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and summaries and facts that rest on it alone. A tombstone without content stays. For admins, within their tenant and claims, and operators: else L9SCP; L9OWN where it is not there. Definer: deletes what callers can''t even see, such as expired rows.';
+
+grant execute on function public.erase_memory(uuid, text) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 090-forgetting/070-erase-memory.sql
+--! Included 090-forgetting/080-erase-subject.sql
+create function public.erase_subject(user_id uuid, reason text, tenant_id uuid default null)
+returns public.erasure
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.identity := l9_private.require_admin();
+  of_tenant uuid := coalesce(tenant_id, me.tenant_id);
+  erasure_id uuid := uuidv7();
+  done public.erasure;
+begin
+  perform l9_private.check_erasure_reason(reason);
+  if user_id is null then
+    perform l9_private.fail('L9VAL', 'user_id: whose memories to erase', 'user_id');
+  elsif of_tenant <> all (l9_private.administered_tenants()) then
+    perform l9_private.fail('L9SCP', 'tenant_id: not yours to erase in', 'tenant_id');
+  elsif not l9_private.is_whole_operator(me) and (
+    not '*' = any (me.projects)
+    or exists (select from public.scopes s where s.tenant_id = of_tenant and s.scope <> all (me.writable_scopes))
+  ) then
+    perform l9_private.fail('L9SCP',
+      'erase_subject: this token does not cover every scope and project of the tenant, and would leave some behind');
+  end if;
+
+  perform l9_private.mark_erased(erasure_id, reason, array(
+    select p.packet_id from public.packet_store p
+    where p.tenant_id = of_tenant and p.user_id = erase_subject.user_id));
+  done := l9_private.erase_marked(me, erasure_id, reason, of_tenant, erase_subject.user_id);
+  perform l9_private.write_audit_of_tenant(of_tenant, 'ERASE', 'users', erase_subject.user_id,
+    details => jsonb_build_object('erasure_id', erasure_id, 'removed', done.removed));
+  return done;
+end
+$$;
+
+comment on function public.erase_subject(uuid, text, uuid) is
+  'Erases all memories that a user owns, as erase_memory does, the texts of its searches, and its name; the user is deactivated. For admins whose token covers every scope and project of the tenant, and operators (tenant_id: another tenant than that of their claims): else L9SCP. Definer: deletes what callers can''t even see, such as expired rows.';
+
+grant execute on function public.erase_subject(uuid, text, uuid) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 090-forgetting/080-erase-subject.sql
+--! Included 095-legacy/010-legacy-ids.sql
+create table l9_private.legacy_ids (
+  source text not null,
+  source_table text not null,
+  source_id text not null,
+  new_id uuid not null,
+  outcome text not null,
+  source_hash bytea,
+  content_hash bytea,
+  leftover jsonb,
+  moved_at timestamptz not null default clock_timestamp(),
+  primary key (source, source_table, source_id),
+  constraint legacy_outcome_known check (outcome in ('moved', 'merged', 'recorded')),
+  constraint legacy_hashes_sha256 check (octet_length(source_hash) = 32 and octet_length(content_hash) = 32)
+);
+
+create index legacy_ids_new_idx on l9_private.legacy_ids (new_id);
+
+comment on table l9_private.legacy_ids is
+  'What became of each row of the old tables. It outlives the memory, so that one deleted here is not moved in again.';
+comment on column l9_private.legacy_ids.source is 'The database it came from.';
+comment on column l9_private.legacy_ids.source_table is 'The old table, such as memory.long_term.';
+comment on column l9_private.legacy_ids.source_id is 'The id it had there, as text.';
+comment on column l9_private.legacy_ids.new_id is 'The memory it is now (packet_id), or the audit row (audit_id).';
+comment on column l9_private.legacy_ids.outcome is
+  'moved: a memory of its own; merged: a memory with the same content was there already; recorded: a row of audit_log.';
+comment on column l9_private.legacy_ids.source_hash is 'SHA-256 of the old content as it was (of an audit row: of the whole row). Null once the memory is deleted.';
+comment on column l9_private.legacy_ids.content_hash is 'As packet_store.content_hash. Null once the memory is deleted.';
+comment on column l9_private.legacy_ids.leftover is
+  'Of a merged row what the memory that was there does not say: metadata, tags, unmapped columns. Null once the memory is deleted.';
+comment on column l9_private.legacy_ids.moved_at is 'When it was moved.';
+
+alter table l9_private.legacy_ids enable row level security;
+alter table l9_private.legacy_ids force row level security;
+
+create policy definer_functions on l9_private.legacy_ids to l9_owner using (true);
+comment on policy definer_functions on l9_private.legacy_ids is 'The functions of this chapter. Nobody else reads or writes it.';
+
+create function l9_private.tg_packet_store__forget_legacy()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  update l9_private.legacy_ids i set source_hash = null, content_hash = null, leftover = null
+  from old_rows o
+  where i.new_id = o.packet_id;
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__forget_legacy() is
+  'With a memory goes what the list of old ids held of its content; the ids stay. Definer: nobody else writes that list.';
+
+create trigger _900_forget_legacy after delete on public.packet_store
+  referencing old table as old_rows
+  for each statement execute function l9_private.tg_packet_store__forget_legacy();
+-- No grant on legacy_ids: it names memories of every tenant and scope.
+--! EndIncluded 095-legacy/010-legacy-ids.sql
+--! Included 095-legacy/020-door.sql
+-- The door's own rules. Without is_legacy_import() these policies and the trigger are as if they were not there.
+
+create function l9_private.require_legacy_import()
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if not l9_private.is_legacy_import() then
+    perform l9_private.fail('L9SCP', 'old memories are moved in by l9_owner alone, through l9-memory migrate-legacy');
+  end if;
+end
+$$;
+
+comment on function l9_private.require_legacy_import() is 'L9SCP unless is_legacy_import().';
+
+create policy definer_legacy_reads on public.packet_store for select to l9_owner
+  using ((select l9_private.is_legacy_import()));
+create policy definer_legacy_imports on public.packet_store for insert to l9_owner
+  with check ((select l9_private.is_legacy_import()));
+create policy definer_legacy_merges on public.packet_store for update to l9_owner
+  using ((select l9_private.is_legacy_import()));
+comment on policy definer_legacy_reads on public.packet_store is
+  'While old memories are moved in by l9_owner itself: it looks for duplicates, and compares what it moved.';
+comment on policy definer_legacy_imports on public.packet_store is
+  'While old memories are moved in by l9_owner itself; tg_packet_store__check_legacy holds what else is asked of them.';
+comment on policy definer_legacy_merges on public.packet_store is
+  'While old memories are moved in by l9_owner itself: a memory takes the longer life, importance and tags of its duplicate.';
+
+create function l9_private.tg_packet_store__check_legacy()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  has_projects boolean;
+begin
+  if not exists (
+    select from public.actors a
+    where a.tenant_id = new.tenant_id and a.creator = new.metadata ->> 'creator' and a.source = new.metadata ->> 'source') then
+    perform l9_private.fail('L9VAL', 'metadata: creator and source must be those of an actor of the tenant', 'metadata');
+  end if;
+  select s.is_project_scoped into has_projects from public.scopes s
+  where s.tenant_id = new.tenant_id and s.scope = new.scope;
+  if has_projects is null then
+    perform l9_private.fail('L9VAL', 'scope: not a scope of the tenant', 'scope');
+  elsif has_projects <> (new.project_id is not null) then
+    perform l9_private.fail('L9VAL', 'project_id: required in a scope with projects, and only there', 'project_id');
+  end if;
+  return new;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__check_legacy() is
+  'What must hold of an old memory instead of the stamp and the scope check: its writer is an actor of the tenant, its scope and project fit together.';
+
+create trigger _300_check_legacy before insert or update on public.packet_store
+  for each row when (current_user = 'l9_owner' and l9_private.is_legacy_import())
+  execute function l9_private.tg_packet_store__check_legacy();
+--! EndIncluded 095-legacy/020-door.sql
+--! Included 095-legacy/030-judge-legacy.sql
+create function l9_private.legacy_uuid(source text, source_table text, source_id text, created timestamptz)
+returns uuid
+language sql
+immutable
+parallel safe
+set search_path = ''
+begin atomic
+  with parts as (
+    select substring(pg_catalog.sha256(pg_catalog.convert_to(
+        pg_catalog.jsonb_build_array(source, source_table, source_id)::text, 'UTF8')) from 1 for 16) as hash,
+      substring(pg_catalog.int8send(greatest(0, floor(extract(epoch from created) * 1000))::bigint) from 3 for 6) as time
+  ), placed as (
+    select overlay(hash placing coalesce(time, '\x000000000000') from 1 for 6) as bytes from parts
+  ), versioned as (
+    select pg_catalog.set_byte(
+      pg_catalog.set_byte(bytes, 6, pg_catalog.get_byte(bytes, 6) & 15 | 112), 8, pg_catalog.get_byte(bytes, 8) & 63 | 128) as bytes
+    from placed
+  )
+  select pg_catalog.encode(bytes, 'hex')::uuid from versioned;
+end;
+
+comment on function l9_private.legacy_uuid(text, text, text, timestamptz) is
+  'The id of an old row whose own is no UUID, or is taken: a version 7 UUID of its time and a hash of where it was, the same whenever it is asked for.';
+
+-- Without seqscan: the plans are made while the tables are still empty, and they don't stay so.
+create function l9_private.judge_legacy(source text, source_table text, tenant_id uuid, records jsonb)
+returns table (
+  place bigint,
+  source_id text,
+  reason text,
+  packet_id uuid,
+  existing_id uuid,
+  first_place bigint,
+  first_packet_id uuid,
+  duplicate_key text,
+  packet_type text,
+  envelope jsonb,
+  provenance jsonb,
+  metadata jsonb,
+  leftover jsonb,
+  tags text[],
+  ttl timestamptz,
+  longest_ttl timestamptz,
+  importance real,
+  highest_importance real,
+  scope text,
+  project_id text,
+  user_id uuid,
+  created timestamptz,
+  updated timestamptz,
+  thread_id text,
+  correlation_id text,
+  session_id text,
+  trace_id text,
+  access_count bigint,
+  last_accessed timestamptz,
+  source_hash bytea,
+  content_hash bytea,
+  embedding text
+)
+language sql
+stable
+set search_path = ''
+set enable_seqscan = off
+set jit = off
+as $$
+  with given as materialized (
+    select e.place, r.*,
+      pg_catalog.sha256(pg_catalog.convert_to(r.content, 'UTF8')) as source_hash,
+      l9_private.content_hash(r.content) as content_hash,
+      octet_length(r.metadata::text) > 65536 as has_much_metadata
+    from jsonb_array_elements(records) with ordinality as e (record, place)
+    cross join lateral jsonb_to_record(e.record) as r (
+      source_id text, id uuid, content text, hash text, kind text, scope text, project_id text, user_id uuid, tags text[],
+      importance real, ttl timestamptz, created timestamptz, updated timestamptz, thread_id text, correlation_id text,
+      session_id text, trace_id text, access_count bigint, last_accessed timestamptz, metadata jsonb, legacy jsonb,
+      embedding text)
+  ), kept as (
+    select g.*,
+      g.legacy || case when g.has_much_metadata then jsonb_build_object('metadata', g.metadata) else '{}' end as all_legacy,
+      case when g.has_much_metadata
+        then jsonb_build_object('creator', g.metadata -> 'creator', 'source', g.metadata -> 'source', 'agent', g.metadata -> 'agent')
+        else g.metadata
+      end as small_metadata
+    from given g
+  ), sized as (
+    select k.*, octet_length(jsonb_build_object('legacy', k.all_legacy)::text) as legacy_bytes from kept k
+  ), taken as materialized (
+    select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from given g))
+  ), alike as materialized (
+    -- By the hash alone, so that no other index tempts the planner.
+    select p.packet_id, p.content_hash, p.tenant_id, p.scope, p.project_id, p.packet_type, p.org_id, p.user_id
+    from public.packet_store p where p.content_hash = any (array(select g.content_hash from given g))
+  ), fitted as materialized (
+    select s.*, j.reason, a.packet_id as existing_id,
+      case
+        when s.id is not null and not exists (select from taken t where t.packet_id = s.id) then s.id
+        else l9_private.legacy_uuid(judge_legacy.source, judge_legacy.source_table, s.source_id, s.created)
+      end as packet_id
+    from sized s
+    cross join lateral (
+      select case
+        when s.content is null or s.content !~ '\S' then 'blank'
+        when octet_length(s.content) > 1048576 then 'long'
+        when s.legacy_bytes > 262144 then 'large'
+        when s.hash <> encode(s.source_hash, 'hex') then 'garbled'
+      end as reason
+    ) j
+    left join alike a
+      on j.reason is null
+      and a.content_hash = s.content_hash
+      and a.tenant_id = judge_legacy.tenant_id
+      and a.scope = s.scope
+      and a.project_id is not distinct from s.project_id
+      and a.packet_type = s.kind
+      and a.org_id is null
+      and a.user_id is not distinct from s.user_id
+  )
+  select f.place, f.source_id, f.reason, f.packet_id, f.existing_id,
+    first_value(f.place) over same, first_value(f.packet_id) over same,
+    encode(pg_catalog.sha256(f.content_hash || pg_catalog.convert_to(
+      jsonb_build_array(f.scope, f.project_id, f.kind, f.user_id)::text, 'UTF8')), 'base64'),
+    f.kind,
+    jsonb_build_object('content', f.content)
+      || case when f.legacy_bytes > 65536 then jsonb_build_object('legacy', f.all_legacy) else '{}' end,
+    jsonb_build_object('legacy', case
+      when f.legacy_bytes <= 65536 then f.all_legacy
+      else jsonb_build_object('source', f.all_legacy -> 'source', 'table', f.all_legacy -> 'table', 'id', f.all_legacy -> 'id',
+        'more', 'envelope.legacy')
+    end),
+    f.small_metadata,
+    f.all_legacy || jsonb_build_object('metadata', f.metadata, 'tags', f.tags),
+    f.tags,
+    f.ttl, case when count(f.ttl) over every = count(*) over every then max(f.ttl) over every end,
+    f.importance, max(f.importance) over every,
+    f.scope, f.project_id, f.user_id, f.created, f.updated, f.thread_id, f.correlation_id, f.session_id, f.trace_id,
+    f.access_count, f.last_accessed, f.source_hash, f.content_hash, f.embedding
+  from fitted f
+  window
+    every as (partition by f.reason, f.content_hash, f.scope, f.project_id, f.kind, f.user_id),
+    same as (every order by f.place)
+$$;
+
+comment on function l9_private.judge_legacy(text, text, uuid, jsonb) is
+  'What would become of these old rows, and why not of some; changes nothing. Where is_legacy_import() does not hold it finds no duplicates.';
+--! EndIncluded 095-legacy/030-judge-legacy.sql
+--! Included 095-legacy/040-import-legacy.sql
+create type l9_private.legacy_outcome as (
+  source_id text,
+  outcome text,
+  packet_id uuid,
+  duplicate_key text,
+  has_vector boolean
+);
+
+comment on type l9_private.legacy_outcome is
+  'What became of an old row: moved or merged, the memory it is now, and whether its vector came with it; or why it was not moved.';
+
+create function l9_private.preview_legacy(source text, source_table text, tenant_id uuid, records jsonb)
+returns setof l9_private.legacy_outcome
+language sql
+stable
+set search_path = ''
+as $$
+  select j.source_id,
+    case
+      when j.reason is not null then j.reason
+      when j.existing_id is not null or j.first_place < j.place then 'merged'
+      else 'moved'
+    end,
+    case when j.reason is null then coalesce(j.existing_id, j.first_packet_id) end,
+    j.duplicate_key,
+    false
+  from l9_private.judge_legacy(source, source_table, tenant_id, records) j
+  order by j.place
+$$;
+
+comment on function l9_private.preview_legacy(text, text, uuid, jsonb) is 'What import_legacy() would do; changes nothing.';
+
+create function l9_private.import_legacy(
+  source text, source_table text, tenant_id uuid, records jsonb, model text, dimensions integer, is_present_model boolean)
+returns setof l9_private.legacy_outcome
+language plpgsql
+volatile
+set search_path = ''
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+  outcomes l9_private.legacy_outcome[];
+begin
+  perform l9_private.require_legacy_import();
+  with judged as materialized (
+    select j.*,
+      case when j.embedding is not null
+        then rtrim(j.embedding, ']') || repeat(',0', 1536 - import_legacy.dimensions) || ']' end as padded
+    from l9_private.judge_legacy(import_legacy.source, import_legacy.source_table, import_legacy.tenant_id, records) j
+  ), all_tags as (
+    select t.first_place, array_agg(t.tag order by t.tag_place) as tags
+    from (
+      select j.first_place, btrim(tag.tag) as tag, min(j.place * 1000 + tag.place) as tag_place
+      from judged j, unnest(j.tags) with ordinality as tag (tag, place)
+      where j.reason is null and btrim(tag.tag) <> ''
+      group by 1, 2
+    ) t
+    group by t.first_place
+  ), inserted as (
+    insert into public.packet_store (
+      packet_id, packet_type, envelope, provenance, metadata, thread_id, tags, ttl, project_id, scope, importance_score,
+      access_count, last_accessed, tenant_id, user_id, correlation_id, session_id, trace_id, "timestamp", updated_at)
+    select j.packet_id, j.packet_type, j.envelope, j.provenance, j.metadata, j.thread_id, coalesce(t.tags[:64], '{}'),
+      j.longest_ttl, j.project_id, j.scope, j.highest_importance, coalesce(j.access_count, 0), j.last_accessed,
+      import_legacy.tenant_id, j.user_id, j.correlation_id, j.session_id, j.trace_id,
+      coalesce(j.created, now()), coalesce(j.updated, j.created, now())
+    from judged j
+    left join all_tags t on t.first_place = j.place
+    where j.reason is null and j.existing_id is null and j.first_place = j.place
+    order by j.place
+    on conflict do nothing
+    returning packet_store.packet_id
+  ), bettered as (
+    update public.packet_store p set
+      ttl = case when p.ttl is null or j.longest_ttl is null then null else greatest(p.ttl, j.longest_ttl) end,
+      importance_score = greatest(p.importance_score, j.highest_importance),
+      tags = (p.tags || array(select tag from unnest(t.tags) as tag where tag <> all (p.tags)))[:64],
+      updated_at = clock_timestamp()
+    from judged j
+    left join all_tags t on t.first_place = j.place
+    where p.packet_id = j.existing_id and j.first_place = j.place
+      and (p.ttl < j.longest_ttl or (p.ttl is not null and j.longest_ttl is null)
+        or p.importance_score < j.highest_importance
+        or (cardinality(p.tags) < 64 and not coalesce(t.tags, '{}') <@ p.tags))
+  ), landed as (
+    select j.*, coalesce(j.existing_id, i.packet_id) as new_id,
+      case
+        when j.reason is not null then j.reason
+        when coalesce(j.existing_id, i.packet_id) is null then 'again'
+        when j.existing_id is not null or j.first_place < j.place then 'merged'
+        else 'moved'
+      end as outcome
+    from judged j
+    left join inserted i on i.packet_id = j.first_packet_id and j.reason is null
+  ), noted as (
+    insert into l9_private.legacy_ids (source, source_table, source_id, new_id, outcome, source_hash, content_hash, leftover)
+    select import_legacy.source, import_legacy.source_table, l.source_id, l.new_id, l.outcome, l.source_hash, l.content_hash,
+      case when l.outcome = 'merged' then l.leftover end
+    from landed l
+    where l.outcome in ('moved', 'merged')
+  ), embedded as (
+    insert into public.memory_embeddings (packet_id, embedding_type, model, vector, tenant_id, user_id, project_id, scope, ttl)
+    select v.new_id, 'content', import_legacy.model, extensions.l2_normalize(v.vector), import_legacy.tenant_id, v.user_id,
+      v.project_id, v.scope, v.longest_ttl
+    from (
+      select l.*, case when pg_input_is_valid(l.padded, 'extensions.vector(1536)') then l.padded::extensions.vector(1536) end as vector
+      from landed l
+      where l.outcome = 'moved' and l.padded is not null
+    ) v
+    where extensions.vector_norm(v.vector) > 0
+    returning memory_embeddings.packet_id
+  )
+  select array_agg(row(l.source_id, l.outcome, l.new_id, l.duplicate_key, e.packet_id is not null)::l9_private.legacy_outcome
+    order by l.place)
+  into outcomes
+  from landed l
+  left join embedded e on e.packet_id = l.new_id and l.outcome = 'moved';
+
+  -- What has a vector that searches use waits for none; a long text still waits for those of its chunks.
+  if is_present_model then
+    delete from l9_private.pending_embeddings q
+    using unnest(outcomes) o, public.packet_store p
+    where o.has_vector and q.packet_id = o.packet_id and p.packet_id = o.packet_id
+      and octet_length(p.envelope ->> 'content') <= 1000;
+  end if;
+  return query select o.* from unnest(outcomes) o;
+end
+$$;
+
+comment on function l9_private.import_legacy(text, text, uuid, jsonb, text, integer, boolean) is
+  'Moves old rows into packet_store, their vectors into memory_embeddings, and notes what became of each, in one transaction. Only where is_legacy_import() holds: no other could insert through it, were it granted.';
+
+create function l9_private.compare_legacy(source text, source_table text, source_ids text[], source_hashes text[])
+returns table (source_id text, state text)
+language sql
+stable
+set search_path = ''
+set enable_seqscan = off
+set jit = off
+as $$
+  with known as materialized (
+    select i.source_id, i.new_id, i.outcome, i.source_hash, i.content_hash, i.moved_at
+    from l9_private.legacy_ids i
+    where i.source = compare_legacy.source and i.source_table = compare_legacy.source_table
+      and i.source_id = any (source_ids)
+  ), here as materialized (
+    select p.packet_id, p.content_hash, l9_private.content_hash(p.envelope ->> 'content') as hash_now, p.updated_at
+    from public.packet_store p
+    where p.packet_id = any (array(select k.new_id from known k))
+  )
+  select o.source_id,
+    case
+      when k.source_id is null then 'new'
+      when k.outcome = 'recorded' and encode(k.source_hash, 'hex') is distinct from o.hash then 'changed'
+      when k.outcome = 'recorded' then 'kept'
+      when h.packet_id is null then 'gone'
+      when encode(k.source_hash, 'hex') is distinct from o.hash then 'changed'
+      when h.hash_now = k.content_hash and h.content_hash = k.content_hash then 'kept'
+      when h.updated_at > k.moved_at then 'edited'
+      else 'different'
+    end
+  from unnest(source_ids, source_hashes) with ordinality as o (source_id, hash, place)
+  left join known k on k.source_id = o.source_id
+  left join here h on h.packet_id = k.new_id
+  order by o.place
+$$;
+
+comment on function l9_private.compare_legacy(text, text, text[], text[]) is
+  'What has become of old rows, by their ids and the hashes of their contents: new (not moved), kept (the same here), edited here since, gone (deleted here since), changed (in the old table, after it was moved), or different, which should not be.';
+--! EndIncluded 095-legacy/040-import-legacy.sql
+--! Included 095-legacy/050-legacy-audit.sql
+create function l9_private.write_legacy_audit(tenant_id uuid, rows jsonb)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.audit_log (
+    audit_id, occurred_at, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details)
+  select r.audit_id, r.occurred_at, r.operation, r.table_name, r.row_id, tenant_id, r.project_id, r.scope,
+    case when r.sqlstate is null then 'success' else 'error' end, r.sqlstate,
+    coalesce(r.details, '{}') || jsonb_build_object(
+      'caller', r.caller, 'creator', r.creator, 'source', r.source, 'tool_name', r.tool_name)
+  from jsonb_to_recordset(rows) as r (
+    audit_id uuid, occurred_at timestamptz, operation text, table_name text, row_id uuid, project_id text, scope text,
+    caller text, creator text, source text, tool_name text, sqlstate text, details jsonb);
+end;
+
+comment on function l9_private.write_legacy_audit(uuid, jsonb) is
+  'Adds rows of the old audit tables to audit_log, with the time and the caller they had. Only for import_legacy_audit().';
+
+create function l9_private.import_legacy_audit(source text, source_table text, tenant_id uuid, records jsonb)
+returns bigint
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  rows jsonb;
+begin
+  perform l9_private.require_legacy_import();
+  -- A row that was about an old memory is about what became of it.
+  select jsonb_agg(e.record || jsonb_build_object(
+    'audit_id', uuidv7(),
+    'row_id', coalesce(
+      (select (array_agg(i.new_id))[1] from l9_private.legacy_ids i
+        where i.source = import_legacy_audit.source
+          and i.source_table = any (array(select jsonb_array_elements_text(e.record -> 'row_tables')))
+          and i.source_id = e.record ->> 'row'
+        having count(*) = 1),
+      case when pg_input_is_valid(e.record ->> 'row', 'uuid') then (e.record ->> 'row')::uuid end)))
+  into rows
+  from jsonb_array_elements(records) as e (record);
+
+  perform l9_private.write_legacy_audit(import_legacy_audit.tenant_id, rows);
+  insert into l9_private.legacy_ids (source, source_table, source_id, new_id, outcome, source_hash)
+  select import_legacy_audit.source, import_legacy_audit.source_table, r.source_id, r.audit_id, 'recorded', decode(r.hash, 'hex')
+  from jsonb_to_recordset(rows) as r (source_id text, audit_id uuid, hash text);
+  return jsonb_array_length(records);
+end
+$$;
+
+comment on function l9_private.import_legacy_audit(text, text, uuid, jsonb) is
+  'Moves old audit rows into audit_log, and notes which, in one transaction. Only where is_legacy_import() holds.';
+-- No grant on any function of this chapter: l9_owner owns them.
+--! EndIncluded 095-legacy/050-legacy-audit.sql

@@ -133,10 +133,11 @@ describe('audit_log', () => {
   it('can be changed by nobody, L and the jobs included', async () => {
     for (const caller of ['C', 'L']) {
       for (const statement of [
-        "update public.audit_log set caller = 'x'",
+        "update public.audit_log set details = '{}'",
         'delete from public.audit_log',
         'truncate public.audit_log',
-        "insert into public.audit_log (operation, table_name, caller, tool_name) values ('READ', 'x', 'C', 'x')",
+        `insert into public.audit_log (operation, table_name, details)
+         values ('READ', 'x', '{"caller": "C", "creator": null, "source": null, "tool_name": "x"}')`,
       ]) {
         await assert.rejects(house.sql(caller, statement), { code: '42501' }, `${caller}: ${statement}`);
       }

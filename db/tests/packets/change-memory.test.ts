@@ -64,7 +64,102 @@ describe('a saved memory', () => {
     });
   });
 
+  describe('when something it rests on is gone', () => {
+    it('can still be changed, and keeps its parents until it is given others or moves', async () => {
+      const parent = await save('C');
+      const child = await save('C', { parent_ids: [parent.packet_id] });
+      await house.tool('C', 'delete_memory', { packet_id: parent.packet_id });
+      const { text, result } = await update('C', { packet_id: child.packet_id, content: 'the parent was deleted' });
+      assert.equal(result?.status, 'updated', text);
+      assert.deepEqual(result.memory.parent_ids, [parent.packet_id]);
+      // Whoever would read it there may not know of the parent's id: that can't be told any more.
+      assert.match((await update('C', { packet_id: child.packet_id, scope: 'global' })).text, /L9VAL.*parent_ids/);
+      const moved = await update('C', { packet_id: child.packet_id, scope: 'global', parent_ids: [] });
+      assert.equal(moved.result.memory.scope, 'global');
+    });
+  });
+
+  describe('in a scope that its reader may not write', () => {
+    it('is neither changed nor deleted, also not by an admin', async () => {
+      await house.asSuperuser(
+        `insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes)
+         select tenant_id, 'Auditor', 'Auditor', 'auditor', 'auditor', 'l9_admin', '{*}', '{global}' from public.tenants`,
+      );
+      const { packet_id, content } = await save('C');
+      const attempt = (statement: string) => house.sql('Auditor', statement, [packet_id], { role: 'l9_admin' });
+      assert.equal((await attempt('select content from public.get_memory($1)'))[0].content, content);
+      for (const call of ["update_memory($1, kind => 'decision')", 'delete_memory($1)']) {
+        await assert.rejects(attempt(`select public.${call}`), { code: 'L9OWN' }, call);
+      }
+      const raw = ["update public.packet_store set tags = '{x}'", 'delete from public.packet_store'];
+      for (const statement of raw) {
+        assert.deepEqual(await attempt(`${statement} where packet_id = $1 returning 1`), [], statement);
+      }
+      const { result } = await house.tool('C', 'get_memory', { packet_id });
+      assert.equal(result.memory.metadata.creator, 'Cursor-IDE');
+    });
+  });
+
   describe('when it has expired', () => {
+    const saveExpired = async (content: string, claims: Record<string, string> = {}) => {
+      const [{ id }] = await house.sql(
+        'C',
+        `select (memory).packet_id as id
+         from public.save_memory($1, scope => 'global', ttl => clock_timestamp() + interval '20 milliseconds')`,
+        [content],
+        claims,
+      );
+      await new Promise((resolve) => setTimeout(resolve, 40));
+      return id;
+    };
+    const isThere = async (id: string) =>
+      (await house.asSuperuser('select 1 from public.packet_store where packet_id = $1', [id])).length === 1;
+
+    it('stands in the way of nothing that says the same: a save, an update, or raw SQL', async () => {
+      const other = await save('C', { scope: 'global', project_id: undefined });
+      const ways: [string, (content: string) => Promise<unknown>][] = [
+        ['save', (content) => house.sql('C', "select public.save_memory($1, scope => 'global')", [content])],
+        ['update', (content) => house.sql('C', 'select public.update_memory($2, $1)', [content, other.packet_id])],
+        [
+          'insert',
+          (content) =>
+            house.sql(
+              'C',
+              "insert into public.packet_store (envelope, scope) values (jsonb_build_object('content', $1::text), 'global')",
+              [content],
+            ),
+        ],
+      ];
+      for (const [way, say] of ways) {
+        const content = `said before by ${way}`;
+        const expired = await saveExpired(content);
+        assert.ok(await isThere(expired));
+        await say(content);
+        assert.ok(!(await isThere(expired)), way);
+        const now = await house.sql('C', 'select packet_id from public.packet_store where content = $1', [content]);
+        assert.equal(now.length, 1, way);
+      }
+    });
+
+    it('is cleaned up by an agent that may only where it could have seen it', async () => {
+      await house.asSuperuser(
+        `insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
+         select tenant_id, 'Janitor', 'Janitor', 'janitor', 'janitor', 'l9_agent', '{global}', '{global}', true from public.tenants`,
+      );
+      const [org, user] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'];
+      const ofTenant = await saveExpired('of the tenant, expired');
+      const ofOrg = await saveExpired('of an org, expired', { 'jwt.claims.org_id': org });
+      const ofUser = await saveExpired('of a user, expired', { 'jwt.claims.org_id': org, 'jwt.claims.user_id': user });
+      const cleanUp = async (claims: Record<string, string>) =>
+        Number((await house.sql('Janitor', 'select public.delete_expired_memories() as n', [], claims))[0].n);
+      assert.equal(await cleanUp({}), 1);
+      assert.deepEqual([await isThere(ofTenant), await isThere(ofOrg), await isThere(ofUser)], [false, true, true]);
+      assert.equal(await cleanUp({ 'jwt.claims.org_id': org }), 1);
+      assert.deepEqual([await isThere(ofOrg), await isThere(ofUser)], [false, true]);
+      const [{ n }] = await house.sql('L', 'select public.delete_expired_memories() as n');
+      assert.equal(Number(n), 1, 'an admin has its whole tenant');
+    });
+
     it('is gone for everybody, through every door, before anybody cleans up', async () => {
       const { packet_id, content } = await save('L', {
         scope: 'global',

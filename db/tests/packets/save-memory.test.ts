@@ -228,6 +228,44 @@ describe('save_memory', () => {
       );
     });
 
+    it('lets no memory rest on one of another project, org or user, whose id its readers may not know of', async () => {
+      const org = '11111111-1111-4111-8111-111111111111';
+      const user = '22222222-2222-4222-8222-222222222222';
+      const saveAs = async (claims: Record<string, string>, content: string, project = 'l9') => {
+        const [{ id }] = await house.sql(
+          'C',
+          'select (memory).packet_id as id from public.save_memory($1, project_id => $2)',
+          [content, project],
+          claims,
+        );
+        return id;
+      };
+      const ofOrg = await saveAs({ 'jwt.claims.org_id': org }, 'parent of the org');
+      const ofUser = await saveAs({ 'jwt.claims.user_id': user }, 'parent of the user');
+      const ofProject = await saveAs({}, 'parent of a project', 'future-x');
+      const wider = (await save('C', { ...l9, content: 'a child that all may read' })).memory.packet_id;
+      for (const parent of [ofOrg, ofUser, ofProject]) {
+        await refused('L', { parent_ids: [parent] });
+        await assert.rejects(
+          house.sql('L', 'update public.packet_store set parent_ids = array[$2::uuid] where packet_id = $1', [
+            wider,
+            parent,
+          ]),
+          { code: 'L9VAL' },
+        );
+      }
+      // Nor does one move away from what it rests on.
+      const child = await save('L', {
+        content: 'child in its project',
+        project_id: 'future-x',
+        parent_ids: [ofProject],
+      });
+      await assert.rejects(
+        house.sql('L', "select public.update_memory($1, project_id => 'l9')", [child.memory.packet_id]),
+        { code: 'L9VAL', column: 'parent_ids' },
+      );
+    });
+
     it('can never make a cycle', async () => {
       const a = (await save('C', { ...l9, content: 'cycle a' })).memory.packet_id;
       const b = (await save('C', { ...l9, content: 'cycle b', parent_ids: [a] })).memory.packet_id;

@@ -13,6 +13,8 @@ export interface Identity {
   projects: readonly string[] | null;
   orgId: string | null;
   userId: string | null;
+  /** The API key of the table that it came with, which the database asks again whether it still holds. */
+  keyId: string | null;
   sessionId: string | null;
   traceId: string | null;
 }
@@ -32,6 +34,7 @@ export function toSettings(identity: Identity, toolName: string): Settings {
     'jwt.claims.caller': identity.caller,
     'jwt.claims.scopes': list(identity.scopes),
     'jwt.claims.projects': list(identity.projects),
+    'jwt.claims.key_id': identity.keyId ?? '',
     'jwt.claims.session_id': identity.sessionId ?? '',
     'jwt.claims.trace_id': identity.traceId ?? '',
     'l9.tool_name': toolName,

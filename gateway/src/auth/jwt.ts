@@ -1,11 +1,16 @@
-import { createRemoteJWKSet, errors, jwtVerify, SignJWT } from 'jose';
+import { createRemoteJWKSet, errors, type JWTHeaderParameters, jwtVerify, SignJWT } from 'jose';
 import { z } from 'zod';
 import type { Config } from '../config.ts';
 import { KnownError } from '../errors.ts';
-import type { Actors } from './actors.ts';
+import type { Directory } from './directory.ts';
 import { DEFAULT_TENANT, type Identity } from './identity.ts';
 
-const text = (limit: number) => z.string().min(1, 'must not be empty').max(limit, `at most ${limit} characters`);
+const text = (limit: number) =>
+  z
+    .string()
+    .min(1, 'must not be empty')
+    .max(limit, `at most ${limit} characters`)
+    .refine((value) => !value.includes('\0'), 'must not hold the character NUL');
 const list = z
   .union([
     z.array(text(200)).max(1000, 'at most 1000 entries'),
@@ -35,21 +40,41 @@ const denied = (reason: string, field: string | null = null) => new KnownError('
 
 export type TokenVerifier = (token: string) => Promise<Identity>;
 
-/** Verifies tokens: algorithm, issuer, audience and expiry pinned, then the claims, then that the caller is known. */
-export function tokenVerifier(config: Config, secret: string, actors: Actors): TokenVerifier {
+/** The secrets that sign and verify tokens (HS256). */
+export interface SigningKeys {
+  /** By the `kid` in a token's header; the first signs. */
+  jwtSecrets: Readonly<Record<string, string>>;
+  /** Of tokens without a `kid`; signs where there is none with a name. */
+  jwtSecret: string | undefined;
+}
+
+const bytes = (secret: string) => new TextEncoder().encode(secret);
+
+function secretFor({ kid }: JWTHeaderParameters, { jwtSecrets, jwtSecret }: SigningKeys): Uint8Array {
+  const isNamed = kid !== undefined && Object.keys(jwtSecrets).length > 0;
+  const secret = isNamed ? (Object.hasOwn(jwtSecrets, kid) ? jwtSecrets[kid] : undefined) : jwtSecret;
+  if (secret === undefined) throw new errors.JWKSNoMatchingKey();
+  return bytes(secret);
+}
+
+/**
+ * Verifies tokens: algorithm, issuer, audience and expiry pinned, then the claims, then that the caller is known. With
+ * a JWKS_URL no secret is ever a key, without one no public key is. `keys` is asked each time, for they can change
+ * while we run.
+ */
+export function tokenVerifier(config: Config, keys: () => SigningKeys, directory: Directory): TokenVerifier {
   const rules = {
     issuer: config.jwt.issuer,
     audience: config.jwt.audience,
     requiredClaims: ['exp'],
     clockTolerance: 5,
   };
-  const key = new TextEncoder().encode(secret);
   const remote = config.jwt.jwksUrl ? createRemoteJWKSet(new URL(config.jwt.jwksUrl)) : null;
 
   return async (token) => {
     const verified = await (remote
       ? jwtVerify(token, remote, { ...rules, algorithms: ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'] })
-      : jwtVerify(token, key, { ...rules, algorithms: ['HS256'] })
+      : jwtVerify(token, (header) => secretFor(header, keys()), { ...rules, algorithms: ['HS256'] })
     ).catch((error: unknown) => {
       throw denied(reasonOf(error));
     });
@@ -60,19 +85,18 @@ export function tokenVerifier(config: Config, secret: string, actors: Actors): T
       throw denied(`claim ${name}: ${issue?.message ?? 'malformed'}`, name);
     }
     const given = parsed.data;
-    const role = actors.roleOf(given.tenant_id.toLowerCase(), given.caller);
-    if (given.role && given.role !== role) throw denied('claim role: not the role of this caller', 'role');
-    return {
+    return directory.admit({
       caller: given.caller,
-      role,
+      role: given.role ?? null,
       tenantId: given.tenant_id.toLowerCase(),
       scopes: given.scopes,
       projects: given.projects,
-      orgId: given.org_id ?? null,
-      userId: given.user_id ?? null,
+      orgId: given.org_id?.toLowerCase() ?? null,
+      userId: given.user_id?.toLowerCase() ?? null,
+      keyId: null,
       sessionId: given.session_id ?? null,
       traceId: given.trace_id ?? null,
-    };
+    });
   };
 }
 
@@ -98,7 +122,7 @@ export interface TokenRequest {
 }
 
 /** Signs a token with this installation's secret. The claims may say more than the caller's actor has: the database cuts them down. */
-export async function signToken(config: Config, secret: string, request: TokenRequest): Promise<string> {
+export async function signToken(config: Config, keys: SigningKeys, request: TokenRequest): Promise<string> {
   const given = {
     caller: request.caller,
     role: request.role,
@@ -108,11 +132,13 @@ export async function signToken(config: Config, secret: string, request: TokenRe
     scopes: request.scopes,
     projects: request.projects ?? ['*'],
   };
+  const [kid] = Object.keys(keys.jwtSecrets);
+  const header = { alg: 'HS256', ...(kid === undefined ? {} : { kid }) };
   return new SignJWT(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)))
-    .setProtectedHeader({ alg: 'HS256' })
+    .setProtectedHeader(header)
     .setIssuedAt()
     .setIssuer(config.jwt.issuer)
     .setAudience(config.jwt.audience)
     .setExpirationTime(request.expires)
-    .sign(new TextEncoder().encode(secret));
+    .sign(secretFor(header, keys));
 }

@@ -44,11 +44,11 @@ export async function connect(env: NodeJS.ProcessEnv, options: ClientOptions): P
 /** Tokens of this installation, each signed anew well before it expires. */
 function signer(config: Config, caller: string): () => Promise<string> {
   if (config.jwt.jwksUrl) throw new Unusable('JWKS_URL is set: give a token of the issuer behind it with --token');
-  const { jwtSecret } = loadCredentials(config);
+  const keys = loadCredentials(config);
   let current: { token: Promise<string>; renewAt: number } | null = null;
   return () => {
     if (!current || Date.now() >= current.renewAt) {
-      const token = signToken(config, jwtSecret, { caller, expires: `${TOKEN_LASTS_MS / 1000}s` });
+      const token = signToken(config, keys, { caller, expires: `${TOKEN_LASTS_MS / 1000}s` });
       current = { token, renewAt: Date.now() + TOKEN_LASTS_MS / 2 };
     }
     return current.token;

@@ -25,17 +25,17 @@ const say = (text: string) => process.stderr.write(`l9-memory mcp: ${text}\n`);
 /** Runs until stdin ends, and returns the exit code. */
 export async function mcp(env: NodeJS.ProcessEnv, { caller }: { caller?: string }): Promise<number> {
   let config: Config;
-  let key: string;
+  let keys: string[];
   try {
     config = loadConfig(env);
-    key = keyOf(config, caller);
+    keys = keysOf(config, caller);
   } catch (error) {
     say(error instanceof ConfigError ? error.message : `can't read the keys: ${(error as Error).message}`);
     return 1;
   }
 
   const stdio = new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: MAX_MESSAGE_BYTES });
-  const link = createLink(config, env, key, (message) => stdio.send(message));
+  const link = createLink(config, env, keys, (message) => stdio.send(message));
   const ended = new Promise<void>((resolve) => {
     process.stdin.once('end', resolve).once('close', resolve);
     process.stdout.on('error', () => resolve());
@@ -62,16 +62,17 @@ export async function mcp(env: NodeJS.ProcessEnv, { caller }: { caller?: string 
   process.exit(0);
 }
 
-function keyOf(config: Config, caller: string | undefined): string {
+/** While keys rotate a caller has several, of which a running server may not know them all. */
+function keysOf(config: Config, caller: string | undefined): string[] {
   if (caller === undefined) {
-    if (config.mcpApiKey) return config.mcpApiKey;
+    if (config.mcpApiKey) return [config.mcpApiKey];
     throw new ConfigError(
       'whose memory is it? Start with --caller C (or another caller), or set MCP_API_KEY to the key of one',
     );
   }
   const { mcpApiKeys } = loadCredentials(config);
-  const key = Object.hasOwn(mcpApiKeys, caller) ? mcpApiKeys[caller] : undefined;
-  if (key) return key;
+  const keys = Object.hasOwn(mcpApiKeys, caller) ? mcpApiKeys[caller] : undefined;
+  if (keys) return keys;
   throw new ConfigError(
     `--caller ${caller}: there is no key for that name. Known: ${Object.keys(mcpApiKeys).sort().join(', ')}`,
   );
@@ -82,8 +83,19 @@ interface Connection {
   attachment: Attachment;
 }
 
+async function attachWithAny(url: string, keys: string[]): Promise<{ attachment: Attachment; key: string }> {
+  for (const [index, key] of keys.entries()) {
+    try {
+      return { attachment: await attach(url, key), key };
+    } catch (error) {
+      if (!(error instanceof KeyRefused) || index === keys.length - 1) throw error;
+    }
+  }
+  throw new ConfigError('there is no key');
+}
+
 /** The way to the server, found anew whenever it is gone. */
-function createLink(config: Config, env: NodeJS.ProcessEnv, key: string, answer: (message: JSONRPCMessage) => void) {
+function createLink(config: Config, env: NodeJS.ProcessEnv, keys: string[], answer: (message: JSONRPCMessage) => void) {
   let current: Promise<Connection> | null = null;
   let protocolVersion: string | undefined;
   // The ids of `initialize` requests, whose answers say which version is spoken.
@@ -106,7 +118,7 @@ function createLink(config: Config, env: NodeJS.ProcessEnv, key: string, answer:
     for (let tries = 1; ; tries++) {
       const { url } = await findOrStartServer(config.home, env);
       try {
-        const attachment = await attach(url, key);
+        const { attachment, key } = await attachWithAny(url, keys);
         const http = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
           requestInit: { headers: { authorization: `Bearer ${key}` } },
           fetch: (target, init) => {

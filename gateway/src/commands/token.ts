@@ -17,12 +17,14 @@ export interface TokenOptions {
 export async function token(env: NodeJS.ProcessEnv, options: TokenOptions): Promise<void> {
   const config = loadConfig(env);
   if (config.jwt.jwksUrl) throw new Error('JWKS_URL is set: tokens come from the issuer behind it');
-  const { jwtSecret } = loadCredentials(config);
   const { tenant, org, user, ...rest } = options;
-  const signed = await signToken(config, jwtSecret, { ...rest, tenantId: tenant, orgId: org, userId: user }).catch(
-    () => {
-      throw new Error(`--expires: a time such as 30m, 1h or 7d, not ${options.expires}`);
-    },
-  );
+  const signed = await signToken(config, loadCredentials(config), {
+    ...rest,
+    tenantId: tenant,
+    orgId: org,
+    userId: user,
+  }).catch(() => {
+    throw new Error(`--expires: a time such as 30m, 1h or 7d, not ${options.expires}`);
+  });
   process.stdout.write(`${signed}\n`);
 }

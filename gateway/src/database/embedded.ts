@@ -20,9 +20,7 @@ import { servePsql } from './psql-socket.ts';
  * folder. It has one session, which all users share one transaction at a time: hence one pool with one client.
  */
 export async function openEmbedded(config: Config, logger: Logger): Promise<Database> {
-  const dataDir = join(config.home, 'data');
-  if (!existsSync(dataDir)) mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const db = await PGlite.create(dataDir, { extensions: { vector, pg_textsearch, pgcrypto } });
+  const db = await openEngine(config);
   const engine = createPgConfig(db);
   const onlyPool = new pg.Pool({ ...(engine as unknown as pg.PoolConfig), max: 1, idleTimeoutMillis: 0 });
   onlyPool.on('error', (error) => logger.warn({ name: error.name }, 'the connection to the engine broke'));
@@ -32,18 +30,23 @@ export async function openEmbedded(config: Config, logger: Logger): Promise<Data
   const pool = tidyPool(db, onlyPool);
 
   try {
-    if ((await pendingMigrations(pool)).length > 0) {
-      logger.info('preparing the database');
-      await db.exec(bootstrapSql());
-      await migrateThroughSocket(db, logger);
-    }
+    await prepare(db, pool, logger);
     // From here on nothing runs as a superuser.
     await db.exec('set session authorization l9_gateway');
+    const listeners = new Map<string, Set<() => void>>();
     const psql = await servePsql(db, pool, config.home, logger, {
-      onTurnEnd: () => {
+      // What is notified in its turn would go to psql, which did not ask for it.
+      onTurnStart: async () => {
+        if (listeners.size > 0) await db.exec('unlisten *');
+      },
+      onTurnEnd: async () => {
         // pg remembers what it has prepared in the session.
         engine.connection.parsedStatements = {};
         engine.connection.submittedNamedStatements = {};
+        for (const [channel, callbacks] of listeners) {
+          await db.exec(`listen ${pg.escapeIdentifier(channel)}`);
+          for (const callback of callbacks) callback();
+        }
       },
     });
     return {
@@ -51,6 +54,16 @@ export async function openEmbedded(config: Config, logger: Logger): Promise<Data
       pool,
       workerPool: tidyPool(db, onlyPool, 'l9_worker'),
       psqlUrl: psql.url,
+      listen: async (channel, onNotify) => {
+        const callbacks = listeners.get(channel) ?? new Set();
+        listeners.set(channel, callbacks.add(onNotify));
+        const unlisten = await db.listen(channel, onNotify);
+        return async () => {
+          callbacks.delete(onNotify);
+          if (callbacks.size === 0) listeners.delete(channel);
+          await unlisten();
+        };
+      },
       close: async () => {
         await psql.close();
         await pool.end();
@@ -61,6 +74,38 @@ export async function openEmbedded(config: Config, logger: Logger): Promise<Data
     await db.close();
     throw error;
   }
+}
+
+/** One statement as l9_owner, on an engine that no server has open. The caller holds the lock of the folder. */
+export async function queryEmbeddedAsOwner(
+  config: Config,
+  logger: Logger,
+  query: string,
+  values: unknown[],
+): Promise<Record<string, unknown>[]> {
+  const db = await openEngine(config);
+  try {
+    const pool = new pg.Pool({ ...(createPgConfig(db) as unknown as pg.PoolConfig), max: 1 });
+    await prepare(db, pool, logger);
+    await pool.end();
+    await db.exec('set session authorization l9_owner');
+    return (await db.query<Record<string, unknown>>(query, values)).rows;
+  } finally {
+    await db.close();
+  }
+}
+
+async function openEngine(config: Config): Promise<PGlite> {
+  const dataDir = join(config.home, 'data');
+  if (!existsSync(dataDir)) mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  return PGlite.create(dataDir, { extensions: { vector, pg_textsearch, pgcrypto } });
+}
+
+async function prepare(db: PGlite, pool: pg.Pool, logger: Logger): Promise<void> {
+  if ((await pendingMigrations(pool)).length === 0) return;
+  logger.info('preparing the database');
+  await db.exec(bootstrapSql());
+  await migrateThroughSocket(db, logger);
 }
 
 /** graphile-migrate brings its own client, so the engine is put behind a socket for it, in a folder of our own. */

@@ -12,6 +12,8 @@ export interface Database {
   workerPool: pg.Pool;
   /** How a DBA connects with psql, without secrets. */
   psqlUrl: string;
+  /** Calls back when this channel is notified, or may have been. Resolves with how to stop. */
+  listen(channel: string, onNotify: () => void): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 

@@ -47,8 +47,10 @@ function replaceIfItEndsTheEngine(type: string, bytes: Buffer): Buffer {
 }
 
 export interface PsqlOptions {
-  /** Called after each turn: no prepared statement is left in the session. */
-  onTurnEnd?: () => void;
+  /** Called before each turn, once the session is the client's. */
+  onTurnStart?: () => Promise<void>;
+  /** Called after each turn: nothing that was prepared or listened to is left in the session. */
+  onTurnEnd?: () => Promise<void>;
   idleInTransactionMs?: number;
 }
 
@@ -65,7 +67,11 @@ export async function servePsql(
   pool: pg.Pool,
   home: string,
   logger: Logger,
-  { onTurnEnd = () => {}, idleInTransactionMs = IDLE_IN_TRANSACTION_MS }: PsqlOptions = {},
+  {
+    onTurnStart = async () => {},
+    onTurnEnd = async () => {},
+    idleInTransactionMs = IDLE_IN_TRANSACTION_MS,
+  }: PsqlOptions = {},
 ) {
   const { folder, path, url } = psqlSocket(home);
   if (Buffer.byteLength(path) > 100) {
@@ -117,11 +123,11 @@ export async function servePsql(
         if (db.isInTransaction()) await db.exec('rollback');
         await db.exec('discard all');
         await db.exec('set session authorization l9_gateway');
+        await onTurnEnd();
       } catch (error) {
         failure = error as Error;
         logger.error({ name: failure.name }, 'the session could not be tidied up after psql');
       }
-      onTurnEnd();
       client.release(failure);
     }
 
@@ -149,7 +155,10 @@ export async function servePsql(
       const bytes = Buffer.concat(batch);
       batch = [];
       clearTimeout(idle);
-      turn ??= await pool.connect();
+      if (!turn) {
+        turn = await pool.connect();
+        await onTurnStart();
+      }
       if (!isOpen) return endTurn();
       for (const name of missing) {
         missing.delete(name);

@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { Database } from './index.ts';
+import { listenOnServer } from './listen.ts';
 import { pendingMigrations, runMigrations } from './migrations.ts';
 
 /** A PostgreSQL 18 server. Migrates first where DATABASE_OWNER_URL is given, else only checks. */
@@ -25,7 +26,7 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
     return pool;
   };
   const pool = open(config.poolSize);
-  const workerPool = open(3, 'l9_worker');
+  const workerPool = open(4, 'l9_worker');
   const close = async () => {
     await Promise.all([pool.end(), workerPool.end()]);
   };
@@ -47,5 +48,12 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
   }
   const shown = new URL(databaseUrl);
   shown.password = '';
-  return { engine: 'server', pool, workerPool, psqlUrl: shown.href, close };
+  return {
+    engine: 'server',
+    pool,
+    workerPool,
+    psqlUrl: shown.href,
+    listen: (channel, onNotify) => listenOnServer(databaseUrl, channel, logger, onNotify),
+    close,
+  };
 }

@@ -13,11 +13,12 @@ import { bearerToken } from '../auth/request.ts';
 import type { Database } from '../database/index.ts';
 import { errorExtensions, KnownError, toPublicError } from '../errors.ts';
 import type { Perform } from '../memory/perform.ts';
-import { limitsPlugin } from './limits.ts';
+import { auditPlugin } from './audit-plugin.ts';
+import { fromGrafast, limitsPlugin } from './limits.ts';
 import { namesPlugin } from './names.ts';
 import { operationsPlugin } from './operations-plugin.ts';
 import { tagsPlugin } from './tags.ts';
-import { vectorCodecPlugin } from './vector-codec.ts';
+import { typeCodecsPlugin } from './type-codecs.ts';
 
 export interface GraphqlOptions {
   database: Database;
@@ -33,9 +34,20 @@ const MAX_REQUEST_BYTES = 8 * 1024 * 1024;
 
 /** The GraphQL schema as the roles of l9_gateway see it, and its HTTP door. */
 export function createGraphql({ database, perform, verifyToken, logger, graphiql }: GraphqlOptions) {
+  // Operations leave their audit row themselves, also when they are refused.
+  const recorded = new WeakMap<Identity, Set<string>>();
   const preset: GraphileConfig.Preset = {
     extends: [PostGraphileAmberPreset],
-    plugins: [limitsPlugin, tagsPlugin, namesPlugin, vectorCodecPlugin, operationsPlugin(perform)],
+    plugins: [
+      limitsPlugin,
+      tagsPlugin,
+      namesPlugin,
+      typeCodecsPlugin,
+      operationsPlugin(perform, (identity, { message }) =>
+        recorded.set(identity, (recorded.get(identity) ?? new Set()).add(message)),
+      ),
+      auditPlugin({ database, logger, recorded }),
+    ],
     // Writes go through the operations: one way to do one thing.
     disablePlugins: ['PgMutationCreatePlugin', 'PgMutationUpdateDeletePlugin', 'SwallowErrorsPlugin'],
     pgServices: [makePgService({ pool: database.pool, schemas: ['public'], pubsub: false })],
@@ -47,7 +59,7 @@ export function createGraphql({ database, perform, verifyToken, logger, graphiql
       watch: false,
       maxRequestLength: MAX_REQUEST_BYTES,
       maskError: (error) => {
-        const cause = error.originalError ?? error;
+        const cause = fromGrafast(error.originalError ?? error);
         if (cause instanceof GraphQLError) return error;
         const shown = toPublicError(cause, logger);
         return new GraphQLError(shown.message, {

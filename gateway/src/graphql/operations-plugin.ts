@@ -106,12 +106,17 @@ const typeDefs = `
   }
 `;
 
-export function operationsPlugin(perform: Perform) {
+/** `onRefused` is told the errors of operations that were refused: they are on the record. */
+export function operationsPlugin(perform: Perform, onRefused: (identity: Identity, error: GraphQLError) => void) {
   async function run(name: string, identity: Identity, given: Record<string, unknown>): Promise<unknown> {
     const operation = operationOf(name);
     const input = toOperationInput(inputs.get(name)!, given);
     const { output, error } = await perform(operation, identity, operation.graphqlName, input);
-    if (error) throw new GraphQLError(error.message, { extensions: errorExtensions(error) });
+    if (error) {
+      const refused = new GraphQLError(error.message, { extensions: errorExtensions(error) });
+      onRefused(identity, refused);
+      throw refused;
+    }
     return output;
   }
 

@@ -19,10 +19,36 @@ export const tagsPlugin = jsonPgSmartTags({
           importance_score: { tags: searchable },
         },
       },
+      'public.packet_versions': {
+        tags: { name: 'memory_version' },
+        attribute: { packet_type: { tags: { name: 'kind' } } },
+      },
+      'public.memory_tombstones': { attribute: { packet_type: { tags: { name: 'kind' } } } },
+      // A row of the matrix is a cell of it.
+      'public.access_matrix': { tags: { name: 'access_matrix_cell' } },
       'public.memory_embeddings': {
         tags: { name: 'memory_embedding' },
         attribute: { vector: { tags: { behavior: '-*' } } },
       },
+      'public.audit_log': {
+        // The id alone is unique; the time is in the key because it says which partition.
+        tags: { unique: 'audit_id' },
+        attribute: {
+          xid: { tags: { behavior: '-*' } },
+          ...Object.fromEntries(
+            ['occurred_at', 'operation', 'table_name', 'row_id', 'caller', 'status'].map((name) => [
+              name,
+              { tags: searchable },
+            ]),
+          ),
+        },
+      },
+      'public.audit_seals': {
+        attribute: Object.fromEntries(
+          ['audit_ids', 'row_hashes', 'from_xid', 'to_xid'].map((name) => [name, { tags: { behavior: '-*' } }]),
+        ),
+      },
+      'public.audit_query_texts': { tags: { behavior: '-*' } },
       // Callers have no use for the bookkeeping of retries.
       'public.idempotency_keys': { tags: { behavior: '-*' } },
       'public.save_result': { tags: { behavior: '-*' } },
@@ -31,22 +57,46 @@ export const tagsPlugin = jsonPgSmartTags({
       'public.memory_stats': { tags: { behavior: '-*' } },
     },
     constraint: {
+      'public.packet_versions.packet_versions_packet_id_fkey': {
+        tags: { fieldName: 'memory', foreignFieldName: 'versions' },
+      },
       'public.memory_embeddings.memory_embeddings_packet_id_fkey': {
         tags: { fieldName: 'memory', foreignFieldName: 'embeddings' },
       },
     },
-    // Offered by the operations plugin, which turns text into vectors on the way and records refusals.
-    procedure: Object.fromEntries(
-      [
-        'save_memory',
-        'search_memory',
-        'get_memory',
-        'update_memory',
-        'delete_memory',
-        'delete_expired_memories',
-        'get_memory_stats',
-        'register_embedding_model',
-      ].map((name) => [`public.${name}`, { tags: { behavior: '-*' } }]),
-    ),
+    procedure: {
+      // What the payload of a mutation calls its result.
+      ...Object.fromEntries(
+        Object.entries({
+          tenant: ['create_tenant', 'deactivate_tenant', 'reactivate_tenant', 'set_query_text_audit'],
+          org: ['create_org', 'deactivate_org', 'reactivate_org'],
+          user: ['create_user', 'deactivate_user', 'reactivate_user'],
+          scope: ['register_scope', 'deactivate_scope', 'reactivate_scope'],
+          actor: ['register_actor', 'deactivate_actor', 'reactivate_actor', 'bind_login'],
+          apiKey: ['create_api_key', 'revoke_api_key'],
+        }).flatMap(([resultFieldName, names]) =>
+          names.map((name) => [`public.${name}`, { tags: { resultFieldName } }]),
+        ),
+      ),
+      // Offered by the operations plugin, which turns text into vectors on the way and records refusals.
+      ...Object.fromEntries(
+        [
+          'save_memory',
+          'search_memory',
+          'get_memory',
+          'update_memory',
+          'delete_memory',
+          'delete_expired_memories',
+          'get_memory_stats',
+          'register_embedding_model',
+          // Sets claims, for psql: through this door they come from the token.
+          'act_as',
+        ].map((name) => [`public.${name}`, { tags: { behavior: '-*' } }]),
+      ),
+      // It writes its audit row, hence volatile; to whoever asks it is a query all the same.
+      'public.memory_history': {
+        tags: { behavior: '-mutationField +queryField -connection +list' },
+      },
+    },
   },
 } as never);

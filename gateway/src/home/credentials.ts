@@ -3,19 +3,29 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Config } from '../config.ts';
+import type { SigningKeys } from '../auth/jwt.ts';
+import { type Config, ConfigError, kidPattern, refuseSharedKeys } from '../config.ts';
 
-export interface Credentials {
-  jwtSecret: string;
-  mcpApiKeys: Record<string, string>;
+export interface Credentials extends SigningKeys {
+  mcpApiKeys: Record<string, string[]>;
   archiveKey: string;
 }
 
-const file = z.object({
-  jwt_secret: z.string().min(32),
-  mcp_api_keys: z.record(z.string(), z.string().min(16)),
-  archive_key: z.string().min(32),
-});
+const apiKey = z.string().min(16);
+const file = z
+  .object({
+    jwt_secret: z.string().min(32).nullish(),
+    jwt_secrets: z.record(z.string().regex(kidPattern), z.string().min(32)).default({}),
+    mcp_api_keys: z.record(
+      z.string(),
+      z.union([apiKey.transform((key) => [key]), z.array(apiKey).min(1)], 'a key, or a list of keys'),
+    ),
+    archive_key: z.string().min(32),
+  })
+  .refine((given) => given.jwt_secret || Object.keys(given.jwt_secrets).length > 0, {
+    message: 'there must be one, or jwt_secrets',
+    path: ['jwt_secret'],
+  });
 
 const secret = () => randomBytes(32).toString('base64url');
 
@@ -25,12 +35,30 @@ export const credentialsPath = (home: string) => join(home, 'credentials.json');
 export function loadCredentials(config: Config): Credentials {
   const path = credentialsPath(config.home);
   mkdirSync(config.home, { recursive: true, mode: 0o700 });
-  const stored = file.parse(JSON.parse(readOrCreate(path)));
+  const stored = parse(path, readOrCreate(path));
+  const mcpApiKeys = { ...stored.mcp_api_keys, ...config.mcpApiKeys };
+  refuseSharedKeys(mcpApiKeys);
   return {
-    jwtSecret: config.jwt.secret ?? stored.jwt_secret,
-    mcpApiKeys: { ...stored.mcp_api_keys, ...config.mcpApiKeys },
+    jwtSecret: config.jwt.secret ?? stored.jwt_secret ?? undefined,
+    jwtSecrets: Object.keys(config.jwt.secrets).length > 0 ? config.jwt.secrets : stored.jwt_secrets,
+    mcpApiKeys,
     archiveKey: config.archiveKey ?? stored.archive_key,
   };
+}
+
+/** What is wrong with it is told without a word of what is in it. */
+function parse(path: string, text: string): z.output<typeof file> {
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch {
+    throw new ConfigError(`${path}: no valid JSON`);
+  }
+  const parsed = file.safeParse(content);
+  if (parsed.success) return parsed.data;
+  throw new ConfigError(
+    parsed.error.issues.map((issue) => `${path}: ${issue.path.join('.')}: ${issue.message}`).join('\n'),
+  );
 }
 
 function readOrCreate(path: string): string {

@@ -2,24 +2,21 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import express, { type Express, type Request, type Response } from 'express';
 import type { KeyVerifier } from '../auth/api-keys.ts';
 import { apiKey } from '../auth/request.ts';
-import type { Perform } from '../memory/perform.ts';
-import { createMcpServer } from './server.ts';
+import { createMcpServer, type McpContext } from './server.ts';
 
-export interface McpOptions {
-  perform: Perform;
+export interface McpOptions extends McpContext {
   verifyKey: KeyVerifier;
-  version: string;
 }
 
 /** MCP over streamable HTTP, without sessions: every request carries its key, and any replica can answer it. */
-export function mountMcp(app: Express, { perform, verifyKey, version }: McpOptions): void {
+export function mountMcp(app: Express, { verifyKey, ...mcp }: McpOptions): void {
   app.post('/mcp', (request: Request, response: Response, next) => {
     response.locals.identity = verifyKey(apiKey(request.headers));
     next();
   });
 
   app.post('/mcp', express.json({ limit: '8mb' }), async (request: Request, response: Response) => {
-    const server = createMcpServer(response.locals.identity, perform, version);
+    const server = createMcpServer(response.locals.identity, mcp);
     const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true } as never);
     response.on('close', () => {
       void transport.close();

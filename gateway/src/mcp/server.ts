@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import type { Identity } from '../auth/identity.ts';
-import type { PublicError } from '../errors.ts';
+import { KnownError, type PublicError } from '../errors.ts';
 import { operations } from '../memory/operations.ts';
 import type { Perform } from '../memory/perform.ts';
 
@@ -51,17 +51,22 @@ const failure = (error: PublicError): CallToolResult => ({
   ],
 });
 
-export function createMcpServer(identity: Identity, perform: Perform, version: string): Server {
+export interface McpContext {
+  perform: Perform;
+  /** Puts a call on the record that no operation is there to record. */
+  refuse: (identity: Identity, toolName: string, error: KnownError) => Promise<PublicError>;
+  version: string;
+}
+
+export function createMcpServer(identity: Identity, { perform, refuse, version }: McpContext): Server {
   const server = new Server({ name: 'l9-memory', version }, { capabilities: { tools: {} }, instructions });
 
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }): Promise<CallToolResult> => {
     const operation = byName.get(params.name);
     if (!operation) {
-      return {
-        isError: true,
-        content: [{ type: 'text', text: `INVALID_INPUT (L9VAL): there is no tool ${params.name.slice(0, 100)}` }],
-      };
+      const name = params.name.slice(0, 100);
+      return failure(await refuse(identity, name, new KnownError('L9VAL', `there is no tool ${name}`)));
     }
     // Who calls is the key's to say: a caller, creator or source among the arguments counts for nothing.
     const { caller, creator, source, ...input } = params.arguments ?? {};

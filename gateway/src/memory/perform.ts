@@ -1,8 +1,10 @@
 import type { Logger } from 'pino';
+import { type Refusal, recordRefusal } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
-import { type Database, inTransaction, type Settings } from '../database/index.ts';
+import { type Database, inTransaction } from '../database/index.ts';
 import { KnownError, type PublicError, toPublicError } from '../errors.ts';
 import type { EmbedQuery, Operation } from './operations.ts';
+import { checkStorable } from './storable.ts';
 
 export type Outcome = { output: unknown; error: null } | { output: null; error: PublicError };
 
@@ -30,7 +32,7 @@ export function createPerform({ database, logger, embedQuery, onEnqueued }: Perf
       return { output, error: null };
     } catch (cause) {
       const error = toPublicError(cause, logger);
-      await recordRefusal(database, settings, operation, rawInput, error).catch((failure: unknown) => {
+      await recordRefusal(database, identity, toolName, asked(operation, rawInput), error).catch((failure: unknown) => {
         logger.error(
           { sqlstate: (failure as { code?: string }).code, tool: toolName },
           'a refusal could not be recorded',
@@ -42,10 +44,11 @@ export function createPerform({ database, logger, embedQuery, onEnqueued }: Perf
 }
 
 function parseInput(operation: Operation, rawInput: unknown) {
+  checkStorable(rawInput);
   const parsed = operation.input.safeParse(rawInput ?? {});
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
-  const field = issue?.code === 'unrecognized_keys' ? issue.keys[0] : issue?.path.join('.');
+  const field = issue?.code === 'unrecognized_keys' ? issue.keys[0]?.slice(0, 100) : issue?.path.join('.');
   const message = issue?.code === 'unrecognized_keys' ? 'not a field of this operation' : issue?.message;
   throw new KnownError('L9VAL', `${field || 'input'}: ${message}`, field || null);
 }
@@ -53,23 +56,14 @@ function parseInput(operation: Operation, rawInput: unknown) {
 const text = (value: unknown) => (typeof value === 'string' ? value : null);
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
-async function recordRefusal(
-  database: Database,
-  settings: Settings,
-  operation: Operation,
-  rawInput: unknown,
-  error: PublicError,
-) {
-  const asked = (typeof rawInput === 'object' && rawInput !== null ? rawInput : {}) as Record<string, unknown>;
-  const packetId = text(asked.packet_id);
-  await inTransaction(database.pool, settings, (client) =>
-    client.query('select l9_private.audit_refusal($1, $2, $3, $4, $5, $6)', [
-      operation.audit,
-      packetId && UUID.test(packetId) ? packetId : null,
-      text(asked.project_id),
-      text(asked.scope),
-      error.sqlstate,
-      JSON.stringify({ code: error.code, ...(error.field ? { field: error.field } : {}) }),
-    ]),
-  );
+/** What was asked for, as far as it can be read. */
+function asked(operation: Operation, rawInput: unknown): Refusal {
+  const given = (typeof rawInput === 'object' && rawInput !== null ? rawInput : {}) as Record<string, unknown>;
+  const packetId = text(given.packet_id);
+  return {
+    operation: operation.audit,
+    packetId: packetId && UUID.test(packetId) ? packetId : null,
+    projectId: text(given.project_id),
+    scope: text(given.scope),
+  };
 }

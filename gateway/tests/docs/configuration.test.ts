@@ -45,11 +45,26 @@ describe('the configuration', () => {
     assert.equal(loadConfig({ OPENAI_API_KEY: '' }).embedding.provider, 'local');
   });
 
+  it('takes several keys, in their order', () => {
+    const [one, two] = ['1'.repeat(32), `2:${'2'.repeat(32)}`];
+    assert.deepEqual(Object.entries(loadConfig({ JWT_SECRETS: `new:${one}, old:${two}` }).jwt.secrets), [
+      ['new', one],
+      ['old', two],
+    ]);
+    assert.throws(() => loadConfig({ JWT_SECRETS: `same:${one},same:${two}` }), /JWT_SECRETS: .*kids that differ/);
+    // An object would put 2026 before 2027, whichever came first.
+    assert.throws(() => loadConfig({ JWT_SECRETS: `2027:${one},2026:${two}` }), /JWT_SECRETS: .*not mere digits/);
+    const { mcpApiKeys } = loadConfig({ MCP_API_KEY_C: `${one},${two}` });
+    assert.deepEqual(mcpApiKeys, { C: [one, two] });
+    assert.throws(() => loadConfig({ MCP_API_KEY_C: `${one},short` }), /MCP_API_KEY_C: must have/);
+  });
+
   it('names the variable that is no good, and not its value', () => {
     for (const [name, value] of Object.entries({
       PORT: '99999',
       DATABASE_URL: 'mysql://x:secret@y',
       JWT_SECRET: 'secret',
+      JWT_SECRETS: 'one:secret',
       LOG_LEVEL: 'secret',
       MCP_API_KEY_C: 'secret',
     })) {
@@ -61,6 +76,10 @@ describe('the configuration', () => {
       );
     }
     assert.throws(() => loadConfig({ JWT_SECRET: 'x'.repeat(32), JWKS_URL: 'https://x/' }), /JWT_SECRET, JWKS_URL/);
+    assert.throws(
+      () => loadConfig({ JWT_SECRETS: `a:${'x'.repeat(32)}`, JWKS_URL: 'https://x/' }),
+      /JWT_SECRETS, JWKS_URL/,
+    );
     assert.throws(() => loadConfig({ MCP_API_KEY_C: 'x'.repeat(20), MCP_API_KEY_L: 'x'.repeat(20) }), /same key/);
   });
 });

@@ -31,12 +31,44 @@ describe('the GraphQL schema', () => {
     assert.ok(!/pendingEmbedding|idempotency_?keys?\b.*Connection/i.test(printed));
   });
 
-  it('writes by the operations only', () => {
+  it('writes by the operations, and by the functions of administrators, only', () => {
     const mutations = /^type Mutation \{([\s\S]*?)^\}/m
       .exec(printed)?.[1]
       ?.match(/^ {2}(\w+)\(/gm)
       ?.map((line) => line.trim().slice(0, -1));
-    assert.deepEqual(mutations, ['deleteExpiredMemories', 'deleteMemory', 'saveMemory', 'updateMemory']);
+    assert.deepEqual(mutations, [
+      'bindLogin',
+      'createApiKey',
+      'createOrg',
+      'createTenant',
+      'createUser',
+      'deactivateActor',
+      'deactivateOrg',
+      'deactivateScope',
+      'deactivateTenant',
+      'deactivateUser',
+      'deleteExpiredMemories',
+      'deleteMemory',
+      'detachAuditPartition',
+      'eraseMemory',
+      'eraseSubject',
+      'exportAudit',
+      'reactivateActor',
+      'reactivateOrg',
+      'reactivateScope',
+      'reactivateTenant',
+      'reactivateUser',
+      'registerActor',
+      'registerScope',
+      'revokeApiKey',
+      'saveMemory',
+      'setQueryTextAudit',
+      'updateMemory',
+    ]);
+  });
+
+  it('has no way to take on other claims than those of the token', () => {
+    assert.ok(!/\bactAs\b/.test(printed));
   });
 
   it('carries the comments of the database', () => {

@@ -1,6 +1,7 @@
 // kill -9 of the server: what was acknowledged is there afterwards, and what was not finished is finished once.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import pg from 'pg';
 import { loadConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/index.ts';
 import { createLogger } from '../../src/logger.ts';
@@ -20,6 +21,24 @@ async function sql(query: string): Promise<any[]> {
   try {
     return (await database.workerPool.query(query)).rows;
   } finally {
+    await database.close();
+  }
+}
+
+/** SQL as a superuser, on a database that no server has open. */
+// biome-ignore lint/suspicious/noExplicitAny: rows differ by query
+async function rootSql(query: string): Promise<any[]> {
+  const database = await openDatabase(loadConfig(home.env), createLogger('silent'));
+  const client = home.test.superuserUrl
+    ? new pg.Client({ connectionString: home.test.superuserUrl })
+    : await database.pool.connect();
+  try {
+    if (client instanceof pg.Client && home.test.superuserUrl) await client.connect();
+    else await client.query('set session authorization postgres');
+    return (await client.query(query)).rows;
+  } finally {
+    if (home.test.superuserUrl) await (client as pg.Client).end();
+    else (client as pg.PoolClient).release();
     await database.close();
   }
 }
@@ -79,6 +98,22 @@ describe('after kill -9', () => {
     const [now] = await sql(counts);
     assert.ok(now.packets >= acknowledged.size);
     assert.deepEqual([now.embedded, now.pending, now.doubled], [now.packets, 0, 0]);
+
+    // Every acknowledged save is on the record, and no row of either without the other.
+    const onRecord = await rootSql(
+      "select row_id from public.audit_log where operation = 'INSERT' and status = 'success'",
+    );
+    const recorded = new Set(onRecord.map(({ row_id }) => row_id));
+    assert.equal(onRecord.length, recorded.size);
+    assert.deepEqual(
+      [...acknowledged.keys()].filter((id) => !recorded.has(id)),
+      [],
+    );
+    const stored = await rootSql('select packet_id from public.packet_store');
+    assert.deepEqual(stored.map(({ packet_id }) => packet_id).sort(), [...recorded].sort());
+    const [verified] = await rootSql('select v.* from public.verify_audit() v');
+    assert.equal(verified.ok, true, verified.reason);
+    assert.ok(Number(verified.rows) > 0, 'and it was sealed meanwhile');
   });
 
   it('in the middle of a backlog, each memory is embedded once', async () => {

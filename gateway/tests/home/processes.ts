@@ -94,7 +94,7 @@ export async function createProcessHome(): Promise<ProcessHome> {
       });
       return Object.assign(server, { url });
     },
-    key: (caller) => loadCredentials(loadConfig(env)).mcpApiKeys[caller] as string,
+    key: (caller) => loadCredentials(loadConfig(env)).mcpApiKeys[caller]![0] as string,
     pids,
     async close() {
       await eventually(() => {

@@ -36,9 +36,10 @@ function fingerprint(): string {
   return hash.digest('hex').slice(0, 12);
 }
 
-export async function createTestHome(): Promise<TestHome> {
+/** On the engine of this run, or on the server whose superuser's URL is given. */
+export async function createTestHome(url = serverUrl): Promise<TestHome> {
   const home = mkdtempSync(join(tmpdir(), 'l9t-'));
-  return serverUrl ? onServer(home, serverUrl) : embedded(home);
+  return url ? onServer(home, url) : embedded(home);
 }
 
 async function embedded(home: string): Promise<TestHome> {
@@ -90,8 +91,9 @@ async function onServer(home: string, url: string): Promise<TestHome> {
     const known = await client.query('select 1 from pg_database where datname = $1', [template]);
     if (known.rowCount === 0) await makeServerTemplate(client, url, template);
     await client.query(`create database ${name} template ${template}`);
+    // Rights on the database itself are not copied with it. Roles are the server's, where two can't change one at once.
+    await bootstrap(withDatabase(url, name));
     await client.query("select pg_advisory_unlock(hashtext('l9-memory test template'))");
-    await bootstrap(withDatabase(url, name)); // Rights on the database itself are not copied with it.
   } finally {
     await client.end();
   }

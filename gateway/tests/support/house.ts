@@ -11,12 +11,17 @@ import { inTransaction } from '../../src/database/index.ts';
 import { type Gateway, type GatewayOptions, startGateway } from '../../src/gateway.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
 import { createTestHome, type TestHome } from './databases.ts';
+import { asSuperuser } from './logins.ts';
 
 export interface GraphqlAnswer {
   status: number;
   // biome-ignore lint/suspicious/noExplicitAny: answers differ by query, and tests look at what they asked for
   data: any;
-  errors?: { message: string; extensions?: { code?: string; field?: string; sqlstate?: string } }[];
+  errors?: {
+    message: string;
+    path?: (string | number)[];
+    extensions?: { code?: string; field?: string; sqlstate?: string };
+  }[];
 }
 
 export interface House {
@@ -37,6 +42,9 @@ export interface House {
   sql(caller: string, query: string, values?: unknown[], claims?: Record<string, string>): Promise<any[]>;
   /** As sql, in a transaction that the callback fills. */
   asCaller<T>(caller: string, work: (client: pg.PoolClient) => Promise<T>, claims?: Record<string, string>): Promise<T>;
+  /** SQL as a superuser, beyond all policies: what a test needs to set up, tamper with, or see for certain. */
+  // biome-ignore lint/suspicious/noExplicitAny: rows differ by query
+  asSuperuser(query: string, values?: unknown[]): Promise<any[]>;
   /** Waits until nothing is waiting for its vectors. */
   embedded(): Promise<void>;
   close(): Promise<void>;
@@ -52,6 +60,9 @@ export const claimsOf = (caller: string, claims: Record<string, string> = {}): R
   ...claims,
 });
 
+/** Of several statements in one query, the last one's. */
+const lastRows = (result: pg.QueryResult | pg.QueryResult[]) => (Array.isArray(result) ? result.at(-1)! : result).rows;
+
 export interface HouseOptions extends GatewayOptions {
   env?: Record<string, string>;
   logger?: Logger;
@@ -60,7 +71,7 @@ export interface HouseOptions extends GatewayOptions {
 
 export async function openHouse(options: HouseOptions = {}): Promise<House> {
   const { env, logger = pino({ level: 'silent' }), home = await createTestHome(), ...rest } = options;
-  const config = loadConfig({ PORT: '0', ...home.env, ...env });
+  const config = loadConfig({ PORT: '0', CLEANUP_INTERVAL_SECONDS: '0', ...home.env, ...env });
   const gateway = await startGateway(config, logger, rest);
   const credentials = loadCredentials(config);
   const clients: Client[] = [];
@@ -69,8 +80,8 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     home,
     config,
     gateway,
-    token: (request) => signToken(config, credentials.jwtSecret, { expires: '10m', ...request }),
-    apiKey: (caller) => credentials.mcpApiKeys[caller]!,
+    token: (request) => signToken(config, credentials, { expires: '10m', ...request }),
+    apiKey: (caller) => credentials.mcpApiKeys[caller]![0]!,
     async graphql(caller, query, variables = {}) {
       const token = typeof caller === 'string' ? await house.token({ caller }) : caller.token;
       const response = await fetch(`${gateway.url}/graphql`, {
@@ -98,6 +109,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     sql: (caller, query, values = [], claims = {}) =>
       house.asCaller(caller, async (client) => (await client.query(query, values)).rows, claims),
     asCaller: (caller, work, claims = {}) => inTransaction(gateway.database.pool, claimsOf(caller, claims), work),
+    asSuperuser: (query, values) => asSuperuser(house, async (session) => lastRows(await session.query(query, values))),
     async embedded() {
       for (let tries = 0; tries < 600; tries++) {
         const { rows } = await gateway.database.workerPool.query('select pending from l9_private.embedding_backlog()');

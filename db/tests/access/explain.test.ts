@@ -1,0 +1,220 @@
+// explain_access() evaluates the policies as they stand; so it must agree with what each caller really sees.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { asOwner } from '../../../gateway/tests/support/logins.ts';
+
+const org = '11111111-1111-4111-8111-111111111111';
+const other = '33333333-3333-4333-8333-333333333333';
+const user = '22222222-2222-4222-8222-222222222222';
+
+interface Target {
+  caller: string;
+  role: string;
+  org?: string;
+  user?: string;
+  projects?: string[];
+  scopes?: string[];
+}
+
+const targets: Target[] = [];
+for (const caller of ['C', 'D', 'O-Brien', 'Gone']) {
+  for (const [o, u] of [[], [org], [org, user], [other, user]] as [string?, string?][]) {
+    for (const projects of [undefined, ['l9'], ['x', 'l9'], [`it's "odd"\\`]])
+      targets.push({
+        caller,
+        role: 'l9_agent',
+        ...(o ? { org: o } : {}),
+        ...(u ? { user: u } : {}),
+        ...(projects ? { projects } : {}),
+      });
+  }
+  targets.push(
+    { caller, role: 'l9_agent', scopes: ['global'] },
+    { caller, role: 'l9_agent', scopes: ['l-private', 'nope'] },
+  );
+}
+for (const caller of ['L', 'ops']) {
+  const role = caller === 'L' ? 'l9_admin' : 'l9_platform_admin';
+  targets.push(
+    { caller, role },
+    { caller, role, scopes: ['developer'], projects: ['x'] },
+    { caller, role, org: other },
+  );
+}
+
+describe('explain_access', () => {
+  let house: House;
+  let ids: string[];
+  const operator = { role: 'l9_platform_admin' };
+  const claimsOf = (target: Target) => ({
+    role: target.role,
+    'jwt.claims.org_id': target.org ?? '',
+    'jwt.claims.user_id': target.user ?? '',
+    'jwt.claims.projects': target.projects ? JSON.stringify(target.projects) : '',
+    'jwt.claims.scopes': target.scopes ? JSON.stringify(target.scopes) : '',
+  });
+  const explain = (target: Target, ids: string[], admin = 'L', claims = {}) =>
+    house.sql(
+      admin,
+      `select e.packet_id, e.caller, e.role, e.is_visible, e.decided_by, to_jsonb(e.policies) as policies from unnest($2::uuid[]) i (id),
+         public.explain_access($1, i.id, org_id => $3, user_id => $4, projects => $5, scopes => $6) e`,
+      [target.caller, ids, target.org ?? null, target.user ?? null, target.projects ?? null, target.scopes ?? null],
+      claims,
+    );
+
+  before(async () => {
+    house = await openHouse();
+    await asOwner(house, "select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
+    for (const query of [
+      "register_scope('design', false)",
+      "register_actor('D', readable_scopes => '{design,global}')",
+      "register_actor('O-Brien', readable_scopes => '{developer}')",
+      "register_actor('Gone')",
+      "deactivate_actor('Gone')",
+    ])
+      await house.sql('L', `select public.${query}`);
+    const save = (caller: string, args: string, claims = {}) =>
+      house.sql(caller, `select public.save_memory(${args})`, [], claims);
+    let n = 0;
+    for (const claims of [{}, { 'jwt.claims.org_id': org }, { 'jwt.claims.org_id': org, 'jwt.claims.user_id': user }]) {
+      for (const scope of ['developer', 'l-private', 'global', 'design']) {
+        for (const project of scope === 'developer' || scope === 'l-private' ? ['l9', 'x'] : [null])
+          await save(
+            'L',
+            `'row ${n++}', scope => '${scope}', project_id => ${project ? `'${project}'` : 'null'}`,
+            claims,
+          );
+      }
+    }
+    await save('C', "'soon expired', scope => 'global', ttl => clock_timestamp() + interval '20 milliseconds'");
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    ids = (await house.asSuperuser('select packet_id from packet_store order by packet_id')).map(
+      ({ packet_id }) => packet_id,
+    );
+    assert.equal(ids.length, 19);
+  });
+  after(() => house.close());
+
+  it('agrees with what every caller really sees, of every memory', async () => {
+    let visible = 0;
+    for (const target of targets) {
+      const seen = (
+        await house.sql(target.caller, 'select packet_id from public.packet_store', [], claimsOf(target))
+      ).map(({ packet_id }) => packet_id);
+      const told = await explain(target, ids);
+      assert.equal(told.length, ids.length);
+      for (const { packet_id, is_visible, decided_by } of told) {
+        assert.equal(is_visible, seen.includes(packet_id), `${JSON.stringify(target)} ${packet_id}: ${decided_by}`);
+        assert.ok(decided_by, 'something decided');
+        visible += is_visible ? 1 : 0;
+      }
+    }
+    assert.ok(targets.length * ids.length > 1_000 && visible > 100, 'the test looks at both answers');
+  });
+
+  it('names the policy that decided, and the verdict of each', async () => {
+    const [row] = await house.asSuperuser(
+      "select packet_id from packet_store where scope = 'l-private' and org_id is null limit 1",
+    );
+    const [refused] = await explain({ caller: 'C', role: 'l9_agent' }, [row.packet_id]);
+    assert.deepEqual([refused.is_visible, refused.decided_by, refused.role], [false, 'scope_access', 'l9_agent']);
+    const verdicts = Object.fromEntries(
+      refused.policies.map(({ policy, admits }: { policy: string; admits: boolean }) => [policy, admits]),
+    );
+    assert.deepEqual(verdicts, {
+      org_isolation: true,
+      scope_access: false,
+      tenant_isolation: true,
+      user_visibility: true,
+    });
+    const scopeAccess = refused.policies.find(({ policy }: { policy: string }) => policy === 'scope_access');
+    assert.match(scopeAccess.expression, /\{developer,global\}/);
+    assert.match(scopeAccess.description, /^Agents read/);
+
+    const [ofOrg] = await house.asSuperuser(
+      "select packet_id from packet_store where scope = 'global' and org_id is not null and user_id is null",
+    );
+    const by = async (target: Target) => (await explain(target, [ofOrg.packet_id]))[0].decided_by;
+    assert.equal(await by({ caller: 'C', role: 'l9_agent' }), 'org_isolation');
+    assert.equal(await by({ caller: 'C', role: 'l9_agent', org }), 'scope_access');
+    assert.equal(await by({ caller: 'L', role: 'l9_admin' }), 'admin_override');
+    assert.equal(await by({ caller: 'ops', role: 'l9_platform_admin' }), 'platform_override');
+    assert.equal(await by({ caller: 'Gone', role: 'l9_agent' }), 'identity');
+  });
+
+  it('tells of policies as they are, not as they were', async () => {
+    const [row] = await house.asSuperuser(
+      "select packet_id from packet_store where scope = 'global' and org_id is null and ttl is null limit 1",
+    );
+    const target = { caller: 'C', role: 'l9_agent' };
+    await house.asSuperuser(
+      'create policy new_rule on packet_store as restrictive for select to l9_agent using (project_id is not null)',
+    );
+    try {
+      assert.deepEqual((await explain(target, [row.packet_id]))[0].decided_by, 'new_rule');
+      await house.asSuperuser(
+        "alter policy new_rule on packet_store using ((select l9_private.current_tool()) = 'sql')",
+      );
+      await assert.rejects(explain(target, [row.packet_id]), { code: '0A000' }, "what it can't evaluate it says");
+    } finally {
+      await house.asSuperuser('drop policy new_rule on packet_store');
+    }
+    await house.asSuperuser('revoke select on packet_store from l9_agent');
+    try {
+      assert.equal((await explain(target, [row.packet_id]))[0].decided_by, 'grant');
+    } finally {
+      await house.asSuperuser('grant select on packet_store to l9_agent');
+    }
+  });
+
+  it('is for admins, of memories that they can see themselves', async () => {
+    const target = { caller: 'C', role: 'l9_agent' };
+    const [hidden] = await house.asSuperuser("select packet_id from packet_store where scope = 'l-private' limit 1");
+    const missing = '01900000-0000-7000-8000-000000000000';
+    await assert.rejects(explain(target, [hidden.packet_id], 'C'), { code: '42501' });
+    const message = async (id: string, claims: object) => {
+      const error = await explain(target, [id], 'L', claims).then(
+        () => null,
+        (failure: Error & { code: string }) => failure,
+      );
+      assert.equal(error?.code, 'L9OWN');
+      return error.message.replace(id, 'ID');
+    };
+    const cut = { 'jwt.claims.scopes': 'developer' };
+    assert.equal(await message(hidden.packet_id, cut), await message(missing, cut));
+    const [expired] = await house.asSuperuser('select packet_id from packet_store where ttl < now()');
+    assert.equal(await message(expired.packet_id, cut), await message(missing, cut), 'an expired one neither');
+    assert.equal((await explain(target, [expired.packet_id]))[0].decided_by, 'scope_access');
+    const [row] = await house.sql('L', 'select to_jsonb(l9_private.expired_memory($1)) as row', [expired.packet_id]);
+    assert.ok(row.row.packet_id && !/soon expired/.test(JSON.stringify(row)), 'what it said is gone');
+
+    const [{ tenant_id }] = await house.sql('ops', "select tenant_id from create_tenant('acme')", [], operator);
+    const acme = { 'jwt.claims.tenant_id': tenant_id };
+    assert.equal(await message(hidden.packet_id, acme), await message(missing, {}));
+    assert.equal(await message(expired.packet_id, acme), await message(missing, {}));
+    await assert.rejects(
+      house.sql('L', 'select public.explain_access($1, $2, tenant_id => $3)', ['C', hidden.packet_id, tenant_id]),
+      { code: 'L9VAL', message: 'caller: no actor of this tenant' },
+    );
+    const [across] = await house.sql(
+      'ops',
+      'select (public.explain_access($1, $2, tenant_id => $3)).*',
+      ['C', hidden.packet_id, tenant_id],
+      operator,
+    );
+    assert.deepEqual([across.is_visible, across.decided_by], [false, 'tenant_isolation']);
+  });
+
+  it('is a query of GraphQL', async () => {
+    const query =
+      'query ($id: UUID!) { explainAccess(caller: "C", packetId: $id) { isVisible decidedBy policies { policy admits } } }';
+    const [row] = await house.asSuperuser("select packet_id from packet_store where scope = 'l-private' limit 1");
+    const { data, errors } = await house.graphql('L', query, { id: row.packet_id });
+    assert.equal(errors, undefined);
+    assert.deepEqual([data.explainAccess.isVisible, data.explainAccess.decidedBy], [false, 'scope_access']);
+    assert.equal(data.explainAccess.policies.length, 4);
+    const denied = await house.graphql('C', query, { id: row.packet_id });
+    assert.equal(denied.errors?.[0]?.extensions?.code, 'SCOPE_DENIED');
+  });
+});

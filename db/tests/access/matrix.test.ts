@@ -1,0 +1,167 @@
+// access_matrix says what callers can do; so it must be what they can do.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { asOwner } from '../../../gateway/tests/support/logins.ts';
+
+interface Cell {
+  caller: string;
+  role: string;
+  scope: string;
+  is_project_scoped: boolean;
+  may_read: boolean;
+  may_write: boolean;
+  may_change: string;
+  may_clean_up: boolean;
+}
+
+describe('access_matrix', () => {
+  let house: House;
+  let cells: Cell[];
+  const operator = { role: 'l9_platform_admin' };
+  before(async () => {
+    house = await openHouse();
+    await asOwner(house, "select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
+    for (const query of [
+      "register_scope('design', false)",
+      "register_scope('retired')",
+      "register_actor('Reader', readable_scopes => '{developer,design}', writable_scopes => '{}')",
+      "register_actor('Designer', readable_scopes => '{design,global}', writable_scopes => '{design}', can_clean_up => true)",
+      "register_actor('Deputy', role => 'l9_admin', readable_scopes => '{developer,design}', writable_scopes => '{developer}')",
+      "register_actor('Gone')",
+    ])
+      await house.sql('L', `select public.${query}`);
+    // A memory of C, by way of an actor that may write everything, in each scope.
+    await house.sql('L', "select register_actor('All', readable_scopes => '{*}', writable_scopes => '{*}')");
+    await house.sql('L', "select deactivate_actor('Gone')");
+    cells = (await house.sql('L', 'select * from access_matrix order by caller, scope')) as Cell[];
+  });
+  after(() => house.close());
+
+  const rolesOf = (cell: Cell) => ({ role: cell.role });
+  const project = (cell: Cell) => (cell.is_project_scoped ? 'l9' : null);
+  const succeeds = (asked: Promise<unknown[]>) =>
+    asked.then(
+      (rows) => rows.length > 0,
+      (error: { code: string }) => {
+        assert.match(error.code, /^(L9SCP|L9OWN|L9AUT|42501)$/);
+        return false;
+      },
+    );
+  let count = 0;
+
+  it('has every actor of the tenant in every scope', () => {
+    assert.equal(cells.length, 8 * 5);
+    assert.deepEqual(
+      cells
+        .filter(({ caller }) => caller === 'C')
+        .map(({ scope, may_read, may_write, may_change, may_clean_up }) => [
+          scope,
+          may_read,
+          may_write,
+          may_change,
+          may_clean_up,
+        ]),
+      [
+        ['design', false, false, 'none', false],
+        ['developer', true, true, 'own', false],
+        ['global', true, true, 'own', false],
+        ['l-private', false, false, 'none', false],
+        ['retired', false, false, 'none', false],
+      ],
+    );
+    const privateOfL = cells.find(({ caller, scope }) => caller === 'L' && scope === 'l-private');
+    assert.deepEqual([privateOfL?.may_change, privateOfL?.may_clean_up], ['any', true]);
+    assert.ok(
+      cells
+        .filter(({ caller }) => caller === 'Gone')
+        .every((cell) => !cell.may_read && !cell.may_write && cell.may_change === 'none'),
+    );
+  });
+
+  it('says what happens when it is tried, cell by cell', async () => {
+    for (const cell of cells) {
+      const name = `${cell.caller} in ${cell.scope}`;
+      const sql = (query: string, values: unknown[]) => house.sql(cell.caller, query, values, rolesOf(cell));
+      const write = (caller: string, claims = {}) =>
+        house.sql(
+          caller,
+          'select (memory).packet_id from public.save_memory($1, scope => $2, project_id => $3)',
+          [`matrix ${count++}`, cell.scope, project(cell)],
+          claims,
+        );
+      const change = async (id: string) =>
+        (await succeeds(sql('select public.update_memory($1, tags => $2)', [id, ['changed']]))) &&
+        (await succeeds(sql('select public.delete_memory($1)', [id])));
+
+      const [theirs] = await write('All');
+      assert.equal(
+        await succeeds(sql('select 1 from public.packet_store where packet_id = $1', [theirs.packet_id])),
+        cell.may_read,
+        `${name} reads`,
+      );
+      let own: { packet_id: string }[] = [];
+      const wrote = await succeeds(write(cell.caller, rolesOf(cell)).then((rows) => (own = rows)));
+      assert.equal(wrote, cell.may_write, `${name} writes`);
+      const changesTheirs = await change(theirs.packet_id);
+      const changesOwn = wrote ? await change(own[0]!.packet_id) : false;
+      const isAll = cell.caller === 'All';
+      assert.equal(changesTheirs && !isAll ? 'any' : changesOwn ? 'own' : 'none', cell.may_change, `${name} changes`);
+
+      const [expired] = await house.sql(
+        'All',
+        "select (memory).packet_id from public.save_memory($1, scope => $2, project_id => $3, ttl => clock_timestamp() + interval '1 millisecond')",
+        [`matrix ${count++}`, cell.scope, project(cell)],
+      );
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      await succeeds(sql('select public.delete_expired_memories()', []));
+      const left = await house.asSuperuser('select 1 from packet_store where packet_id = $1', [expired.packet_id]);
+      assert.equal(left.length === 0, cell.may_clean_up, `${name} cleans up`);
+      await house.sql('L', 'select public.delete_expired_memories()');
+    }
+  });
+
+  it('comes from the policies and grants, so that a change of these shows', async () => {
+    const cell = async () =>
+      (await house.sql('L', "select * from access_matrix where caller = 'C' and scope = 'developer'"))[0];
+    assert.deepEqual([(await cell()).may_change, (await cell()).may_write], ['own', true]);
+    await house.asSuperuser('revoke delete on packet_store from l9_agent');
+    assert.equal((await cell()).may_change, 'none');
+    await house.asSuperuser('grant delete on packet_store to l9_agent');
+    const [{ using }] = await house.asSuperuser(
+      "select polname, pg_get_expr(polqual, polrelid) as using from pg_policy where polname = 'creator_updates'",
+    );
+    await house.asSuperuser("alter policy creator_updates on packet_store using (scope <> '')");
+    await house.asSuperuser("alter policy creator_deletes on packet_store using (scope <> '')");
+    try {
+      assert.equal((await cell()).may_change, 'any');
+    } finally {
+      await house.asSuperuser(`alter policy creator_updates on packet_store using (${using})`);
+      await house.asSuperuser(`alter policy creator_deletes on packet_store using (${using})`);
+    }
+    assert.equal((await cell()).may_change, 'own');
+  });
+
+  it('shows an agent its own rows, an admin its tenant and scopes, an operator all', async () => {
+    assert.deepEqual(await house.sql('C', 'select distinct caller, scope from access_matrix order by scope'), [
+      { caller: 'C', scope: 'developer' },
+      { caller: 'C', scope: 'global' },
+    ]);
+    const [{ tenant_id }] = await house.sql('ops', "select tenant_id from create_tenant('acme')", [], operator);
+    const tenants = (caller: string, claims = {}) =>
+      house.sql(caller, 'select distinct tenant_id from access_matrix', [], claims);
+    assert.equal((await tenants('L')).length, 1);
+    assert.equal((await tenants('ops', operator)).length, 2);
+    assert.deepEqual(await tenants('L', { 'jwt.claims.tenant_id': tenant_id }), [{ tenant_id }]);
+    const scopes = await house.sql('L', 'select distinct scope from access_matrix', [], {
+      'jwt.claims.scopes': 'developer',
+    });
+    assert.deepEqual(scopes, [{ scope: 'developer' }]);
+    assert.deepEqual(await house.sql('Nobody', 'select * from access_matrix'), []);
+    const { data } = await house.graphql('C', '{ accessMatrixCells { nodes { caller scope mayRead mayChange } } }');
+    assert.deepEqual(data.accessMatrixCells.nodes, [
+      { caller: 'C', scope: 'developer', mayRead: true, mayChange: 'own' },
+      { caller: 'C', scope: 'global', mayRead: true, mayChange: 'own' },
+    ]);
+  });
+});

@@ -1,0 +1,277 @@
+// What was erased is nowhere: the whole database is searched for it, table by table and in a dump.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import type { Embedder } from '../../../gateway/src/embeddings/index.ts';
+import { grepDatabase } from '../../../gateway/tests/support/dump.ts';
+import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
+
+const tenant = '00000000-0000-7000-8000-000000000001';
+const hashOf = (text: string) =>
+  createHash('sha256').update(text.replace(/\s+/g, ' ').trim().toLowerCase()).digest('hex');
+
+/** A word that is nowhere else, and whatever is to be found of the texts that hold it. */
+interface Trace {
+  word: string;
+  /** Contents that were ever saved, of which not even a hash may stay. */
+  contents: string[];
+  ids: string[];
+}
+const wordsOf = ({ word, contents }: Trace) => [word, ...contents.map(hashOf)];
+
+// What vectors mean plays no part here, and the model takes its time: any will do.
+const embedder: Embedder = {
+  model: 'stand-in',
+  dimensions: 8,
+  embed: async (texts) => texts.map((text) => Array.from({ length: 8 }, (_, i) => (i === text.length % 8 ? 1 : 0))),
+  chunk: async (text) =>
+    text.length <= 500
+      ? []
+      : Array.from({ length: Math.ceil(text.length / 500) }, (_, i) => {
+          const [start, end] = [i * 500, Math.min((i + 1) * 500, text.length)];
+          return { text: text.slice(start, end), start, end };
+        }),
+  close: async () => {},
+};
+
+describe('an erased memory', () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse({ embedder });
+    // The texts of searches are kept only where a tenant wants that.
+    await house.sql('L', 'select public.set_query_text_audit(true)');
+  });
+  after(() => house.close());
+
+  const user = '01900000-0000-7000-8000-0000000000aa';
+  const claims = { 'jwt.claims.user_id': user };
+
+  /** Saves, changes, embeds, derives from and searches for texts with one word in them, in every place that takes a text. */
+  async function leaveTraces(): Promise<Trace> {
+    const word = `Zq${randomBytes(8).toString('hex')}`;
+    const contents: string[] = [];
+    const content = (text: string) => {
+      contents.push(text);
+      return text;
+    };
+    const save = async (caller: string, args: Record<string, unknown>) => {
+      const names = Object.keys(args);
+      const [{ id }] = await house.sql(
+        caller,
+        `select (memory).packet_id as id from public.save_memory(${names.map((name, i) => `${name} => $${i + 1}`)})`,
+        Object.values(args),
+        claims,
+      );
+      return id as string;
+    };
+    const parent = await save('C', { content: `what came before ${randomBytes(4).toString('hex')}`, project_id: 'l9' });
+    const short = await save('C', {
+      content: content(`The first words of ${word}`),
+      project_id: 'l9',
+      parent_ids: [parent],
+      tags: [`tag-${word}`],
+      metadata: { agent: word, notes: { seen: word } },
+      envelope: { title: word },
+      routing: { to: word },
+      provenance: { from: word },
+      correlation_id: word,
+      session_id: word,
+      trace_id: word,
+      idempotency_key: `key-${word}`,
+    });
+    for (const text of [`The second words of ${word}`, `The third words of ${word}`]) {
+      await house.sql('C', 'select public.update_memory($1, content => $2)', [short, content(text)], claims);
+    }
+    const sentences = Array.from({ length: 24 }, (_, i) => `Sentence ${i} tells of ${word} once more, at some length.`);
+    const long = await save('C', { content: content(sentences.join(' ')), project_id: 'l9', kind: 'section' });
+    const child = await save('C', {
+      content: `what came of it ${randomBytes(4).toString('hex')}`,
+      project_id: 'l9',
+      parent_ids: [short],
+    });
+    const derived = { project_id: 'l9', scope: 'developer' };
+    const summary = await save('L', {
+      ...derived,
+      kind: 'summary',
+      content: content(`In short: ${word}`),
+      parent_ids: [short, long],
+    });
+    const fact = await save('L', {
+      ...derived,
+      kind: 'fact',
+      content: content(`It is a fact that ${word}`),
+      parent_ids: [summary],
+    });
+    await house.embedded();
+    // Changed once more, and not embedded yet: it waits on the list.
+    await house.sql('L', 'select public.update_memory($1, content => $2)', [fact, content(`It is: ${word}`)], claims);
+
+    for (const query of [contents[2]!, `what about ${word}?`]) {
+      const { result } = await house.tool('L', 'search_memory', { query, k: 20 });
+      assert.ok(result.hits.length > 0);
+    }
+    // So that the planner's statistics hold samples of all that they may.
+    await asSuperuser(house, (client) => client.query('analyze'));
+    return { word, contents, ids: [short, long, summary, fact, parent, child] };
+  }
+
+  const erase = async (trace: Trace) => {
+    for (const id of trace.ids.slice(0, 2)) {
+      const { errors } = await house.graphql(
+        'L',
+        'mutation ($id: UUID!) { eraseMemory(input: { packetId: $id, reason: "a test" }) { result { memories } } }',
+        { id },
+      );
+      assert.equal(errors, undefined);
+    }
+  };
+  const grep = (trace: Trace) => asSuperuser(house, (client) => grepDatabase(client, wordsOf(trace)));
+
+  it('is in no column of any table of any schema, nor is a hash of it', async () => {
+    const trace = await leaveTraces();
+    const held = await grep(trace);
+    for (const table of [
+      'public.packet_store',
+      'public.packet_versions',
+      'public.memory_embeddings',
+      'public.idempotency_keys',
+      'public.audit_query_texts',
+    ]) {
+      assert.ok(held[table], `the test leaves traces in ${table}`);
+    }
+    assert.equal(held['pg_catalog.pg_statistic'], undefined, 'the planner has no samples of contents');
+    await erase(trace);
+    assert.deepEqual(await grep(trace), {});
+
+    // What it came from is still there, and so is what came of it but is no mere digest of it, and can be changed.
+    const [, , , , parent, child] = trace.ids;
+    const kept = await house.sql('L', 'select packet_id from public.packet_store where packet_id = any ($1)', [
+      trace.ids,
+    ]);
+    assert.deepEqual(kept.map(({ packet_id }) => packet_id).sort(), [parent, child].sort());
+    await house.sql('C', "select public.update_memory($1, tags => '{changed}')", [child], claims);
+  });
+
+  it('is in no dump made by pg_dump', async (t) => {
+    const program = house.home.superuserUrl ? await findPgDump() : null;
+    if (!program)
+      return t.skip(house.home.superuserUrl ? 'no pg_dump of version 18 at hand' : 'pg_dump needs a server');
+    const trace = await leaveTraces();
+    const dump = async () => {
+      const { stdout } = await promisify(execFile)(program, ['--statistics', `--dbname=${house.home.superuserUrl}`], {
+        maxBuffer: 1 << 30,
+      });
+      return stdout.toLowerCase();
+    };
+    const before = await dump();
+    for (const word of wordsOf(trace)) {
+      const isFormer = word === hashOf(trace.contents[0]!) || word === hashOf(trace.contents[1]!);
+      // No hash of former versions is kept in the first place.
+      if (!isFormer && word !== hashOf(trace.contents.at(-2)!)) assert.ok(before.includes(word.toLowerCase()), word);
+    }
+    await erase(trace);
+    const after = await dump();
+    for (const word of wordsOf(trace)) assert.ok(!after.includes(word.toLowerCase()), word);
+  });
+
+  // The search itself must be able to fail: with one concern left out, it finds what that one would have removed.
+  for (const [name, nothing, where] of [
+    ['mark_derived', 'select', 'public.packet_store'],
+    ['erase_packets', `select '{"memories": 0}'::jsonb`, 'public.packet_versions'],
+    ['erase_query_texts', `select '{}'::jsonb`, 'public.audit_query_texts'],
+  ] as const) {
+    it(`would be found if ${name}() did nothing`, async () => {
+      const original = await asSuperuser(house, async (client) => {
+        const { rows } = await client.query(
+          `select pg_get_functiondef(p.oid) as source,
+             format('create or replace function %s(%s) returns %s language sql set search_path = '''' as %L',
+               p.oid::regproc, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid), $2::text) as empty
+           from pg_proc p where p.proname = $1 and p.pronamespace = 'l9_private'::regnamespace`,
+          [name, nothing],
+        );
+        await client.query(rows[0].empty);
+        return rows[0].source as string;
+      });
+      try {
+        const trace = await leaveTraces();
+        await erase(trace);
+        assert.ok((await grep(trace))[where], where);
+      } finally {
+        await asSuperuser(house, (client) => client.query(original));
+      }
+    });
+  }
+
+  it('takes along by a foreign key whatever holds its id', async () => {
+    const strays = await asSuperuser(
+      house,
+      async (client) =>
+        (
+          await client.query(`
+          select c.oid::regclass::text as name from pg_attribute a join pg_class c on c.oid = a.attrelid
+          where a.attname = 'packet_id' and c.relkind in ('r', 'p') and c.relispartition = false
+            and c.relnamespace in ('public'::regnamespace, 'l9_private'::regnamespace)
+            and c.oid not in ('public.packet_store'::regclass, 'public.memory_tombstones'::regclass)
+            and not exists (
+              select from pg_constraint k
+              where k.conrelid = c.oid and k.contype = 'f' and k.confrelid = 'public.packet_store'::regclass
+                and k.confdeltype = 'c' and k.conkey = array[a.attnum])`)
+        ).rows,
+    );
+    assert.deepEqual(strays, []);
+  });
+
+  it('of a subject is nowhere either, nor is what it searched for, nor its name', async () => {
+    const trace = await leaveTraces();
+    await asSuperuser(house, async (client) => {
+      await client.query(`
+        create table if not exists public.users (
+          tenant_id uuid not null, user_id uuid not null, org_id uuid, name text not null, is_active boolean not null default true);
+        alter table public.users owner to l9_owner;
+        alter table public.users alter column name set statistics 0;`);
+      await client.query('insert into public.users (tenant_id, user_id, name) values ($1, $2, $3)', [
+        tenant,
+        user,
+        `Jane ${trace.word}`,
+      ]);
+    });
+    // It finds nothing, and says what no memory ever said.
+    await house.sql(
+      'C',
+      "select public.search_memory($1, project_id => 'none')",
+      [`what else of ${trace.word}?`],
+      claims,
+    );
+    const { data, errors } = await house.graphql(
+      'L',
+      'mutation ($id: UUID!) { eraseSubject(input: { userId: $id, reason: "asked for by the subject" }) { result { memories removed } } }',
+      { id: user },
+    );
+    assert.equal(errors, undefined);
+    assert.ok(data.eraseSubject.result.memories >= trace.ids.length);
+    assert.equal(data.eraseSubject.result.removed.names, 1);
+    assert.deepEqual(await grep(trace), {});
+    const [row] = await asSuperuser(
+      house,
+      async (client) =>
+        (await client.query('select name, is_active from public.users where user_id = $1', [user])).rows,
+    );
+    assert.deepEqual(row, { name: `erased-${user}`, is_active: false });
+  });
+});
+
+async function findPgDump(): Promise<string | null> {
+  const psql = process.env.PSQL;
+  const places = [psql && join(dirname(psql), 'pg_dump'), '/usr/lib/postgresql/18/bin/pg_dump', 'pg_dump'];
+  for (const place of places) {
+    if (!place || (place.includes('/') && !existsSync(place))) continue;
+    const { stdout } = await promisify(execFile)(place, ['--version']).catch(() => ({ stdout: '' }));
+    if (/ 18[.b]/.test(stdout)) return place;
+  }
+  return null;
+}

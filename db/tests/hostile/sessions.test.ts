@@ -1,0 +1,428 @@
+// What a session can try with statements of its own: to be someone else, and to learn of rows by what collides with
+// them, rests on them or waits for them.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import pg from 'pg';
+import {
+  attempt,
+  type Hidden,
+  MISSING,
+  OTHER_TENANT,
+  plantHidden,
+  snapshot,
+} from '../../../gateway/tests/access/attacker.ts';
+import { engine } from '../../../gateway/tests/support/databases.ts';
+import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
+
+const onServer = { skip: engine === 'embedded' && 'the embedded engine has one connection' };
+
+describe('a database session', () => {
+  let house: House;
+  let hidden: Hidden;
+  let ofOtherTenant: Hidden;
+  before(async () => {
+    house = await openHouse();
+    ({ ofL: hidden, ofOtherTenant } = await plantHidden(house));
+  });
+  after(() => house.close());
+
+  const tenant = claimsOf('C')['jwt.claims.tenant_id']!;
+  /** Code and text of the failure, or null. */
+  const failure = (caller: string, statement: string, values: unknown[] = [], claims = {}) =>
+    house.sql(caller, statement, values, claims).then(
+      () => null,
+      ({ code, message }) => `${code} ${message}`,
+    );
+  /** The same attempt on something hidden and on nothing: there must be no telling. */
+  const alike = async (statement: string, onHidden: unknown[], onMissing: unknown[]) => {
+    const outcomes: string[] = [];
+    for (const values of [onHidden, onMissing]) {
+      await house.asCaller('C', async (client) => {
+        const { rows, error } = await attempt(client, statement, values);
+        outcomes.push(JSON.stringify(rows ?? error).replaceAll(String(values[0]), '<value>'));
+      });
+    }
+    assert.equal(outcomes[0], outcomes[1], statement);
+    return outcomes[0]!;
+  };
+
+  describe('that wants to be someone else', () => {
+    it('can take no other role once it is logged in as no more than an agent', async () => {
+      const login = `l9_hostile_${process.pid}`;
+      await house.asSuperuser(
+        `create role ${login} login noinherit password 'for-tests-only'; grant l9_agent to ${login} with inherit false, set true`,
+      );
+      const attempts = [
+        'set role l9_admin',
+        'set role l9_owner',
+        'set role l9_gateway',
+        'set role l9_worker',
+        'set role l9_platform_admin',
+        'set role postgres',
+        "select set_config('role', 'l9_admin', true)",
+        "select set_config('role', 'l9_owner', false)",
+        "do $$ begin execute 'set role l9_admin'; end $$",
+        'set local session authorization postgres',
+        "select set_config('session_authorization', 'postgres', true)",
+      ];
+      try {
+        const check = async (client: pg.ClientBase, statements: string[]) => {
+          for (const statement of statements) {
+            await client.query('begin; set local role l9_agent');
+            const { error } = await attempt(client, statement);
+            assert.equal(error?.code, '42501', statement);
+            await client.query('rollback');
+          }
+          // Back to itself, it is no actor, and nobody.
+          const claims = Object.entries({ ...claimsOf('L'), role: login }).filter(([name]) => name !== 'role');
+          await client.query('begin');
+          for (const [name, value] of claims) await client.query('select set_config($1, $2, true)', [name, value]);
+          const { rows } = await client
+            .query('select l9_private.current_identity() is null as nobody')
+            .catch(() => ({ rows: [{ nobody: true }] }));
+          assert.deepEqual(rows, [{ nobody: true }]);
+          await client.query('rollback');
+        };
+        if (house.home.superuserUrl) {
+          const url = new URL(house.home.superuserUrl);
+          url.username = login;
+          url.password = 'for-tests-only';
+          const [{ db }] = await house.asSuperuser('select current_database() as db');
+          await house.asSuperuser(`grant connect on database ${pg.escapeIdentifier(db)} to ${login}`);
+          const client = new pg.Client({ connectionString: url.href });
+          await client.connect();
+          try {
+            await check(client, attempts);
+          } finally {
+            await client.end();
+          }
+        } else {
+          // Its one session was opened by a superuser, who may always take another session authorization.
+          const client = await house.gateway.database.pool.connect();
+          try {
+            await client.query('set session authorization postgres');
+            await client.query(`set session authorization ${login}`);
+            await check(
+              client,
+              attempts.filter((statement) => !statement.includes('authorization')),
+            );
+          } finally {
+            await client.query('rollback; set session authorization l9_gateway');
+            client.release();
+          }
+        }
+      } finally {
+        if (house.home.superuserUrl) {
+          const [{ db }] = await house.asSuperuser('select current_database() as db');
+          await house.asSuperuser(`revoke all on database ${pg.escapeIdentifier(db)} from ${login}`);
+        }
+        await house.asSuperuser(`drop role ${login}`);
+      }
+    });
+
+    it('is nobody as l9_agent with the claims of L, or of a caller of another tenant that is not there', async () => {
+      for (const claims of [
+        { 'jwt.claims.caller': 'L' },
+        { 'jwt.claims.caller': 'l' },
+        { 'jwt.claims.caller': "C' or caller = 'L" },
+        { 'jwt.claims.tenant_id': MISSING },
+        { 'jwt.claims.tenant_id': `{${tenant}` },
+        { 'jwt.claims.tenant_id': `${tenant},${OTHER_TENANT}` },
+      ]) {
+        const [row] = await house.sql(
+          'C',
+          'select l9_private.current_identity() is null as nobody, (select count(*)::int from public.packet_store) as n',
+          [],
+          claims,
+        );
+        assert.deepEqual(row, { nobody: true, n: 0 }, JSON.stringify(claims));
+      }
+    });
+
+    it('gains no scope or project by claims that no gateway would send', async () => {
+      for (const scopes of [
+        '*',
+        'developer,*',
+        '["*"]',
+        '["l-private"]',
+        'l-private',
+        '{l-private}',
+        '["developer", null]',
+        '[["l-private"]]',
+        '[{"a": "*"}]',
+        '"*"',
+        ' [*]',
+        '[',
+        'null',
+      ]) {
+        const [row] = await house.sql('C', 'select l9_private.current_scopes() as scopes', [], {
+          'jwt.claims.scopes': scopes,
+        });
+        assert.ok(
+          row.scopes.every((scope: string) => ['developer', 'global'].includes(scope)),
+          scopes,
+        );
+        const rows = await house.sql('C', 'select 1 from public.packet_store where packet_id = $1', [hidden.id], {
+          'jwt.claims.scopes': scopes,
+        });
+        assert.deepEqual(rows, [], scopes);
+      }
+    });
+  });
+
+  it('that is reused by another caller has nothing left of the first: prepared statements and cursors included', async () => {
+    const client = await house.gateway.database.pool.connect();
+    const as = async (caller: string, statement: string) => {
+      await client.query('begin');
+      for (const [name, value] of Object.entries(claimsOf(caller)))
+        await client.query('select set_config($1, $2, true)', [name, value]);
+      try {
+        return (await client.query(statement)).rows;
+      } finally {
+        await client.query('commit');
+      }
+    };
+    try {
+      await as('L', 'prepare hostile_all as select packet_id from public.packet_store');
+      // Often enough that a generic plan is kept.
+      for (let times = 0; times < 8; times++) {
+        const ids = (rows: { packet_id: string }[]) => rows.map(({ packet_id }) => packet_id);
+        assert.ok(ids(await as('L', 'execute hostile_all')).includes(hidden.id));
+        assert.ok(!ids(await as('C', 'execute hostile_all')).includes(hidden.id));
+        const found = (rows: { n: number }[]) => rows[0]!.n;
+        const search =
+          "select coalesce(cardinality(r.hits), 0) as n from public.search_memory('quincunx', mode => 'lexical') r";
+        assert.equal(found(await as('L', search)), 1);
+        assert.equal(found(await as('C', search)), 0);
+      }
+      await as('L', 'declare hostile_cursor cursor for select packet_id from public.packet_store');
+      await assert.rejects(as('C', 'fetch all from hostile_cursor'), { code: '34000' });
+      await client.query('rollback');
+      // Within one transaction, rows are those of whoever opened the cursor; the gateway never changes callers in one.
+      assert.deepEqual(await as('C', "select name from pg_cursors where name like 'hostile%'"), []);
+    } finally {
+      await client.query('rollback; deallocate hostile_all');
+      client.release();
+    }
+  });
+
+  describe('that probes for hidden rows', () => {
+    it('may write to no table beside those probed here, and through no foreign key beside these', async () => {
+      const tables = await house.asSuperuser(`
+        select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where n.nspname in ('public', 'l9_private') and c.relkind in ('r', 'p', 'v')
+          and (has_any_column_privilege('l9_agent', c.oid, 'insert, update') or has_table_privilege('l9_agent', c.oid, 'delete'))
+        order by 1`);
+      assert.deepEqual(
+        tables.map(({ relname }) => relname),
+        ['idempotency_keys', 'packet_store'],
+      );
+      const keys = await house.asSuperuser(`
+        select k.conrelid::regclass || '.' || a.attname as name
+        from pg_constraint k cross join lateral unnest(k.conkey) column_number
+        join pg_attribute a on a.attrelid = k.conrelid and a.attnum = column_number
+        where k.contype = 'f' and k.conrelid in ('public.packet_store'::regclass, 'public.idempotency_keys'::regclass)
+          and (has_column_privilege('l9_agent', k.conrelid, a.attnum, 'insert') or has_column_privilege('l9_agent', k.conrelid, a.attnum, 'update'))
+        order by 1`);
+      assert.deepEqual(
+        keys.map(({ name }) => name),
+        ['idempotency_keys.packet_id', 'idempotency_keys.tenant_id', 'packet_store.scope'],
+      );
+    });
+
+    it("by a foreign key is told the same of a private id, of another tenant's and of one that is not there", async () => {
+      for (const id of [hidden.id, ofOtherTenant.id]) {
+        await house.asCaller('C', async (client) => {
+          await client.query(
+            `insert into public.idempotency_keys (tenant_id, caller, idempotency_key) values ('${tenant}', 'C', 'probe') on conflict do nothing`,
+          );
+          const update = "update public.idempotency_keys set packet_id = $1 where idempotency_key = 'probe'";
+          const [onHidden, onMissing] = [await attempt(client, update, [id]), await attempt(client, update, [MISSING])];
+          assert.deepEqual(onHidden, onMissing);
+          assert.equal(onHidden.error?.code, '42501');
+        });
+        const insert = `insert into public.idempotency_keys (packet_id, tenant_id, caller, idempotency_key) values ($1, '${tenant}', 'C', 'probe 2')`;
+        assert.match(await alike(insert, [id], [MISSING]), /42501/);
+      }
+      assert.match(
+        (await failure(
+          'C',
+          `insert into public.idempotency_keys (tenant_id, caller, idempotency_key) values ('${OTHER_TENANT}', 'C', 'x')`,
+        ))!,
+        /^42501/,
+      );
+    });
+
+    it('by a unique key collides with no key of another caller', async () => {
+      for (const caller of ['L', 'C']) {
+        const owner = caller === 'L' ? tenant : OTHER_TENANT;
+        for (const conflict of [
+          '',
+          'on conflict do nothing',
+          'on conflict (tenant_id, caller, idempotency_key) do nothing',
+        ]) {
+          const insert = `insert into public.idempotency_keys (tenant_id, caller, idempotency_key) values ('${owner}', '${caller}', $1) ${conflict}`;
+          const taken = caller === 'L' ? 'quincunx-key' : 'zeugmatic-key';
+          assert.match(await alike(insert, [taken], ['not taken']), /42501/, insert);
+        }
+      }
+    });
+
+    it('by the text of a hidden memory: saved like any other, in whatever way', async () => {
+      const content = (text: string) => JSON.stringify({ content: text });
+      for (const statement of [
+        "insert into public.packet_store (envelope, project_id) values ($1, 'l9')",
+        `insert into public.packet_store (envelope, project_id) values ($1, '${hidden.projectId}') returning scope`,
+        "insert into public.packet_store (envelope, scope) values ($1, 'global') on conflict do nothing returning scope",
+        `insert into public.packet_store (envelope, project_id, scope) values ($1, '${hidden.projectId}', 'l-private')`,
+        `insert into public.packet_store (envelope, project_id, scope, packet_type) values ($1, '${hidden.projectId}', 'l-private', 'quincunx_kind') on conflict do nothing`,
+        `merge into public.packet_store p using (values ($1::jsonb)) v (envelope) on p.content = v.envelope ->> 'content'
+         when matched then update set tags = '{}' when not matched then insert (envelope, project_id) values (v.envelope, 'l9') returning merge_action()`,
+      ]) {
+        for (const text of [hidden.content, ofOtherTenant.content])
+          await alike(statement, [content(text)], [content('never written anywhere')]);
+      }
+      // Also where its own memory is changed to say the same.
+      await house.sql('C', "select public.save_memory('to be changed', project_id => $1, kind => 'quincunx_kind')", [
+        hidden.projectId,
+      ]);
+      await alike(
+        "update public.packet_store set envelope = $1 where content = 'to be changed' returning scope",
+        [content(hidden.content)],
+        [content('never written anywhere')],
+      );
+      assert.match(
+        await alike(
+          "update public.packet_store set scope = 'l-private', envelope = $1 where content = 'to be changed'",
+          [content(hidden.content)],
+          [content('never written anywhere')],
+        ),
+        /L9SCP/,
+      );
+      await house.sql('C', "delete from public.packet_store where content = 'to be changed'");
+    });
+
+    it('by update, delete, merge, lock and truncate: hidden and missing are alike, and nothing changes', async () => {
+      const before = await snapshot(house);
+      for (const id of [hidden.id, ofOtherTenant.id]) {
+        for (const statement of [
+          'select 1 from public.packet_store where packet_id = $1',
+          'select 1 from public.packet_store where packet_id = $1 for update',
+          'select 1 from public.packet_store where packet_id = $1 for update nowait',
+          'select 1 from public.packet_store where packet_id = $1 for key share skip locked',
+          "update public.packet_store set tags = '{}' where packet_id = $1 returning 1",
+          "update public.packet_store set scope = 'developer' where packet_id = $1 returning 1",
+          'delete from public.packet_store where packet_id = $1 returning 1',
+          'merge into public.packet_store p using (values ($1::uuid)) v (id) on p.packet_id = v.id when matched then delete when not matched then do nothing',
+          'select public.get_memory($1)',
+          'select public.update_memory($1, content => $$mine$$)',
+          'select public.delete_memory($1)',
+          "select public.save_memory('a child', project_id => 'l9', parent_ids => array[$1::uuid])",
+          'insert into public.packet_store (envelope, project_id, parent_ids) values (\'{"content": "a child"}\', \'l9\', array[$1::uuid])',
+          'select 1 from public.memory_embeddings where packet_id = $1',
+        ]) {
+          await alike(statement, [id], [MISSING]);
+        }
+      }
+      for (const [statement, values] of [
+        ["select public.save_memory('in a thread', project_id => 'l9', thread_id => $1)", [hidden.threadId]],
+        ["select (public.search_memory('quincunx', thread_id => $1, mode => 'lexical')).hits", [hidden.threadId]],
+        ['select total from public.get_memory_stats($1)', [hidden.projectId]],
+        ["select public.save_memory('with a key', project_id => 'l9', idempotency_key => $1)", ['quincunx-key']],
+      ] as [string, string[]][]) {
+        const outcome = async (given: string[]) => {
+          let answer = '';
+          await house.asCaller('C', async (client) => {
+            const { rows, error } = await attempt(client, statement, given);
+            answer = JSON.stringify(rows ?? error)
+              .replaceAll(given[0]!, '<given>')
+              .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g, '<id>')
+              .replace(/\d{4}-\d\d-\d\d \d\d:[\d:.+-]+/g, '<time>');
+          });
+          return answer;
+        };
+        assert.equal(await outcome(values), await outcome(['no-such-thing']), statement);
+      }
+      assert.match((await failure('C', 'truncate public.packet_store'))!, /^42501/);
+      assert.equal(await snapshot(house), before);
+    });
+
+    it('frees nothing that has expired in a project which is not among its own', async () => {
+      const ttl = "clock_timestamp() + interval '30 milliseconds'";
+      const [{ hash }] = await house.sql(
+        'L',
+        `select (memory).content_hash as hash from public.save_memory('soon over', project_id => 'elsewhere', ttl => ${ttl})`,
+      );
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      const claims = { 'jwt.claims.projects': '["l9"]' };
+      for (const save of [
+        "select public.save_memory('soon over', project_id => 'elsewhere')",
+        `insert into public.packet_store (envelope, project_id) values ('{"content": "soon over"}', 'elsewhere')`,
+      ]) {
+        await assert.rejects(house.sql('C', save, [], claims), { code: 'L9SCP' });
+      }
+      assert.equal(
+        (await house.asSuperuser('select 1 from public.packet_store where content_hash = $1', [hash])).length,
+        1,
+      );
+    });
+
+    it('is not told of rows that nest deeper than their readers could take', async () => {
+      const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+      for (const field of ['metadata', 'envelope', 'routing', 'provenance']) {
+        await assert.rejects(
+          house.sql('C', `select public.save_memory('deep', project_id => 'l9', ${field} => $1)`, [deep(70)]),
+          { code: 'L9LIM' },
+          field,
+        );
+        await house.sql('C', `select public.save_memory('deep ${field}', project_id => 'l9', ${field} => $1)`, [
+          deep(60),
+        ]);
+      }
+    });
+  });
+
+  describe('beside others', () => {
+    it('hears on no channel what was written', onServer, async () => {
+      const heard: string[] = [];
+      const client = await house.gateway.database.pool.connect();
+      const listener = (message: pg.Notification) => heard.push(`${message.channel} ${message.payload}`);
+      client.on('notification', listener);
+      try {
+        const channels = ['jobs:insert', 'worker:migrate', 'packet_store', 'audit_log', 'postgraphile_watch'];
+        for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
+        const { result } = await house.tool('L', 'save_memory', {
+          content: 'quincunx aloud',
+          scope: 'l-private',
+          project_id: hidden.projectId,
+        });
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        await client.query('unlisten *');
+        for (const text of [result.memory.packet_id, 'quincunx'])
+          assert.ok(!heard.join('\n').includes(text), heard.join('\n'));
+      } finally {
+        client.off('notification', listener);
+        client.release();
+      }
+    });
+
+    it('waits for no uncommitted row that it could not see', onServer, async () => {
+      await house.asCaller('L', async (slow) => {
+        await slow.query(
+          "select public.save_memory('not yet committed', scope => 'l-private', project_id => 'l9', idempotency_key => 'slow')",
+        );
+        await slow.query('select 1 from public.packet_store where packet_id = $1 for update', [hidden.id]);
+        const started = performance.now();
+        await house.asCaller('C', async (client) => {
+          await client.query("set local lock_timeout = '2s'");
+          await client.query(
+            "select public.save_memory('not yet committed', project_id => 'l9', idempotency_key => 'slow')",
+          );
+          const { error } = await attempt(client, 'select public.update_memory($1, tags => $${x}$$)', [hidden.id]);
+          assert.equal(error?.code, 'L9OWN');
+        });
+        assert.ok(performance.now() - started < 1_500);
+      });
+    });
+  });
+});

@@ -1,0 +1,220 @@
+// The door through which old memories come in with the writers and times they had is open to l9_owner itself, and to
+// nobody who can make a function of l9_owner run.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import pg from 'pg';
+import { DEFAULT_TENANT } from '../../../gateway/src/auth/identity.ts';
+import { engine } from '../../../gateway/tests/support/databases.ts';
+import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: rows differ by query
+type Query = (sql: string, values?: unknown[]) => Promise<any[]>;
+
+describe('the door for old memories', () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse();
+    await house.sql('L', "select save_memory('kept private', scope => 'l-private', project_id => 'l9')");
+    await house.sql('C', "select save_memory('of C', project_id => 'l9')");
+  });
+  after(() => house.close());
+
+  /** As somebody who logs in under this name, in a transaction that is rolled back unless told otherwise. */
+  async function as<T>(login: string, work: (query: Query) => Promise<T>, end = 'rollback'): Promise<T> {
+    const { superuserUrl } = house.home;
+    const own = superuserUrl ? new pg.Client({ connectionString: superuserUrl }) : null;
+    await own?.connect();
+    const shared = own ? null : await house.gateway.database.pool.connect();
+    const client = (own ?? shared)!;
+    const query: Query = async (sql, values) => (await client.query(sql, values)).rows;
+    try {
+      await query(`set session authorization ${login}`);
+      await query('begin');
+      const result = await work(query);
+      await query(end);
+      return result;
+    } finally {
+      await query('rollback');
+      await query('reset all');
+      await query('set session authorization l9_gateway');
+      shared?.release();
+      await own?.end();
+    }
+  }
+
+  const insert = (metadata: object, more = '') => `
+    insert into public.packet_store (packet_id, envelope, metadata, scope, project_id, tenant_id, "timestamp")
+    values ('00000000-1111-4222-8333-444444444444', '{"content": "from of old"}', '${JSON.stringify(metadata)}', 'developer', 'l9',
+      '${DEFAULT_TENANT}', '2020-01-01') ${more}`;
+  const ofL = { creator: 'L-CTO', source: 'l9-kernel' };
+  const record = {
+    source_id: '1',
+    content: 'x',
+    hash: null,
+    kind: 'note',
+    scope: 'l-private',
+    project_id: 'l9',
+    tags: [],
+    importance: 1,
+    metadata: ofL,
+    legacy: {},
+  };
+  const importing = `select * from l9_private.import_legacy('x', 'memory.x', '${DEFAULT_TENANT}', '${JSON.stringify([record])}', null, null, false)`;
+
+  it('lets l9_owner in, with the id, writer and time that are given', async () => {
+    const [row] = await as('l9_owner', async (query) => {
+      await query('set local l9.legacy_import = on');
+      return query(insert(ofL, 'returning packet_id, "timestamp", metadata'));
+    });
+    assert.equal(row.packet_id, '00000000-1111-4222-8333-444444444444');
+    assert.equal(row.timestamp.toISOString(), '2020-01-01T00:00:00.000Z');
+    assert.deepEqual(row.metadata, ofL);
+  });
+
+  it('is shut even to l9_owner until it says what it does', () =>
+    as('l9_owner', async (query) => {
+      assert.deepEqual(await query('select content from public.packet_store'), []);
+      await query('savepoint a');
+      await assert.rejects(query(insert(ofL)), { code: 'L9AUT' });
+      await query('rollback to a');
+      await assert.rejects(query(importing), { code: 'L9SCP' });
+    }));
+
+  for (const [what, sql, code] of [
+    ['a writer who is no actor', insert({ creator: 'L-CTO', source: 'cursor-ide' }), 'L9VAL'],
+    ['a scope of another tenant', insert(ofL).replace("'developer'", "'nowhere'"), 'L9VAL'],
+    ['a project in a scope without', insert(ofL).replace("'developer'", "'global'"), 'L9VAL'],
+    ['blank content', insert(ofL).replace('from of old', ' '), 'L9VAL'],
+    ['a deletion', 'delete from public.packet_store', null],
+  ] as const) {
+    it(`does not let in ${what}`, () =>
+      as('l9_owner', async (query) => {
+        await query('set local l9.legacy_import = on');
+        if (code) return assert.rejects(query(sql), { code });
+        const [{ n }] = await query('select count(*)::int as n from public.packet_store');
+        assert.equal((await query(`${sql} returning 1`)).length, 0);
+        assert.equal((await query('select count(*)::int as n from public.packet_store'))[0].n, n);
+      }));
+  }
+
+  const roles: [string, Record<string, string>][] = [
+    ['C', claimsOf('C')],
+    ['L', claimsOf('L')],
+    ['an operator', { ...claimsOf('L'), role: 'l9_platform_admin' }],
+    ['a job', { role: 'l9_worker' }],
+    ['the gateway itself', {}],
+  ];
+  for (const [who, settings] of roles) {
+    const within = <T>(work: (query: Query) => Promise<T>) =>
+      as('l9_gateway', async (query) => {
+        for (const [name, value] of Object.entries(settings))
+          await query('select set_config($1, $2, true)', [name, value]);
+        return work(query);
+      });
+
+    it(`is shut to ${who}: the setting does nothing, and no function of it may be called`, () =>
+      within(async (query) => {
+        await query('savepoint start');
+        const visible = async () =>
+          query(
+            "select count(*)::int as n, count(*) filter (where scope = 'l-private')::int as private from public.packet_store",
+          ).catch(async () => {
+            await query('rollback to start');
+            return null;
+          });
+        const before = await visible();
+        await query('set local l9.legacy_import = on');
+        await query('savepoint start');
+        assert.deepEqual(await visible(), before);
+        if (settings.role) {
+          assert.deepEqual(await query('select l9_private.is_legacy_import() as open'), [{ open: false }]);
+        }
+        for (const call of [
+          importing,
+          `select * from l9_private.judge_legacy('x', 'x', '${DEFAULT_TENANT}', '[]')`,
+          `select * from l9_private.preview_legacy('x', 'x', '${DEFAULT_TENANT}', '[]')`,
+          `select * from l9_private.compare_legacy('x', 'x', '{}', '{}')`,
+          `select l9_private.import_legacy_audit('x', 'x', '${DEFAULT_TENANT}', '[]')`,
+          `select l9_private.write_legacy_audit('${DEFAULT_TENANT}', '[]')`,
+          'select * from l9_private.legacy_ids',
+          insert(ofL),
+          'set local role l9_owner',
+        ]) {
+          await query('savepoint call');
+          await assert.rejects(query(call), (error: { code: string }) => ['42501', 'L9AUT'].includes(error.code), call);
+          await query('rollback to call');
+        }
+      }));
+  }
+
+  it('is not opened by functions that run as l9_owner, whatever agents and admins make them do', async () => {
+    // Stands for a definer function with a hole in it, which nobody has written yet.
+    await as(
+      'l9_owner',
+      async (query) => {
+        await query(`create function public.careless() returns void language sql security definer set search_path = '' as $$
+          select pg_catalog.set_config('l9.legacy_import', 'on', true);
+          ${insert(ofL)};
+        $$`);
+        await query(`create function public.reckless() returns bigint language sql security definer set search_path = '' as $$
+          select count(*) from (${importing}) outcomes
+        $$`);
+        await query(`create function public.nosy() returns bigint language sql security definer set search_path = '' as $$
+          select count(*) from public.packet_store
+        $$`);
+        await query(
+          'grant execute on function public.careless(), public.reckless(), public.nosy() to l9_agent, l9_admin, l9_platform_admin, l9_worker',
+        );
+      },
+      'commit',
+    );
+    try {
+      for (const [who, settings] of roles.slice(0, 4)) {
+        await as('l9_gateway', async (query) => {
+          for (const [name, value] of Object.entries(settings))
+            await query('select set_config($1, $2, true)', [name, value]);
+          await query('set local l9.legacy_import = on');
+          await query('savepoint call');
+          await assert.rejects(
+            query('select public.careless()'),
+            (error: { code: string }) => /^(42501|L9)/.test(error.code),
+            who,
+          );
+          await query('rollback to call');
+          await assert.rejects(query('select public.reckless()'), { code: 'L9SCP' }, who);
+          await query('rollback to call');
+          // What the owner's functions see for an admin is what it may erase: its tenant's. For others, nothing.
+          assert.deepEqual(await query('select public.nosy() as n'), [{ n: who === 'L' ? '2' : '0' }], who);
+        });
+      }
+    } finally {
+      await as(
+        'l9_owner',
+        (query) => query('drop function public.careless(), public.reckless(), public.nosy()'),
+        'commit',
+      );
+    }
+    assert.equal((await house.sql('L', 'select 1 from public.packet_store')).length, 2, 'nothing came in');
+  });
+
+  it('is not reached by logging in as the gateway', { skip: engine === 'embedded' && 'its superuser starts it' }, () =>
+    assert.rejects(house.sql('L', 'set local session authorization l9_owner'), { code: '42501' }),
+  );
+
+  it('makes the same id of the same row, ordered by time', () =>
+    as('l9_owner', async (query) => {
+      const [ids] = await query(`select l9_private.legacy_uuid('a', 'memory.x', '1', '2024-01-01') as one,
+        l9_private.legacy_uuid('a', 'memory.x', '1', '2024-01-01') as again,
+        l9_private.legacy_uuid('a', 'memory.x', '2', '2024-01-01') as two,
+        l9_private.legacy_uuid('a', 'memory.x', '2', '2024-01-02') as later,
+        l9_private.legacy_uuid('a', 'memory.x', '2', null) as unknown`);
+      assert.equal(ids.one, ids.again);
+      assert.equal(new Set(Object.values(ids)).size, 4);
+      assert.ok(ids.later > ids.one && ids.later > ids.two && ids.unknown < ids.one);
+      const [{ at, version }] = await query(
+        'select uuid_extract_timestamp($1::uuid) as at, uuid_extract_version($1::uuid) as version',
+        [ids.one],
+      );
+      assert.deepEqual([at.toISOString(), version], ['2024-01-01T00:00:00.000Z', 7]);
+    }));
+});

@@ -1,0 +1,330 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { engine } from '../../../gateway/tests/support/databases.ts';
+import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
+import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+
+describe('the history of a memory', () => {
+  let house: House;
+  let acme: Record<string, string>;
+  before(async () => {
+    house = await openHouse();
+    acme = await addTenant(house, 'acme');
+  });
+  after(() => house.close());
+
+  let serial = 0;
+  const save = async (caller: string, args: Record<string, unknown> = {}, claims = {}): Promise<string> => {
+    const given = { content: `first words ${serial++}`, project_id: 'l9', ...args };
+    const names = Object.keys(given);
+    const [row] = await house.sql(
+      caller,
+      `select (memory).packet_id as id from public.save_memory(${names.map((name, i) => `${name} => $${i + 1}`)})`,
+      Object.values(given),
+      claims,
+    );
+    return row.id;
+  };
+  const update = (caller: string, id: string, args: Record<string, unknown>, claims = {}) =>
+    house.sql(
+      caller,
+      `select public.update_memory($1, ${Object.keys(args).map((name, i) => `${name} => $${i + 2}`)})`,
+      [id, ...Object.values(args)],
+      claims,
+    );
+  const history = (caller: string, id: string, claims = {}) =>
+    house.sql(caller, 'select * from public.memory_history($1)', [id], claims);
+  const versions = (caller: string, id: string, claims = {}) =>
+    house.sql(caller, 'select * from public.packet_versions where packet_id = $1 order by version_id', [id], claims);
+
+  it('says who changed what when, and with which tool, the newest first', async () => {
+    const { result } = await house.tool('C', 'save_memory', { content: 'It is red.', project_id: 'l9', tags: ['a'] });
+    const id = result.memory.packet_id;
+    await house.tool('C', 'update_memory', { packet_id: id, content: 'It is green.' });
+    await house.graphql(
+      'L',
+      'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, kind: "decision", tags: ["a", "b"] }) { status } }',
+      { id },
+    );
+    const rows = await history('C', id);
+    assert.deepEqual(
+      rows.map((row) => [
+        row.version,
+        row.creator,
+        row.source,
+        row.tool_name,
+        row.changed_fields,
+        row.content,
+        row.state.kind,
+      ]),
+      [
+        [3, 'L-CTO', 'l9-kernel', 'updateMemory', ['creator', 'kind', 'tags'], 'It is green.', 'decision'],
+        [2, 'Cursor-IDE', 'cursor-ide', 'update_memory', ['content'], 'It is green.', 'note'],
+        [1, 'Cursor-IDE', 'cursor-ide', 'save_memory', [], 'It is red.', 'note'],
+      ],
+    );
+    assert.deepEqual([rows[0].until, rows[0].version_id], [null, null]);
+    assert.deepEqual(rows[1].until, rows[0].changed_at);
+    assert.deepEqual(rows[2].until, rows[1].changed_at);
+    assert.ok(rows[2].changed_at < rows[1].changed_at && rows[1].changed_at < rows[0].changed_at);
+
+    const [first, second] = await versions('C', id);
+    assert.deepEqual([first.replaced_by, first.replaced_with], ['C', 'update_memory']);
+    assert.deepEqual([second.replaced_by, second.replaced_with], ['L', 'updateMemory']);
+    assert.equal(second.metadata.creator, 'Cursor-IDE');
+  });
+
+  it('keeps everything that an update can change', async () => {
+    const id = await save('L', {
+      content: 'all of it',
+      kind: 'decision',
+      tags: ['t'],
+      thread_id: 'thread',
+      parent_ids: [await save('L')],
+      ttl: '2099-01-01T00:00:00Z',
+      importance: 0.25,
+      metadata: { notes: { n: 1 } },
+      envelope: { title: 'T' },
+      routing: { r: 1 },
+      provenance: { p: 1 },
+      correlation_id: 'c',
+      session_id: 's',
+      trace_id: 'tr',
+    });
+    const columns = (
+      await house.sql(
+        'L',
+        `select attname from pg_attribute where attrelid = 'public.packet_store'::regclass and attnum > 0
+           and has_column_privilege('l9_admin', attrelid, attnum, 'update')`,
+      )
+    ).map(({ attname }) => attname);
+    assert.ok(columns.length > 10);
+    const [before] = await house.sql('L', `select ${columns} from public.packet_store where packet_id = $1`, [id]);
+    await house.sql(
+      'L',
+      `update public.packet_store set envelope = '{"content": "nothing of it"}', packet_type = 'note', tags = '{}', thread_id = null,
+         parent_ids = '{}', ttl = null, importance_score = 0.5, metadata = '{}', routing = '{}', provenance = '{}', scope = 'global',
+         project_id = null, correlation_id = null, session_id = null, trace_id = null where packet_id = $1`,
+      [id],
+    );
+    const [kept] = await house.sql('L', `select ${columns} from public.packet_versions where packet_id = $1`, [id]);
+    assert.deepEqual(kept, before);
+    const [now, first] = await history('L', id);
+    assert.deepEqual(now.changed_fields, [
+      'content',
+      'correlation_id',
+      'envelope',
+      'importance',
+      'kind',
+      'metadata',
+      'parent_ids',
+      'project_id',
+      'provenance',
+      'routing',
+      'scope',
+      'session_id',
+      'tags',
+      'thread_id',
+      'trace_id',
+      'ttl',
+    ]);
+    assert.deepEqual([first.content, first.state.envelope], ['all of it', { title: 'T' }]);
+  });
+
+  it('has no version for an update that changes nothing, nor for what jobs note down', async () => {
+    const id = await save('C', { content: Array.from({ length: 400 }, (_, i) => `long sentence ${i}.`).join(' ') });
+    await update('C', id, { tags: [] });
+    await house.embedded();
+    const [{ chunk_count }] = await house.sql('C', 'select chunk_count from public.packet_store where packet_id = $1', [
+      id,
+    ]);
+    assert.ok(chunk_count > 0);
+    assert.deepEqual(await versions('L', id), []);
+    // What comes after still begins where it began.
+    await update('C', id, { tags: ['x'] });
+    const [version] = await versions('L', id);
+    const [{ timestamp }] = await house.sql('C', 'select "timestamp" from public.packet_store where packet_id = $1', [
+      id,
+    ]);
+    assert.deepEqual(version.valid_from, timestamp);
+  });
+
+  it('keeps each of several changes in one transaction, and every row of a batch', async () => {
+    const ids = await Promise.all(Array.from({ length: 20 }, () => save('C', { thread_id: 'batch' })));
+    await house.asCaller('C', async (client) => {
+      for (const n of [1, 2, 3]) {
+        await client.query("update public.packet_store set importance_score = $1 where thread_id = 'batch'", [n / 10]);
+      }
+    });
+    const rows = await house.sql(
+      'C',
+      'select packet_id, array_agg(importance_score::numeric order by version_id) as was from public.packet_versions where packet_id = any ($1) group by 1',
+      [ids],
+    );
+    assert.equal(rows.length, 20);
+    for (const { was } of rows) assert.deepEqual(was.map(Number), [0.5, 0.1, 0.2]);
+    const audited = await house.sql(
+      'L',
+      "select count(*)::int as n from public.audit_log where operation = 'UPDATE' and row_id = any ($1)",
+      [ids],
+    );
+    assert.equal(audited[0].n, 60);
+  });
+
+  it('leaves a READ on the record', async () => {
+    const id = await save('C');
+    await history('C', id);
+    const [row] = await house.sql(
+      'L',
+      'select * from public.audit_log where row_id = $1 order by audit_id desc limit 1',
+      [id],
+    );
+    assert.deepEqual([row.operation, row.caller, row.scope, row.project_id], ['READ', 'C', 'developer', 'l9']);
+  });
+
+  it('is the same to C for a private memory and for one that is not there', async () => {
+    const hidden = await save('L', { scope: 'l-private' });
+    await update('L', hidden, { content: `still private ${serial++}` });
+    const missing = '01900000-0000-7000-8000-000000000000';
+    const say = async (id: string) => {
+      const thrown = await history('C', id).then(
+        () => null,
+        (error: { code: string; message: string }) => `${error.code} ${error.message}`,
+      );
+      const { errors } = await house.graphql('C', 'query ($id: UUID!) { memoryHistory(packetId: $id) { version } }', {
+        id,
+      });
+      return JSON.stringify([thrown, errors?.[0]?.message, errors?.[0]?.extensions]).replaceAll(id, '<id>');
+    };
+    assert.match(await say(hidden), /L9OWN.*NOT_YOURS/);
+    assert.equal(await say(hidden), await say(missing));
+    assert.deepEqual(await versions('C', hidden), []);
+    assert.equal(
+      (await house.sql('C', "select count(*)::int as n from public.packet_versions where scope = 'l-private'"))[0].n,
+      0,
+    );
+  });
+
+  it('keeps from C what was said while the memory was private, and that there was anything to keep', async () => {
+    const id = await save('L', { content: `began in private ${serial++}`, scope: 'l-private' });
+    await update('L', id, { content: `shared at last ${serial++}`, scope: 'developer' });
+    await update('L', id, { content: `shared, and changed ${serial++}` });
+    await update('L', id, { content: `back in private ${serial++}`, scope: 'l-private' });
+    assert.deepEqual(await versions('C', id), [], 'a memory that moved to l-private hides all it ever said');
+    await assert.rejects(history('C', id), { code: 'L9OWN' });
+
+    await update('L', id, { content: `shared again ${serial++}`, scope: 'developer' });
+    const seen = await history('C', id);
+    assert.deepEqual(
+      seen.map((row) => [row.version, row.content.replace(/ \d+$/, ''), row.changed_fields]),
+      [
+        [3, 'shared again', ['content']],
+        [2, 'shared, and changed', ['content']],
+        [1, 'shared at last', []],
+      ],
+    );
+    // What made it so was done to a state that C may not see.
+    assert.deepEqual(
+      seen.map(({ tool_name }) => tool_name),
+      [null, 'sql', null],
+    );
+    assert.ok(!/private/.test(JSON.stringify(seen)));
+    assert.ok(!/private/.test(JSON.stringify((await versions('C', id)).map(({ scope, content }) => [scope, content]))));
+    assert.deepEqual(
+      (await history('L', id)).map(({ version }) => version),
+      [5, 4, 3, 2, 1],
+    );
+    assert.deepEqual((await history('L', id, { 'jwt.claims.scopes': '["developer"]' })).length, 3);
+    const { data } = await house.graphql(
+      'C',
+      'query ($id: UUID!) { memoryByPacketId(packetId: $id) { versions { totalCount nodes { content scope replacedBy } } } }',
+      { id },
+    );
+    assert.equal(data.memoryByPacketId.versions.totalCount, 2);
+    assert.ok(!/private/.test(JSON.stringify(data)));
+  });
+
+  it('is kept to the projects, orgs, users and tenant that a version was in', async () => {
+    const moved = await save('L', { project_id: 'secret-project' });
+    await update('L', moved, { project_id: 'l9' });
+    const only = { 'jwt.claims.projects': '["l9"]' };
+    assert.deepEqual(await versions('C', moved, only), []);
+    assert.equal((await history('C', moved, only)).length, 1);
+    assert.equal((await history('C', moved)).length, 2);
+
+    const user = { 'jwt.claims.user_id': '01900000-0000-7000-8000-0000000000aa' };
+    const org = { 'jwt.claims.org_id': '01900000-0000-7000-8000-0000000000ab' };
+    for (const claims of [user, org]) {
+      const id = await save('C', {}, claims);
+      await update('C', id, { tags: ['changed'] }, claims);
+      assert.equal((await versions('C', id, claims)).length, 1);
+      assert.equal((await versions('L', id)).length, 1, 'L sees those of every org and user');
+      assert.deepEqual(await versions('C', id), []);
+      assert.deepEqual(await versions('L', id, acme), []);
+      await assert.rejects(history('C', id), { code: 'L9OWN' });
+      await assert.rejects(history('L', id, acme), { code: 'L9OWN' });
+    }
+  });
+
+  it('goes when its memory expires, and is deleted with it', async () => {
+    const id = await save('C');
+    await update('C', id, { ttl: new Date(Date.now() + 400).toISOString() });
+    assert.equal((await versions('C', id)).length, 1);
+    await new Promise((resolve) => setTimeout(resolve, 450));
+    for (const caller of ['C', 'L']) assert.deepEqual(await versions(caller, id), []);
+    const count = () =>
+      asSuperuser(
+        house,
+        async (client) =>
+          (await client.query('select 1 from public.packet_versions where packet_id = $1', [id])).rowCount,
+      );
+    assert.equal(await count(), 1);
+    await house.tool('L', 'delete_expired_memories');
+    assert.equal(await count(), 0);
+  });
+
+  it('can be written by nobody', async () => {
+    const id = await save('C');
+    await update('C', id, { tags: ['x'] });
+    for (const statement of [
+      "update public.packet_versions set replaced_by = 'X'",
+      'delete from public.packet_versions',
+      'insert into public.packet_versions (packet_id) select packet_id from public.packet_store',
+      'truncate public.packet_versions',
+    ]) {
+      for (const caller of ['C', 'L']) await assert.rejects(house.sql(caller, statement), { code: '42501' });
+      await assert.rejects(house.gateway.database.workerPool.query(statement), { code: '42501' });
+    }
+    assert.equal((await versions('C', id)).length, 1);
+  });
+
+  it('gives as many states as are asked for, the newest', async () => {
+    const id = await save('C');
+    for (const n of [1, 2, 3, 4]) await update('C', id, { importance: n / 10 });
+    const rows = await house.sql('C', 'select version from public.memory_history($1, 2)', [id]);
+    assert.deepEqual(
+      rows.map(({ version }) => version),
+      [5, 4],
+    );
+    for (const bad of [0, 1001, null]) {
+      await assert.rejects(house.sql('C', 'select public.memory_history($1, $2)', [id, bad]), { code: 'L9VAL' });
+    }
+    const { data } = await house.graphql(
+      'C',
+      'query ($id: UUID!) { memoryHistory(packetId: $id, first: 1) { version changedAt changedFields creator } }',
+      { id },
+    );
+    assert.equal(data.memoryHistory[0].version, 5);
+    assert.deepEqual(data.memoryHistory[0].changedFields, ['importance']);
+  });
+
+  it('loses no version to concurrent changes', { skip: engine === 'embedded' && 'it has one connection' }, async () => {
+    const id = await save('C');
+    await Promise.all(Array.from({ length: 12 }, (_, n) => update('C', id, { importance: (n + 1) / 50 })));
+    const rows = await history('C', id);
+    assert.equal(rows.length, 13);
+    assert.equal(new Set(rows.map(({ state }) => state.importance)).size, 13);
+    for (const [i, row] of rows.entries()) if (i > 0) assert.deepEqual(row.until, rows[i - 1].changed_at);
+  });
+});

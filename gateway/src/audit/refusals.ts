@@ -1,0 +1,43 @@
+import type { Logger } from 'pino';
+import { type Identity, toSettings } from '../auth/identity.ts';
+import type { Database } from '../database/index.ts';
+import { callInTransaction } from '../database/transaction.ts';
+import { type KnownError, type PublicError, toPublicError } from '../errors.ts';
+
+export interface Refusal {
+  /** What was asked for, as audit_log names it; DENIED where that is not known. */
+  operation: string;
+  packetId?: string | null;
+  projectId?: string | null;
+  scope?: string | null;
+  /** Names of what was called. Never contents. */
+  details?: Readonly<Record<string, unknown>>;
+}
+
+/** Leaves the audit row of a call that was refused or failed: its own transaction has rolled back, with whatever row it wrote. */
+export async function recordRefusal(
+  database: Database,
+  identity: Identity,
+  toolName: string,
+  refusal: Refusal,
+  error: Pick<PublicError, 'sqlstate' | 'code' | 'field'>,
+): Promise<void> {
+  const details = { ...refusal.details, code: error.code, ...(error.field ? { field: error.field } : {}) };
+  await callInTransaction(database.pool, toSettings(identity, toolName), 'l9_private.audit_refusal', [
+    refusal.operation,
+    refusal.packetId ?? null,
+    refusal.projectId ?? null,
+    refusal.scope ?? null,
+    error.sqlstate,
+    JSON.stringify(details),
+  ]);
+}
+
+/** Records a call that nothing can perform, and gives the error to show. */
+export const createRefuse =
+  (database: Database, logger: Logger) =>
+  async (identity: Identity, toolName: string, cause: KnownError): Promise<PublicError> => {
+    const error = toPublicError(cause, logger);
+    await recordRefusal(database, identity, toolName, { operation: 'DENIED' }, error);
+    return error;
+  };

@@ -1,0 +1,164 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { Database } from '../database/index.ts';
+import { KnownError } from '../errors.ts';
+import type { Identity } from './identity.ts';
+
+const REFRESH_MS = 5_000;
+
+/** What a token or key says of its bearer, before anyone knows whether that is so. */
+export type Claims = Omit<Identity, 'role'> & { role: string | null };
+
+/** Who may come in, as the database has it, kept in memory: strangers are turned away without a database call. */
+export interface Directory {
+  /** The identity of these claims, with the role of its actor. Throws L9AUT with the name of the claim that is no good. */
+  admit(claims: Claims): Identity;
+  /** The claims of the API key with this SHA-256, or null. */
+  findKey(hash: Buffer): Claims | null;
+  refresh(): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Listing {
+  actors: { tenant_id: string; caller: string; role: string }[];
+  scopes: { tenant_id: string; scope: string }[];
+  inactive_orgs: { tenant_id: string; org_id: string }[];
+  limited_users: { tenant_id: string; user_id: string; org_id: string | null; is_active: boolean }[];
+  api_keys: {
+    key_id: string;
+    hash: string;
+    tenant_id: string;
+    caller: string;
+    org_id: string | null;
+    user_id: string | null;
+    scopes: string[] | null;
+    projects: string[] | null;
+    expires_at: string | null;
+  }[];
+}
+
+interface ApiKey {
+  hash: Buffer;
+  expiresAt: number;
+  claims: Claims;
+}
+
+// Names hold no line feeds.
+const join = (tenantId: string, name: string) => `${tenantId}\n${name}`;
+// Of a hash, not of a key: whoever watches how long it takes to be found learns nothing to build a key from.
+const slot = (hash: Buffer) => hash.toString('hex', 0, 8);
+
+function index(listing: Listing) {
+  const keys = new Map<string, ApiKey[]>();
+  for (const key of listing.api_keys) {
+    const hash = Buffer.from(key.hash, 'hex');
+    const expiresAt = key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at);
+    const claims: Claims = {
+      caller: key.caller,
+      role: null,
+      tenantId: key.tenant_id,
+      scopes: key.scopes,
+      projects: key.projects,
+      orgId: key.org_id,
+      userId: key.user_id,
+      keyId: key.key_id,
+      sessionId: null,
+      traceId: null,
+    };
+    keys.set(slot(hash), [...(keys.get(slot(hash)) ?? []), { hash, expiresAt, claims }]);
+  }
+  return {
+    roles: new Map(listing.actors.map((actor) => [join(actor.tenant_id, actor.caller), actor.role])),
+    scopes: new Set(listing.scopes.map(({ tenant_id, scope }) => join(tenant_id, scope))),
+    inactiveOrgs: new Set(listing.inactive_orgs.map(({ tenant_id, org_id }) => join(tenant_id, org_id))),
+    users: new Map(listing.limited_users.map((user) => [join(user.tenant_id, user.user_id), user])),
+    keys,
+  };
+}
+
+/** Of claims that a good signature or a known key stands behind: so the record can name who was turned away. */
+function denied({ tenantId, caller }: Claims, field: string, reason: string): KnownError {
+  const error = new KnownError('L9AUT', `${field}: ${reason}`, field);
+  error.claimed = { tenantId, caller };
+  return error;
+}
+
+/**
+ * Reads the directory, and again whenever the database says that it changed. Between a change and that, the database is
+ * the truth: there the claims of whoever was turned out are worth nothing any more.
+ */
+export async function openDirectory(database: Database, logger: Logger): Promise<Directory> {
+  let known: ReturnType<typeof index>;
+  let reading: Promise<void> | null = null;
+  let isStale = false;
+
+  const read = async () => {
+    const { rows } = await database.workerPool.query<{ listing: Listing }>(
+      'select l9_private.identity_directory() as listing',
+    );
+    known = index(rows[0]!.listing);
+  };
+
+  /** One reading at a time. Whoever asks during one is answered by the next, for this one may have begun too early. */
+  const refresh = async (): Promise<void> => {
+    if (reading) {
+      isStale = true;
+      return reading;
+    }
+    reading = (async () => {
+      try {
+        do {
+          isStale = false;
+          await read();
+        } while (isStale);
+      } finally {
+        reading = null;
+      }
+    })();
+    return reading;
+  };
+  const refreshQuietly = () => {
+    refresh().catch((error: Error) =>
+      logger.warn({ code: (error as { code?: string }).code }, 'could not read who may come in'),
+    );
+  };
+
+  const unlisten = await database.listen('l9_identity', refreshQuietly);
+  try {
+    await refresh();
+  } catch (error) {
+    await unlisten();
+    throw error;
+  }
+  // Should no notification come through, as behind a pooler that shares connections.
+  const timer = setInterval(refreshQuietly, REFRESH_MS).unref();
+
+  return {
+    admit(claims) {
+      const { tenantId, caller, orgId, userId } = claims;
+      const role = known.roles.get(join(tenantId, caller));
+      if (!role) throw denied(claims, 'caller', 'not a known caller of this tenant');
+      if (claims.role !== null && claims.role !== role) throw denied(claims, 'role', 'not the role of this caller');
+      for (const scope of claims.scopes ?? []) {
+        if (scope !== '*' && !known.scopes.has(join(tenantId, scope)))
+          throw denied(claims, 'scopes', 'not all of these scopes are registered');
+      }
+      if (orgId !== null && known.inactiveOrgs.has(join(tenantId, orgId))) throw denied(claims, 'org_id', 'not active');
+      const user = userId === null ? undefined : known.users.get(join(tenantId, userId));
+      if (user && !user.is_active) throw denied(claims, 'user_id', 'not active');
+      if (user && user.org_id !== null && user.org_id !== orgId)
+        throw denied(claims, 'user_id', 'not a user of this org');
+      return { ...claims, role };
+    },
+    findKey(hash) {
+      const key = known.keys.get(slot(hash))?.find((candidate) => timingSafeEqual(candidate.hash, hash));
+      return key && key.expiresAt > Date.now() ? key.claims : null;
+    },
+    refresh,
+    async close() {
+      clearInterval(timer);
+      await unlisten();
+      await reading?.catch(() => {});
+    },
+  };
+}

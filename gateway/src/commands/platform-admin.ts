@@ -1,0 +1,58 @@
+import pg from 'pg';
+import { type Config, ConfigError, loadConfig } from '../config.ts';
+import { HomeLocked, lockHome } from '../home/lock.ts';
+import { createLogger } from '../logger.ts';
+
+type Rows = Record<string, unknown>[];
+
+// An agent of that name must not become one by a slip of the hand.
+const REGISTER = `
+  select (public.register_actor($1, role => 'l9_platform_admin', readable_scopes => '{*}', writable_scopes => '{}')).caller
+  where not exists (select from public.actors a where a.caller = $1)`;
+
+/** Registers an operator with the rights of l9_owner, and returns the exit code. */
+export async function platformAdmin(env: NodeJS.ProcessEnv, { caller }: { caller: string }): Promise<number> {
+  const say = (text: string) => process.stderr.write(`${text}\n`);
+  try {
+    const config = loadConfig(env);
+    const rows = await (config.databaseUrl ? onServer(config, [caller]) : embedded(config, [caller]));
+    if (rows.length === 0) {
+      say(`--caller ${caller}: there is an actor of that name already; take another`);
+      return 1;
+    }
+    process.stdout.write(
+      `${caller} is an operator (l9_platform_admin) from now on.\n  token  npm run token -- --caller ${caller}\n`,
+    );
+    return 0;
+  } catch (error) {
+    const { message, code } = error as Error & { code?: string };
+    if (error instanceof HomeLocked)
+      say(`${message}\nEnd it first: the embedded engine is open to one process at a time.`);
+    else say(error instanceof ConfigError || code?.startsWith('L9') ? message : `db platform-admin failed: ${message}`);
+    return 1;
+  }
+}
+
+async function onServer(config: Config, values: unknown[]): Promise<Rows> {
+  if (!config.databaseOwnerUrl) {
+    throw new ConfigError('DATABASE_OWNER_URL: needed here, the URL of l9_owner, who alone makes the first operator');
+  }
+  const client = new pg.Client({ connectionString: config.databaseOwnerUrl, connectionTimeoutMillis: 10_000 });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return (await client.query(REGISTER, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function embedded(config: Config, values: unknown[]): Promise<Rows> {
+  const lock = await lockHome(config.home);
+  try {
+    const { queryEmbeddedAsOwner } = await import('../database/embedded.ts');
+    return await queryEmbeddedAsOwner(config, createLogger(config.logLevel), REGISTER, values);
+  } finally {
+    lock.release();
+  }
+}

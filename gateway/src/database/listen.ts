@@ -1,0 +1,76 @@
+// Notifications from a PostgreSQL server, on a connection of their own that is made again whenever it breaks.
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import type { Logger } from 'pino';
+
+const FIRST_RETRY_MS = 250;
+const LAST_RETRY_MS = 10_000;
+
+/**
+ * Calls back at each notification on the channel, and after each time the connection was made anew, since what was
+ * notified meanwhile is lost. Resolves, once it listens or has tried to, with how to stop.
+ */
+export async function listenOnServer(
+  url: string,
+  channel: string,
+  logger: Logger,
+  onNotify: () => void,
+): Promise<() => Promise<void>> {
+  const stopped = new AbortController();
+  let client: pg.Client | null = null;
+
+  /** Resolves when the connection is gone. */
+  async function session(onListening: () => void): Promise<void> {
+    const connection = new pg.Client({
+      connectionString: url,
+      application_name: 'l9-memory listen',
+      connectionTimeoutMillis: 10_000,
+      // A connection that says nothing for hours must still be noticed when it dies.
+      keepAlive: true,
+    });
+    const gone = new Promise<void>((resolve) => {
+      connection.once('end', resolve).once('error', () => resolve());
+    });
+    client = connection;
+    connection.on('error', () => {});
+    connection.on('notification', onNotify);
+    try {
+      await connection.connect();
+      await connection.query(`listen ${pg.escapeIdentifier(channel)}`);
+      onListening();
+      await gone;
+    } finally {
+      client = null;
+      await connection.end().catch(() => {});
+    }
+  }
+
+  async function run(onFirst: () => void): Promise<void> {
+    let wait = FIRST_RETRY_MS;
+    let isFirst = true;
+    while (!stopped.signal.aborted) {
+      await session(() => {
+        wait = FIRST_RETRY_MS;
+        if (isFirst) onFirst();
+        else onNotify();
+      }).catch((error: Error) => {
+        if (stopped.signal.aborted) return;
+        logger.warn({ code: (error as { code?: string }).code, channel }, 'no notifications from the database for now');
+      });
+      onFirst();
+      isFirst = false;
+      await sleep(wait, null, { signal: stopped.signal, ref: false }).catch(() => {});
+      wait = Math.min(wait * 2, LAST_RETRY_MS);
+    }
+  }
+
+  let running: Promise<void> = Promise.resolve();
+  await new Promise<void>((resolve) => {
+    running = run(resolve);
+  });
+  return async () => {
+    stopped.abort();
+    await client?.end().catch(() => {});
+    await running;
+  };
+}

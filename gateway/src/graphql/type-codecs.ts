@@ -1,0 +1,43 @@
+// PostGraphile has to know pgvector's type and that of transaction ids, or it complains of every column and parameter of
+// them. No field is ever made from either: vectors are never sent out (tags.ts hides the columns).
+import type {} from 'postgraphile';
+import { gatherConfig } from 'postgraphile/graphile-build';
+import { sql } from 'postgraphile/pg-sql2';
+
+const codec = (name: string, ...path: string[]) => ({
+  name,
+  sqlType: sql.identifier(...path),
+  toPg: (value: string) => value,
+  fromPg: (value: string) => value,
+  executor: null,
+  attributes: undefined,
+});
+const codecs: Record<string, ReturnType<typeof codec>> = {
+  vector: codec('vector', 'extensions', 'vector'),
+  xid8: codec('xid8', 'pg_catalog', 'xid8'),
+};
+
+export const typeCodecsPlugin: GraphileConfig.Plugin = {
+  name: 'TypeCodecsPlugin',
+  version: '1.0.0',
+  gather: gatherConfig({
+    hooks: {
+      pgCodecs_findPgCodec(_info, event) {
+        if (!event.pgCodec && Object.hasOwn(codecs, event.pgType.typname))
+          event.pgCodec = codecs[event.pgType.typname] as never;
+      },
+    },
+  }),
+  schema: {
+    hooks: {
+      init(_, build) {
+        for (const name of Object.keys(codecs)) {
+          const known = build.pgCodecs[name];
+          if (known)
+            for (const mode of ['input', 'output'] as const) build.setGraphQLTypeForPgCodec(known, mode, 'String');
+        }
+        return _;
+      },
+    },
+  },
+};

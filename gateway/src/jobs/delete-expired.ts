@@ -1,0 +1,21 @@
+// Deletes what has expired, a batch at a time.
+import type { PeriodicTask } from './periodic.ts';
+
+const BATCH = 1_000;
+
+export const deleteExpired = (everyMs: number): PeriodicTask => ({
+  name: 'delete_expired',
+  everyMs,
+  async run(pool, logger, signal) {
+    let deleted = 0;
+    while (!signal.aborted) {
+      const { rows } = await pool.query<{ deleted: string }>('select l9_private.delete_expired_batch($1) as deleted', [
+        BATCH,
+      ]);
+      const count = Number(rows[0]?.deleted ?? 0);
+      deleted += count;
+      if (count < BATCH) break;
+    }
+    if (deleted > 0) logger.info({ memories: deleted }, 'expired memories were deleted');
+  },
+});

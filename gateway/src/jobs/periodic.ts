@@ -1,0 +1,46 @@
+// Work that comes round by the clock, each kind a file of its own. graphile-worker runs it, under the task's name as job
+// key: however many processes ask for it, it runs once at a time.
+import type pg from 'pg';
+import type { Logger } from 'pino';
+
+export interface PeriodicTask {
+  /** Its name among the jobs. */
+  name: string;
+  everyMs: number;
+  /** Where given, asked first, so that a job is made only when there is something to do. */
+  isDue?(pool: pg.Pool): Promise<boolean>;
+  /** Does what there is to do. `pool` is that of l9_worker. */
+  run(pool: pg.Pool, logger: Logger, signal: AbortSignal): Promise<void>;
+}
+
+export interface PeriodicOptions {
+  pool: pg.Pool;
+  logger: Logger;
+  signal: AbortSignal;
+  /** Makes a job of this name, unless there is one, and on the embedded engine runs it. */
+  enqueue(name: string): Promise<void>;
+}
+
+/** Asks for each task at once, then on its timer. Ends with the signal; `settled` when nothing is under way any more. */
+export function startPeriodic(tasks: readonly PeriodicTask[], { pool, logger, signal, enqueue }: PeriodicOptions) {
+  const running = new Map<string, Promise<void>>();
+  const look = (task: PeriodicTask) => {
+    if (signal.aborted || running.has(task.name)) return;
+    const round = (async () => {
+      if (!task.isDue || (await task.isDue(pool))) await enqueue(task.name);
+    })()
+      .catch((error: Error) =>
+        logger.warn({ job: task.name, name: error.name, code: (error as { code?: string }).code }, 'a job failed'),
+      )
+      .finally(() => running.delete(task.name));
+    running.set(task.name, round);
+  };
+  const timers = tasks.map((task) => setInterval(() => look(task), task.everyMs).unref());
+  signal.addEventListener('abort', () => timers.forEach(clearInterval), { once: true });
+  tasks.forEach(look);
+  return {
+    settled: async () => {
+      await Promise.all(running.values());
+    },
+  };
+}

@@ -1,0 +1,196 @@
+// One row of an old audit table as one of audit_log. The record never holds contents, so of old details only what is no
+// prose comes along: numbers, flags, ids and names; a query as its hash.
+import { createHash } from 'node:crypto';
+import type { AuditField, Mapping } from './columns.ts';
+import { isObject, numberOf, parseJson } from './json.ts';
+import type { Actor, MemoryRules, OldRow } from './memory.ts';
+import { nonEmpty } from './memory.ts';
+import type { Tally } from './tally.ts';
+import { instantOf } from './time.ts';
+
+export interface AuditRecord {
+  source_id: string;
+  hash: string | null;
+  occurred_at: string;
+  operation: string;
+  table_name: string;
+  /** The old row's id, and the old tables it may be of. */
+  row: string | null;
+  row_tables: string[];
+  project_id: string | null;
+  scope: string | null;
+  caller: string;
+  creator: string | null;
+  source: string | null;
+  tool_name: string;
+  sqlstate: string | null;
+  details: Record<string, unknown>;
+}
+
+export type AuditJudged = { record: AuditRecord } | { reason: 'operation' | 'time' };
+
+// The first that a word of the old name belongs to: a cleanup that deletes is a cleanup.
+const operations: Record<string, string[]> = {
+  DENIED: ['denied', 'deny', 'refused', 'forbidden', 'unauthorized'],
+  CLEANUP: ['cleanup', 'expire', 'expired', 'purge', 'gc', 'prune', 'compact'],
+  ERASE: ['erase', 'erased', 'forget', 'forgotten'],
+  STATS: ['stats', 'statistics', 'count'],
+  INSERT: [
+    'insert',
+    'inserted',
+    'create',
+    'created',
+    'add',
+    'added',
+    'save',
+    'saved',
+    'store',
+    'stored',
+    'write',
+    'remember',
+  ],
+  UPDATE: ['update', 'updated', 'modify', 'modified', 'edit', 'edited', 'promote', 'promoted'],
+  DELETE: ['delete', 'deleted', 'remove', 'removed'],
+  SEARCH: ['search', 'searched', 'query', 'recall', 'retrieve', 'find'],
+  READ: ['read', 'get', 'select', 'fetch', 'view', 'access', 'list'],
+  EXPORT: ['export', 'exported', 'backup', 'dump'],
+};
+
+/** The operation that a word of an old one names, such as memory.save or SEARCH_MEMORY. */
+export function operationOf(old: string): string | null {
+  const words = old
+    .replace(/([a-z])([A-Z])/g, '$1_$2')
+    .toLowerCase()
+    .split(/[^a-z]+/);
+  return Object.entries(operations).find(([, names]) => words.some((word) => names.includes(word)))?.[0] ?? null;
+}
+
+const NAME = /^[A-Za-z0-9._:/@+-]{1,100}$/;
+// What holds words of somebody's, however short.
+const PROSE = /content|text|body|prompt|message|title|summary|note|reason|value|secret|key$|token|password|^(old|new)/i;
+const QUERY = /^(query|q|search|search_query|question)$/i;
+
+export function auditMapper(
+  table: string,
+  columns: Mapping<AuditField>,
+  rules: MemoryRules,
+  memoryTables: string[],
+  tally: Tally,
+) {
+  const mapped = new Set(Object.values(columns).map(({ name }) => name));
+  const short = (name: string) =>
+    name
+      .replace(/^.*\./, '')
+      .replace(/[^a-z]/gi, '')
+      .toLowerCase();
+
+  return function judge(row: OldRow): AuditJudged {
+    const at = (field: AuditField): unknown => {
+      const column = columns[field];
+      return column ? (row.rest[column.name] ?? null) : null;
+    };
+    const text = (field: AuditField): string | null => nonEmpty(at(field));
+
+    const oldOperation = text('operation');
+    const operation = oldOperation ? operationOf(oldOperation) : null;
+    if (operation === null) {
+      tally.note(`operation without a match: ${oldOperation?.slice(0, 60) ?? '(none)'}`);
+      return { reason: 'operation' };
+    }
+    const time = instantOf(at('time'), columns.time?.family);
+    if (time === null) return { reason: 'time' };
+
+    const details = detailsOf(at('details'));
+    for (const [name, value] of Object.entries(row.rest)) {
+      if (!mapped.has(name) && value !== null) put(details, name, value);
+    }
+    const oldTable = text('table');
+    const rowTables = oldTable ? memoryTables.filter((one) => short(one) === short(oldTable)) : memoryTables;
+    const oldScope = text('scope');
+    const scope = oldScope === null ? null : (rules.scopeNames.get(oldScope) ?? oldScope);
+    const actor = [text('caller'), text('creator'), text('source')].map((name) => actorOf(name)).find(Boolean);
+    const failure = failureOf(at('status'), text('sqlstate'), operation);
+    const oldRow = text('row');
+    return {
+      record: {
+        source_id: row.key,
+        hash: row.hash,
+        occurred_at: time,
+        operation,
+        table_name: rowTables.length > 0 ? 'packet_store' : plainName(oldTable),
+        row: oldRow,
+        row_tables: rowTables,
+        project_id: text('project')?.slice(0, 200) ?? null,
+        // One that is no scope of the tenant stays: then it is shown to fewer, not to more.
+        scope: scope?.slice(0, 63) ?? null,
+        caller: actor?.caller ?? `legacy:${plainName(text('caller') ?? text('creator'))}`,
+        creator: actor?.creator ?? null,
+        source: actor?.source ?? null,
+        tool_name: text('tool')?.slice(0, 100) ?? 'legacy',
+        sqlstate: failure,
+        details: {
+          ...details,
+          legacy: {
+            source: rules.source,
+            table,
+            id: row.key,
+            operation: plainName(oldOperation),
+            ...(oldRow ? { row: plainName(oldRow) } : {}),
+          },
+        },
+      },
+    };
+  };
+
+  function actorOf(name: string | null): Actor | undefined {
+    const wanted = name?.trim().toLowerCase();
+    return wanted === undefined
+      ? undefined
+      : rules.actors.find((actor) =>
+          [actor.caller, actor.creator, actor.source, actor.agent].some((one) => one.toLowerCase() === wanted),
+        );
+  }
+
+  function detailsOf(value: unknown): Record<string, unknown> {
+    let given = value;
+    if (typeof given === 'string') {
+      try {
+        given = parseJson(given);
+      } catch {
+        given = { text: value };
+      }
+    }
+    const kept: Record<string, unknown> = {};
+    if (given === null) return kept;
+    if (isObject(given)) for (const [name, one] of Object.entries(given)) put(kept, name, one);
+    else put(kept, 'details', given);
+    return kept;
+  }
+
+  function put(kept: Record<string, unknown>, name: string, value: unknown) {
+    if (value === null) return;
+    if (QUERY.test(name) && typeof value === 'string') {
+      kept.query_sha256 = createHash('sha256').update(value).digest('hex');
+      tally.note('queries in audit details: kept as their hash');
+    } else if (!PROSE.test(name) && NAME.test(name) && isPlain(value)) kept[name] = value;
+    else tally.note(`texts in audit rows: left out (${plainName(name)})`);
+  }
+}
+
+/** No prose: a number, a flag, an id or a name, or a list of those. */
+function isPlain(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length <= 200 && value.every((one) => !Array.isArray(one) && isPlain(one));
+  return typeof value === 'boolean' || numberOf(value) !== null || (typeof value === 'string' && NAME.test(value));
+}
+
+const plainName = (value: string | null) =>
+  (value === null ? 'unknown' : NAME.test(value) ? value : 'unnamed').slice(0, 56);
+
+/** The SQLSTATE of a failure; XX000 where the old row names none. */
+function failureOf(status: unknown, sqlstate: string | null, operation: string): string | null {
+  const code = sqlstate !== null && /^[0-9A-Z]{5}$/.test(sqlstate) && sqlstate !== '00000' ? sqlstate : null;
+  const hasFailed =
+    status === false || (typeof status === 'string' && /err|fail|den|refus|forbid|false|unauth/i.test(status));
+  if (!hasFailed && operation !== 'DENIED') return null;
+  return code ?? (operation === 'DENIED' ? 'L9SCP' : 'XX000');
+}

@@ -1,0 +1,193 @@
+// Goes through the old tables in batches and moves what is not moved yet, or only says what would become of it.
+import { setImmediate } from 'node:timers/promises';
+import { auditMapper } from './audit.ts';
+import { type MemoryRecord, type MemoryRules, memoryMapper, type OldRow } from './memory.ts';
+import { type OldId, type OldTable, type Query, readIds, readRows } from './source.ts';
+import { createTally, type Tally } from './tally.ts';
+
+const IDS = 1_000;
+const ROWS = 500;
+const BYTES = 4 * 1024 * 1024;
+const MAX_CONTENT = 1_048_576;
+
+export interface Move {
+  source: Query;
+  target: Query;
+  tenantId: string;
+  rules: MemoryRules;
+  /** The model that searches use now. */
+  presentModel: string;
+  memoryTables: string[];
+  /** False: nothing is changed. */
+  apply: boolean;
+  /** Looks again at what old audit rows that were moved before have left behind. */
+  countsTexts?: boolean;
+  /** Wraps what may fail and be tried again; inside a transaction, in a savepoint. */
+  protect?: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Ends between two batches. */
+  signal?: AbortSignal;
+  onProgress?: (rows: number) => void;
+}
+
+/** What became, or would become, of every row of a table. */
+export async function moveTable(move: Move, table: OldTable, seen: Set<string>): Promise<Tally> {
+  const tally = createTally();
+  const judge = table.holds === 'memories' ? memoryBatch(move, table, tally, seen) : auditBatch(move, table, tally);
+  for await (const ids of readIds(move.source, table, IDS)) {
+    const states: { source_id: string; state: string }[] = await move.target(
+      'select * from l9_private.compare_legacy($1, $2, $3, $4)',
+      [move.rules.source, table.name, ids.map(({ key }) => key), ids.map(({ hash }) => hash)],
+    );
+    const unmoved: OldId[] = [];
+    const gone: OldId[] = [];
+    const recorded: OldId[] = [];
+    for (const [index, { source_id, state }] of states.entries()) {
+      if (state === 'new') unmoved.push(ids[index]!);
+      else if (state === 'gone') gone.push(ids[index]!);
+      else tally.outcome(state, source_id);
+      if (state === 'kept' && table.holds === 'audit') recorded.push(ids[index]!);
+    }
+    if (move.countsTexts) {
+      const map = auditMapper(table.name, table.auditFields, move.rules, move.memoryTables, tally);
+      for (const batch of sized(recorded)) {
+        for (const row of await readRows(move.source, table, batch, { withVectors: false, maxContent: 0 })) map(row);
+      }
+    }
+    for (const batch of sized(unmoved)) {
+      // The embedded engine answers without ever waiting: signals are heard here.
+      await setImmediate();
+      move.signal?.throwIfAborted();
+      await judge(batch);
+    }
+    // What has expired since it was moved, and was cleaned up, is no loss.
+    if (gone.length > 0) {
+      const map = memoryMapper(table.name, table.fields, move.rules, createTally());
+      for (const batch of sized(gone)) {
+        for (const row of await readRows(move.source, table, batch, { withVectors: false, maxContent: 0 })) {
+          const judged = map(row);
+          tally.outcome('reason' in judged && judged.reason === 'expired' ? 'expired' : 'gone', row.key);
+        }
+      }
+    }
+    move.onProgress?.(ids.length);
+  }
+  return tally;
+}
+
+/** Batches of a size that memory can hold, whatever is in the rows. */
+function* sized(ids: OldId[]): Generator<OldId[]> {
+  let batch: OldId[] = [];
+  let bytes = 0;
+  for (const id of ids) {
+    if (batch.length === ROWS || (batch.length > 0 && bytes + id.bytes > BYTES)) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(id);
+    bytes += id.bytes;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+const ATTEMPTS = 5;
+
+/** A batch that fails on its values is tried in halves, down to the row that is to blame. `work` returns what to try again. */
+function inHalves({ protect }: Move, tally: Tally, work: (ids: OldId[]) => Promise<OldId[]>) {
+  return async function attempt(ids: OldId[], attempts = 1): Promise<void> {
+    let again: OldId[] = [];
+    try {
+      again = await (protect ? protect(() => work(ids)) : work(ids));
+    } catch (error) {
+      const { code = '' } = error as { code?: string };
+      if (!/^(22|23|54|L9)/.test(code)) throw error;
+      if (ids.length > 1) {
+        const half = ids.length >> 1;
+        await attempt(ids.slice(0, half));
+        await attempt(ids.slice(half));
+      } else {
+        tally.note(`refused by the database with ${code}`);
+        tally.outcome('refused', ids[0]!.key);
+      }
+    }
+    if (again.length === 0) return;
+    if (attempts === ATTEMPTS) throw new Error(`${again.length} rows stay contended: run it again`);
+    await attempt(again, attempts + 1);
+  };
+}
+
+interface Outcome {
+  source_id: string;
+  outcome: string;
+  duplicate_key: string;
+  has_vector: boolean;
+}
+
+function memoryBatch(move: Move, table: OldTable, tally: Tally, seen: Set<string>) {
+  const { rules, apply } = move;
+  return inHalves(move, tally, async (ids) => {
+    const rows = await readRows(move.source, table, ids, {
+      withVectors: apply && rules.model !== null,
+      maxContent: MAX_CONTENT,
+    });
+    const judge = (some: OldRow[]) => {
+      const counted = createTally();
+      const map = memoryMapper(table.name, table.fields, rules, counted);
+      const records: MemoryRecord[] = [];
+      for (const row of some) {
+        const judged = map(row);
+        if ('record' in judged) records.push(judged.record);
+        else counted.outcome(judged.reason, row.key);
+      }
+      return { records, counted };
+    };
+    let { records, counted } = judge(rows);
+    const place = [rules.source, table.name, move.tenantId, JSON.stringify(records)];
+    let outcomes: Outcome[] = [];
+    if (records.length > 0 && apply) {
+      outcomes = await move.target('select * from l9_private.import_legacy($1, $2, $3, $4, $5, $6, $7)', [
+        ...place,
+        rules.model?.name ?? null,
+        rules.model?.dimensions ?? null,
+        rules.model?.name === move.presentModel,
+      ]);
+    } else if (records.length > 0) {
+      outcomes = await move.target('select * from l9_private.preview_legacy($1, $2, $3, $4)', place);
+    }
+    // Somebody saved the same at this moment, or another of this batch has the same id: not settled, so not counted.
+    const again = new Set(outcomes.filter(({ outcome }) => outcome === 'again').map(({ source_id }) => source_id));
+    if (again.size > 0) ({ counted } = judge(rows.filter(({ key }) => !again.has(key))));
+    for (const { source_id, outcome, duplicate_key, has_vector } of outcomes) {
+      if (again.has(source_id)) continue;
+      counted.outcome(!apply && outcome === 'moved' && seen.has(duplicate_key) ? 'merged' : outcome, source_id);
+      if (!apply && outcome === 'moved') seen.add(duplicate_key);
+      if (has_vector) counted.vector('moved');
+    }
+    tally.add(counted);
+    return ids.filter(({ key }) => again.has(key));
+  });
+}
+
+function auditBatch(move: Move, table: OldTable, tally: Tally) {
+  return inHalves(move, tally, async (ids) => {
+    const batch = createTally();
+    const map = auditMapper(table.name, table.auditFields, move.rules, move.memoryTables, batch);
+    const records = [];
+    for (const row of await readRows(move.source, table, ids, { withVectors: false, maxContent: 0 })) {
+      const judged = map(row);
+      if ('record' in judged) records.push(judged.record);
+      else batch.outcome(judged.reason, row.key);
+    }
+    if (move.apply && records.length > 0) {
+      await move.target('select l9_private.import_legacy_audit($1, $2, $3, $4)', [
+        move.rules.source,
+        table.name,
+        move.tenantId,
+        JSON.stringify(records),
+      ]);
+    }
+    for (const { source_id } of records) batch.outcome('recorded', source_id);
+    tally.add(batch);
+    return [];
+  });
+}

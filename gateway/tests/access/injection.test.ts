@@ -1,0 +1,167 @@
+// Texts that mean something to SQL, JSON, full text search, a log or a terminal, in every argument that takes a text of
+// every operation: each is answered in documented words, changes nothing beyond what was asked, and comes back as it was
+// given. The same for every GraphQL query is in ../graphql/injection.test.ts, for every SQL function in db/tests/hostile.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { z } from 'zod';
+import { type Operation, operations } from '../../src/memory/operations.ts';
+import type { House } from '../support/house.ts';
+import { assertDocumented, assertNoTrace, isStorable, payloads } from './attacker.ts';
+import { askEach, openWatchedHouse, type WatchedHouse } from './watched-house.ts';
+
+interface JsonSchema {
+  type?: string | string[];
+  format?: string;
+  enum?: unknown[];
+  items?: JsonSchema;
+  anyOf?: JsonSchema[];
+  properties?: Record<string, JsonSchema>;
+}
+
+/** Every argument of an operation that takes a text, alone, in a list or inside an object. */
+function textArguments({ input }: Operation): { name: string; wrap: (text: string) => unknown }[] {
+  const { properties = {} } = z.toJSONSchema(input, { io: 'input' }) as JsonSchema;
+  return Object.entries(properties).flatMap(([name, property]) =>
+    (property.anyOf ?? [property]).flatMap((option) => {
+      const types = [option.type ?? []].flat();
+      if (types.includes('string')) return [{ name, wrap: (text: string) => text as unknown }];
+      if (types.includes('array')) return [{ name, wrap: (text: string) => [text] as unknown }];
+      if (types.includes('object')) {
+        return [
+          { name, wrap: (text: string) => ({ field: text }) as unknown },
+          {
+            name,
+            wrap: (text: string) =>
+              JSON.parse(`{${JSON.stringify(text)}: [{"deep": ${JSON.stringify(text)}}]}`) as unknown,
+          },
+        ];
+      }
+      return [];
+    }),
+  );
+}
+
+/** A field of Query with the argument in question in a variable, and the others as usual. */
+const queryField = ({ name, graphqlName }: Operation, argument: string) => {
+  if (name === 'get_memory_stats') return `${graphqlName}(${camelCase(argument)}: $v) { total }`;
+  const usual = { query: '"usual"', mode: 'lexical', [argument]: '$v' };
+  const given = Object.entries(usual).map(([key, value]) => `${camelCase(key)}: ${value}`);
+  return `${graphqlName}(${given.join(', ')}) { hits { content } searched { filters } }`;
+};
+
+/** Arguments of the two queries that are not a String. */
+const argumentTypes: Record<string, string> = {
+  query: 'String!',
+  mode: 'SearchMode',
+  tagsMatch: 'TagsMatch',
+  scopes: '[String!]',
+  kinds: '[String!]',
+  tags: '[String!]',
+  since: 'Datetime',
+  until: 'Datetime',
+};
+const camelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+describe('no text is ever more than a text', () => {
+  let watched: WatchedHouse;
+  let house: House;
+  let own: string;
+  before(async () => {
+    watched = await openWatchedHouse();
+    house = watched.house;
+    const saved = await house.tool('C', 'save_memory', { content: 'changed again and again', project_id: 'l9' });
+    own = saved.result.memory.packet_id;
+  });
+  after(() => house.close());
+
+  /** All calls in one request, without the handshake of a client. */
+  const callTools = async (name: string, all: object[]) => {
+    const response = await fetch(`${house.gateway.url}/mcp`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'x-api-key': house.apiKey('C'),
+      },
+      body: JSON.stringify(
+        all.map((args, id) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })),
+      ),
+    });
+    // biome-ignore lint/suspicious/noExplicitAny: results differ by tool
+    const answers = (await response.json()) as { id: number; result: any }[];
+    return answers.toSorted((one, other) => one.id - other.id).map(({ result }) => result);
+  };
+  const required = (operation: Operation): Record<string, unknown> => {
+    const shape = Object.keys((z.toJSONSchema(operation.input, { io: 'input' }) as JsonSchema).properties ?? {});
+    const usual: Record<string, unknown> = {
+      content: 'usual',
+      project_id: 'l9',
+      query: 'usual',
+      mode: 'lexical',
+      packet_id: own,
+    };
+    if (operation.name === 'search_memory') usual.project_id = undefined;
+    if (operation.name === 'update_memory') return { packet_id: own };
+    return Object.fromEntries(
+      Object.entries(usual).filter(([name, value]) => shape.includes(name) && value !== undefined),
+    );
+  };
+
+  for (const operation of operations) {
+    for (const [index, { name, wrap }] of textArguments(operation).entries()) {
+      it(`${operation.name}(${name}${index > 0 && textArguments(operation)[index - 1]?.name === name ? ', as a name' : ''}), over MCP and GraphQL`, async () => {
+        const given = payloads.map((payload, n): Record<string, unknown> => {
+          const all: Record<string, unknown> = { ...required(operation), [name]: wrap(payload) };
+          // Else the second of two would be a duplicate.
+          if ('content' in all && name !== 'content') all.content = `${operation.name} ${name} ${index} ${n}`;
+          return all;
+        });
+        const check = (payload: string, door: string, code: string | null, text: string) => {
+          const what = `${door} ${operation.name}(${name}: ${JSON.stringify(payload).slice(0, 60)})`;
+          if (code !== null) assertDocumented(code, `${what}: ${text.slice(0, 300)}`);
+          else assert.ok(isStorable(payload), `${what}: was not refused`);
+          assertNoTrace(text, watched.traces, what);
+          return what;
+        };
+
+        for (const [n, answer] of (await callTools(operation.name, given)).entries()) {
+          const payload = payloads[n]!;
+          const code = answer.isError ? (/^(\w+) \(/.exec(answer.content[0].text)?.[1] ?? 'none') : null;
+          const what = check(payload, 'MCP', code, JSON.stringify(answer));
+          const { status, memory } = answer.structuredContent ?? {};
+          if (status !== 'inserted' && status !== 'updated') continue;
+          const kept = memory[name];
+          if (name === 'tags') assert.deepEqual(kept, [payload.trim()], what);
+          else if (name === 'content' || name.endsWith('_id')) assert.equal(kept, payload, what);
+          else if (typeof kept === 'object' && !Array.isArray(kept) && kept !== null) {
+            assert.deepEqual({ ...kept, ...(wrap(payload) as object) }, kept, what);
+          }
+        }
+
+        // The same through GraphQL, in other words, lest they be duplicates.
+        if (operation.name === 'get_memory') return;
+        const asVariables = given.map((all) =>
+          Object.fromEntries(
+            Object.entries(all).map(([key, value]) => [
+              camelCase(key),
+              key === 'content' && operation.name === 'save_memory' && name !== key ? `${value} again` : value,
+            ]),
+          ),
+        );
+        const isQuery = ['search_memory', 'get_memory_stats'].includes(operation.name);
+        const [type, field] = isQuery
+          ? [argumentTypes[camelCase(name)] ?? 'String', queryField(operation, name)]
+          : [
+              `${operation.graphqlName[0]!.toUpperCase()}${operation.graphqlName.slice(1)}Input!`,
+              `${operation.graphqlName}(input: $v) { __typename }`,
+            ];
+        const values = isQuery ? payloads.map(wrap) : asVariables;
+        const answers = await askEach(watched, isQuery ? 'query' : 'mutation', type, field, values);
+        for (const [n, { code, text }] of answers.entries()) check(payloads[n]!, 'GraphQL', code, text);
+        await watched.unharmed();
+      });
+    }
+  }
+
+  it('and none of it, no key and no token is in the log', () => watched.assertCleanLog());
+});

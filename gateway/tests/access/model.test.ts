@@ -1,0 +1,195 @@
+// Random callers of random tenants, orgs, users, projects and scopes do random operations through every door, and a plain
+// model of the access rules (model.ts) says what has to come of each. What is answered, what the caller sees afterwards,
+// and, now and then, what everyone sees and what is really in the tables: all must be what the model says.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { engine } from '../support/databases.ts';
+import { openHouse } from '../support/house.ts';
+import { createDoors, statement } from './model/doors.ts';
+import { type Operation, operation, perform, turnFor } from './model/operations.ts';
+import { compareList, compareStats, doorsOf, heardOf, pick, type Run, same, turnOf } from './model/turns.ts';
+import { embedAll, embedder } from './model/words.ts';
+import { populate, type Session } from './model/world.ts';
+import * as model from './model.ts';
+
+const seed = Number(process.env.MODEL_SEED || Date.now() % 1_000_000_000);
+const count = Number(process.env.MODEL_OPERATIONS || 3_000);
+const LOOK_AT_EVERYTHING_EVERY = 25;
+// A search answers with 100 at most, and has to find all that anyone sees.
+const MOST_MEMORIES = 90;
+
+/** How often, in 3,000 operations, what must have happened at least; else the run says little. */
+const atLeast: Record<string, number> = {
+  ...{ inserted: 250, skipped_dedupe: 40, 'the first answer again': 5, updated: 120, deleted: 80, 'cleaned up': 5 },
+  ...{ found: 150, told: 40, counted: 40, visible: 10, 'not visible': 10, changed: 5, deactivated: 3, reactivated: 3 },
+  ...{ L9SCP: 250, L9OWN: 250, L9VAL: 120, L9AUT: 60 },
+  ...{ GraphQL: 300, MCP: 300, 'SQL functions': 500, 'SQL tables': 700 },
+};
+
+const replay = (operations: number) =>
+  `${engine === 'server' ? 'TEST_DATABASE_URL=… ' : ''}MODEL_SEED=${seed} MODEL_OPERATIONS=${operations} node gateway/tests/support/run.ts gateway/tests/access/model.test.ts`;
+
+describe('the access rules', () => {
+  let run: Run;
+  before(async () => {
+    const house = await openHouse({ embedder });
+    run = { house, ...(await populate(house)), doors: createDoors(house), gone: [NEVER_THERE], updates: 0 };
+    for (const session of run.sessions) await heardOf(run, session);
+    // By the clock, at any moment: the model would not know of it.
+    await house.asSuperuser('revoke execute on function l9_private.delete_expired_batch(integer) from l9_worker');
+  });
+  after(() => run?.house.close());
+
+  it(`hold for ${count} random operations, as a model of them says (MODEL_SEED=${seed})`, async (test) => {
+    // One long story rather than many short ones that fast-check could shrink: a database takes too long to make anew.
+    const operations = fc.sample(operation, { seed, numRuns: count });
+    const told: string[] = [];
+    const tally: Record<string, Record<string, number>> = {};
+    const came = (what: string, of: string) => {
+      tally[what] = { ...tally[what], [of]: (tally[what]?.[of] ?? 0) + 1 };
+    };
+
+    for (const [index, one] of operations.entries()) {
+      const turn = turnFor(run, one);
+      const tell = (outcome: string) =>
+        told.push(
+          `${index + 1}. ${turn.session.name}, through ${turn.door.name}: ${one.act} ${JSON.stringify(turn.asked)}: ${outcome}`,
+        );
+      try {
+        const outcome = await perform(turn, one);
+        tell(outcome);
+        came(one.act, outcome);
+        came('all', outcome);
+        came('all', turn.door.name);
+        await lookAround(turn.session, one);
+        if ((index + 1) % LOOK_AT_EVERYTHING_EVERY === 0 || index === count - 1) await lookAtEverything(index);
+        await makeRoom();
+      } catch (error) {
+        tell('failed, or what came after it did');
+        const message = `operation ${index + 1}: ${(error as Error).message}\n\n${told.slice(-12).join('\n')}\n\nTo repeat it: ${replay(index + 1)}\n`;
+        throw new Error(message, { cause: error });
+      }
+    }
+    const { all, ...acts } = tally;
+    const list = (counts: object) =>
+      Object.entries(counts)
+        .map(([name, n]) => `${name} ${n}`)
+        .join(', ');
+    for (const act of Object.keys(acts).sort()) test.diagnostic(`${act}: ${list(acts[act]!)}`);
+    test.diagnostic(`in all: ${list(all!)}`);
+    if (count >= 3_000) {
+      for (const [what, n] of Object.entries(atLeast)) {
+        assert.ok((all![what] ?? 0) >= n, `${what} came ${all![what] ?? 0} times only, of ${count}: ${replay(count)}`);
+      }
+    }
+  });
+
+  /** What whoever has just done something sees now, through one door or another. */
+  async function lookAround(session: Session, { view }: Operation) {
+    // Most often through the cheapest.
+    const turn = turnOf(run, session, pick([run.doors.table, run.doors.table, ...doorsOf(run, session)], view));
+    await (turn.door.way === 'function' && view % 7 === 0 ? compareStats(turn) : compareList(turn));
+  }
+
+  /** What everyone sees, and what is really there. */
+  async function lookAtEverything(index: number) {
+    await embedAll(run.house);
+    await compareTables(run);
+    const turns = Math.floor(index / LOOK_AT_EVERYTHING_EVERY);
+    for (const [place, session] of run.sessions.entries()) {
+      const me = model.identityOf(run.world, session.claims);
+      const expected = me ? model.visible(run.world, me) : [];
+      const answer = await statement(run.house, session, seenInSql(session));
+      assert.ok(answer.code === null, `${session.name}: ${answer.code}`);
+      const { memories, versions, vectors, scopes, keys } = answer.rows[0];
+      same(memories, expected, `${session.name}: the table`);
+      assert.deepEqual(vectors, expected.map(({ id }) => id).sort(), `${session.name}: the vectors`);
+      const reads =
+        me?.role === 'l9_platform_admin' ? run.world.tenants.flatMap(({ scopes }) => [...scopes.keys()]) : me?.reads;
+      assert.deepEqual(scopes, (reads ?? []).sort(), `${session.name}: the scopes`);
+      assert.deepEqual(
+        versions,
+        Object.fromEntries(
+          expected
+            .map((memory) => [memory.id, model.seenVersions(me, memory)] as const)
+            .filter(([, seen]) => seen.length > 0),
+        ),
+        `${session.name}: the versions`,
+      );
+      const own = [...run.world.answers.keys()].map((key) => JSON.parse(key) as string[]);
+      assert.deepEqual(
+        keys,
+        own.flatMap(([tenant, caller, key]) => (tenant === me?.tenant && caller === me?.caller ? [key] : [])).sort(),
+        `${session.name}: the idempotency keys`,
+      );
+
+      // And, by turns, through another door.
+      if (me === null || (turns + place) % 3 !== 0) continue;
+      const views = doorsOf(run, session).flatMap((door) =>
+        door.way === 'function'
+          ? [() => compareList(turnOf(run, session, door)), () => compareStats(turnOf(run, session, door))]
+          : [],
+      );
+      await pick(views, Math.floor((turns + place) / 3))();
+    }
+  }
+
+  /** So that nobody ever sees more than a search can answer with. */
+  async function makeRoom() {
+    const all = [...run.world.memories.values()];
+    if (all.length <= MOST_MEMORIES) return;
+    const ids = all.filter((_, place) => place % 2 === 0).map(({ id }) => id);
+    await run.house.asSuperuser('delete from public.packet_store where packet_id = any ($1)', [ids]);
+    for (const id of ids) model.forget(run.world, id);
+  }
+});
+
+const NEVER_THERE = '01900000-0000-7000-8000-000000000000';
+
+const versionsOf = (where: string) => `
+  (select coalesce(jsonb_agg(jsonb_build_object('content', v.envelope ->> 'content', 'scope', v.scope, 'project', v.project_id,
+     'kind', v.packet_type, 'creator', v.metadata ->> 'creator') order by v.version_id), '[]')
+   from public.packet_versions v where ${where})`;
+
+const seenInSql = ({ claims }: Session) => `
+  select
+    (select coalesce(jsonb_agg(jsonb_build_object('id', p.packet_id, 'content', p.envelope ->> 'content', 'scope', p.scope,
+       'project', p.project_id, 'kind', p.packet_type, 'creator', p.metadata ->> 'creator')), '[]') from public.packet_store p) as memories,
+    (select coalesce(jsonb_object_agg(packet_id, ${versionsOf('v.packet_id = changed.packet_id')}), '{}')
+       from (select distinct packet_id from public.packet_versions) as changed) as versions,
+    (select coalesce(jsonb_agg(e.packet_id order by e.packet_id), '[]') from public.memory_embeddings e) as vectors,
+    (select coalesce(jsonb_agg(s.scope order by s.scope collate "C"), '[]') from public.scopes s) as scopes,
+    ${
+      // Operators can't look at them at all.
+      claims.role === 'l9_platform_admin'
+        ? "'[]'::jsonb"
+        : `(select coalesce(jsonb_agg(k.idempotency_key order by k.idempotency_key collate "C"), '[]') from public.idempotency_keys k)`
+    } as keys`;
+
+/** What is really in the tables, for a superuser to see. */
+async function compareTables({ house, world }: Run) {
+  const [{ memories, answers, strays }] = await house.asSuperuser(`
+      select
+        (select coalesce(jsonb_agg(jsonb_build_object(
+            'id', p.packet_id, 'tenant', p.tenant_id, 'org', p.org_id, 'user', p.user_id, 'scope', p.scope, 'project', p.project_id,
+            'kind', p.packet_type, 'content', p.envelope ->> 'content', 'creator', p.metadata ->> 'creator',
+            'parents', (select coalesce(jsonb_agg(id order by id), '[]') from unnest(p.parent_ids) id),
+            'isExpired', coalesce(p.ttl <= now(), false), 'versions', ${versionsOf('v.packet_id = p.packet_id')}) order by p.packet_id), '[]')
+          from public.packet_store p) as memories,
+        (select coalesce(jsonb_object_agg(jsonb_build_array(k.tenant_id, k.caller, k.idempotency_key)::text,
+            jsonb_build_object('status', k.status, 'id', k.packet_id)), '{}')
+          from public.idempotency_keys k) as answers,
+        (select coalesce(jsonb_agg(e.packet_id), '[]') from public.memory_embeddings e join public.packet_store p using (packet_id)
+          where (e.tenant_id, e.org_id, e.user_id, e.scope, e.project_id, e.ttl)
+            is distinct from (p.tenant_id, p.org_id, p.user_id, p.scope, p.project_id, p.ttl)) as strays`);
+  assert.deepEqual(
+    memories,
+    [...world.memories.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
+    'what is in packet_store, and should be',
+  );
+  const expected = [...world.answers].map(([key, answer]) => [JSON.parse(key).join(' '), answer]);
+  const actual = Object.entries(answers).map(([key, answer]) => [JSON.parse(key).join(' '), answer]);
+  assert.deepEqual(Object.fromEntries(actual), Object.fromEntries(expected), 'the idempotency keys');
+  assert.deepEqual(strays, [], 'vectors that do not belong where their memory does');
+}

@@ -1,0 +1,139 @@
+// Whose turn it is in the model-based test, and what is compared whenever someone looks.
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { House } from '../../support/house.ts';
+import type { Identity, Memory, World } from '../model.ts';
+import * as model from '../model.ts';
+import type { Answer, Door, Doors, Seen } from './doors.ts';
+import type { Session } from './world.ts';
+
+export interface Run {
+  house: House;
+  world: World;
+  sessions: Session[];
+  doors: Doors;
+  /** Ids of memories that are there no more. */
+  gone: string[];
+  updates: number;
+}
+
+/** Someone's go at something. */
+export interface Turn {
+  run: Run;
+  session: Session;
+  me: Identity | null;
+  door: Door;
+  /** What it comes to, for people to read. */
+  asked: object;
+}
+
+export const turnOf = (run: Run, session: Session, door: Door): Turn => {
+  return { run, session, door, asked: {}, me: model.identityOf(run.world, session.claims) };
+};
+
+/** The doors that a session can come through. */
+export const doorsOf = ({ doors }: Run, { apiKey }: Session): Door[] => [
+  ...[doors.table, doors.sql, doors.graphql],
+  ...(apiKey ? [doors.mcp] : []),
+];
+
+export const pick = <T>(list: readonly T[], n: number): T => list[n % list.length] as T;
+
+// What comes of it.
+
+export const done = { refused: null };
+
+/** Whether it was done, after making sure that it was to be; or the code that it was refused with. */
+export function refusal<Done>(expected: { refused: model.Code[] | null }, answer: Answer<Done>): string | null {
+  if (expected.refused) {
+    assert.notEqual(answer.code, null, `it was done, but should be refused with ${expected.refused.join(' or ')}`);
+    assert.ok(
+      (expected.refused as (string | null)[]).includes(answer.code),
+      `it was refused with ${answer.code}, but should be with ${expected.refused.join(' or ')}`,
+    );
+  } else {
+    assert.equal(
+      answer.code,
+      null,
+      `it was refused with ${answer.code} (${'text' in answer && answer.text}), but is allowed`,
+    );
+  }
+  return answer.code;
+}
+
+export const asSeen = ({ id, content, scope, project, kind, creator }: Memory): Seen => ({
+  ...{ id, content, scope, project, kind, creator },
+});
+
+/** The same memories, each with the same in it. */
+export function same(seen: readonly Seen[], expected: readonly Memory[], where: string): void {
+  const is = new Map(seen.map((memory) => [memory.id, memory]));
+  assert.equal(is.size, seen.length, `${where}: a memory is there twice`);
+  for (const memory of expected) assert.deepEqual(is.get(memory.id), asSeen(memory), `${where}: is, and should be`);
+  const allowed = new Set(expected.map(({ id }) => id));
+  assert.deepEqual(
+    seen.filter(({ id }) => !allowed.has(id)),
+    [],
+    `${where}: shows what is not to be seen`,
+  );
+}
+
+/** Nobody is shown nothing: either as an error, or as there being none. */
+export function nothing(answer: Answer<{ seen: Seen[] }>): string {
+  if (answer.code === null) {
+    assert.deepEqual(answer.seen, []);
+    return 'found nothing';
+  }
+  assert.equal(answer.code, 'L9AUT');
+  return answer.code;
+}
+
+/** The gateway hears of changes a moment later: what it turned out at once, it lets in again when it has heard. */
+export async function heardOf({ world, doors }: Run, session: Session): Promise<void> {
+  if (!model.identityOf(world, session.claims)) return;
+  for (let tries = 0; (await doors.graphql.list(session, {})).code !== null; tries++) {
+    assert.ok(tries < 400, `the gateway does not know ${session.name}`);
+    await sleep(20);
+  }
+}
+
+/** All that the caller sees, listed, and counted where the door counts. */
+export async function compareList({ run, session, me, door }: Turn): Promise<string> {
+  const answer = await door.list(session, {});
+  if (!me) return nothing(answer);
+  assert.equal(answer.code, null);
+  const expected = model.visible(run.world, me);
+  same(answer.seen, expected, `all that the caller sees through ${door.name}`);
+  assert.equal(answer.count, expected.length, 'how many there are');
+  return 'found';
+}
+
+const countBy = (memories: readonly Memory[], name: (memory: Memory) => string | null) => {
+  const counts: Record<string, number> = {};
+  for (const memory of memories) {
+    const key = name(memory);
+    if (key !== null) counts[key] = (counts[key] ?? 0) + 1;
+  }
+  return counts;
+};
+
+export async function compareStats({ run, session, me, door }: Turn): Promise<string> {
+  const answer = await door.stats(session);
+  const refused = refusal(me ? done : { refused: ['L9AUT', 'L9SCP'] }, answer);
+  if (answer.code !== null) return refused!;
+  const memories = model.visible(run.world, me);
+  const { total, by_kind, by_scope, by_project, by_creator, embedded, awaiting_embedding } = answer.stats;
+  assert.deepEqual(
+    { total, by_kind, by_scope, by_project, by_creator, with_and_without_vectors: embedded + awaiting_embedding },
+    {
+      total: memories.length,
+      by_kind: countBy(memories, ({ kind }) => kind),
+      by_scope: countBy(memories, ({ scope }) => scope),
+      by_project: countBy(memories, ({ project }) => project),
+      by_creator: countBy(memories, ({ creator }) => creator),
+      with_and_without_vectors: memories.length,
+    },
+    `counts through ${door.name}`,
+  );
+  return 'counted';
+}

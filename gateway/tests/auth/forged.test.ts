@@ -1,0 +1,419 @@
+// Tokens and keys that somebody made up. What tokens.test.ts refuses (alg none, a wrong key, expired, another issuer or
+// audience) is not repeated here.
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Writable } from 'node:stream';
+import { after, before, describe, it } from 'node:test';
+import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
+import { pino } from 'pino';
+import { loadCredentials } from '../../src/home/credentials.ts';
+import { cheapEmbedder, OTHER_TENANT, plantHidden } from '../access/attacker.ts';
+import { type House, openHouse } from '../support/house.ts';
+
+const query = '{ memories { totalCount } }';
+const base64 = (text: string) => Buffer.from(text).toString('base64url');
+const inAnHour = () => Math.floor(Date.now() / 1000) + 3600;
+const claims = (more: object = {}) => ({ iss: 'l9-memory', aud: 'l9-memory', exp: inAnHour(), caller: 'C', ...more });
+/** Signed with HS256 over the texts as they are, whatever they say. */
+const forge = (header: string, payload: string, key: string | Buffer) => {
+  const signed = `${base64(header)}.${base64(payload)}`;
+  return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`;
+};
+const HS256 = '{"alg":"HS256"}';
+
+describe('a forged token', () => {
+  const lines: string[] = [];
+  const tried: string[] = [];
+  let house: House;
+  let secret: string;
+  before(async () => {
+    const log = new Writable({
+      write: (line, _encoding, done) => {
+        lines.push(String(line));
+        done();
+      },
+    });
+    house = await openHouse({ embedder: cheapEmbedder, logger: pino({ level: 'trace' }, log) });
+    secret = loadCredentials(house.config).jwtSecret!;
+    await plantHidden(house);
+  });
+  after(() => house.close());
+
+  const ask = async (token: string) => {
+    tried.push(token);
+    return house.graphql({ token }, query);
+  };
+  const refused = async (token: string, what: string) => {
+    const { status, data, errors } = await ask(token);
+    assert.deepEqual([status, data, errors?.[0]?.extensions?.code], [401, undefined, 'UNAUTHENTICATED'], what);
+    return errors![0]!;
+  };
+  const signed = (payload: object | string, header: object | string = HS256) =>
+    forge(
+      typeof header === 'string' ? header : JSON.stringify(header),
+      typeof payload === 'string' ? payload : JSON.stringify(payload),
+      secret,
+    );
+
+  it('without a signature is refused, however none is spelled', async () => {
+    for (const alg of [
+      'none',
+      'None',
+      'NONE',
+      'nOnE',
+      '',
+      null,
+      ['none'],
+      ['HS256'],
+      'HS256 ',
+      'hs256',
+      'HS512',
+      'A128KW',
+      'dir',
+    ]) {
+      for (const signature of ['', 'AAAA', base64(secret)]) {
+        const header = base64(JSON.stringify(alg === null ? {} : { alg }));
+        await refused(`${header}.${base64(JSON.stringify(claims()))}.${signature}`, `alg ${alg}, "${signature}"`);
+      }
+    }
+    const [header, payload, signature] = signed(claims()).split('.');
+    for (const token of [
+      `${header}.${payload}`,
+      `${header}.${payload}.`,
+      `${header}..${signature}`,
+      `.${payload}.${signature}`,
+      '..',
+      `${header}.${payload}.${signature}.`,
+      `${header}.${payload}.${signature}x`,
+    ]) {
+      await refused(token, token.slice(0, 20));
+    }
+  });
+
+  it('is refused though its signature is good, when its header asks for what was never agreed', async () => {
+    for (const header of [
+      { alg: 'HS256', crit: ['exp'] },
+      { alg: 'HS256', crit: ['b64'], b64: false },
+      { alg: 'HS256', crit: ['nonsense'], nonsense: true },
+      { alg: 'HS256', crit: [] },
+    ]) {
+      await refused(signed(claims(), header), JSON.stringify(header));
+    }
+  });
+
+  it('gets no key of its own choice accepted by what its header points to', async () => {
+    let fetched = 0;
+    const { publicKey, privateKey } = await generateKeyPair('RS256', { extractable: true });
+    const server = createServer(async (_request, response) => {
+      fetched += 1;
+      response.end(JSON.stringify({ keys: [await exportJWK(publicKey)] }));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+      const mine = 'a key of my own, thirty-two letters or more';
+      const jwk = { kty: 'oct', k: base64(mine) };
+      for (const header of [
+        { jwk },
+        { jwk: await exportJWK(publicKey) },
+        { jku: url },
+        { x5u: url },
+        { x5c: [base64('certificate')] },
+        { kid: '../../../../dev/null' },
+        { kid: "x' union select 'secret" },
+        { kid: '/proc/self/environ' },
+        { kid: '\0' },
+        { kid: 'x'.repeat(5_000) },
+        { kid: { toString: 'x' } },
+        { kid: '__proto__' },
+      ]) {
+        for (const key of [mine, '', '\0'])
+          await refused(
+            forge(JSON.stringify({ alg: 'HS256', ...header }), JSON.stringify(claims({ caller: 'L' })), key),
+            JSON.stringify(header).slice(0, 60),
+          );
+        const rs = await new SignJWT(claims({ caller: 'L' }))
+          .setProtectedHeader({ alg: 'RS256', ...(header as object) })
+          .sign(privateKey)
+          .catch(() => null);
+        if (rs) await refused(rs, JSON.stringify(header).slice(0, 60));
+      }
+      assert.equal(fetched, 0);
+    } finally {
+      server.close();
+    }
+  });
+
+  it('is refused out of its time, or for somebody else', async () => {
+    const now = Math.floor(Date.now() / 1000);
+    for (const more of [
+      { exp: undefined },
+      { exp: null },
+      { exp: 'tomorrow' },
+      { exp: '9999999999' },
+      { exp: -1 },
+      { exp: now - 60 },
+      { nbf: now + 600 },
+      { nbf: 'now' },
+      { aud: 'l9-memory-2' },
+      { aud: ['another', 'third'] },
+      { aud: undefined },
+      { aud: { 'l9-memory': true } },
+      { iss: 'L9-Memory' },
+      { iss: ['l9-memory'] },
+      { iss: undefined },
+    ]) {
+      await refused(signed(claims(more)), JSON.stringify(more));
+    }
+  });
+
+  it('is refused when a claim is not what it has to be, with the name of the claim and no error of ours', async () => {
+    const odd: [unknown, string][] = [
+      ["it's", 'caller'],
+      ['C\n', 'caller'],
+      ['C\0', 'caller'],
+      [' C', 'caller'],
+      ['c', 'caller'],
+      ['C\u200b', 'caller'],
+      [['C'], 'caller'],
+      [{ toString: 'C' }, 'caller'],
+      [true, 'caller'],
+      ['x'.repeat(9_000), 'caller'],
+      ['l9_owner', 'role'],
+      ['l9_worker', 'role'],
+      ['l9_gateway', 'role'],
+      ['postgres', 'role'],
+      ['l9_admin', 'role'],
+      ['l9_platform_admin', 'role'],
+      ['none', 'role'],
+      ["l9_agent'; set role l9_owner; --", 'role'],
+      [['l9_agent'], 'role'],
+      [OTHER_TENANT.replace('ff', 'fe'), 'caller'],
+      [`${OTHER_TENANT}' or true --`, 'tenant_id'],
+      [`{${OTHER_TENANT}}`, 'tenant_id'],
+      [[OTHER_TENANT], 'tenant_id'],
+      [`${OTHER_TENANT}\0`, 'tenant_id'],
+      ['*', 'org_id'],
+      [7, 'user_id'],
+      [[1], 'scopes'],
+      [{ 0: 'l-private' }, 'scopes'],
+      [['developer\0'], 'scopes'],
+      [[['l-private']], 'scopes'],
+      [['a\0b'], 'projects'],
+      [[null], 'projects'],
+      [{ __proto__: null, length: 1 }, 'projects'],
+      ['a\0b', 'session_id'],
+      ['a\0b', 'trace_id'],
+      [['x'], 'session_id'],
+    ];
+    for (const [value, name] of odd) {
+      const more =
+        name === 'caller' && value === OTHER_TENANT.replace('ff', 'fe') ? { tenant_id: value } : { [name]: value };
+      const error = await refused(signed(claims(more)), `${name}: ${JSON.stringify(value)?.slice(0, 60)}`);
+      assert.match(`${error.message} ${error.extensions?.field ?? ''}`, new RegExp(name));
+      assert.ok(error.message.length < 300);
+    }
+    for (const payload of ['null', '[]', '"C"', '1', '{', '', '{"caller":"C"']) await refused(signed(payload), payload);
+  });
+
+  it('is no more than its claims where they are odd but good: quotes, nests, names twice, names of JavaScript', async () => {
+    const count = async (token: string) => {
+      const { status, data, errors } = await ask(token);
+      assert.deepEqual([status, errors], [200, undefined]);
+      return data.memories.totalCount;
+    };
+    await house.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
+    const text = (more: string) => `{"iss":"l9-memory","aud":"l9-memory","exp":${inAnHour()},"caller":"C"${more}}`;
+    for (const more of [
+      ',"__proto__":{"caller":"L","role":"l9_admin"}',
+      ',"constructor":{"prototype":{"role":"l9_admin"}}',
+      ',"caller":"L","caller":"C"',
+      `,"deep":${'['.repeat(2_000)}${']'.repeat(2_000)}`,
+      `,"session_id":"it's \\"odd\\" \\\\ \\n $$"`,
+      `,"trace_id":"'; set role l9_admin; --"`,
+      ',"l9.tool_name":"x","jwt.claims.caller":"L","sub":"L","tenant":"other"',
+      ',"org_id":null,"user_id":null,"role":"l9_agent"',
+      ',"scopes":["l-private","developer","*"]',
+    ]) {
+      assert.equal(await count(signed(text(more))), 1, more.slice(0, 60));
+    }
+    for (const projects of [
+      ["l9'"],
+      ['l9"'],
+      ['l9\n'],
+      ['l9,l9'],
+      ['%'],
+      ['{*}'],
+      ['l9\u0000'.slice(0, 2), '"'],
+      ['*,l9'],
+      ['["*"]'],
+    ]) {
+      const n = await count(signed(claims({ projects })));
+      assert.equal(n, projects.includes('l9') ? 1 : 0, JSON.stringify(projects));
+    }
+    assert.equal(
+      (
+        await fetch(`${house.gateway.url}/graphql`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${signed(claims({ session_id: 'x'.repeat(100_000) }))}` },
+        })
+      ).status,
+      431,
+    );
+  });
+
+  it('of another tenant shows that tenant and no other', async () => {
+    const ask = () =>
+      house.graphql(
+        { token: signed(claims({ tenant_id: OTHER_TENANT })) },
+        '{ memories { nodes { tenantId } } tenants { nodes { name } } }',
+      );
+    let answer = await ask();
+    // The gateway looks now and then for callers that are new.
+    for (let tries = 0; answer.status === 401 && tries < 100; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      answer = await ask();
+    }
+    const { data, errors } = answer;
+    assert.equal(errors, undefined);
+    assert.deepEqual(data, {
+      memories: { nodes: [{ tenantId: OTHER_TENANT }] },
+      tenants: { nodes: [{ name: 'acme' }] },
+    });
+    await refused(signed(claims({ tenant_id: OTHER_TENANT, caller: 'L' })), 'L is not known there');
+  });
+
+  it('leaves nothing of itself in the log', () => {
+    const log = lines.join('');
+    for (const token of tried.filter((one) => one.length > 40)) {
+      assert.ok(!log.includes(token));
+      const payload = token.split('.')[1] ?? '';
+      assert.ok(payload.length < 20 || !log.includes(payload));
+    }
+    assert.ok(!log.includes(secret));
+    assert.deepEqual(
+      lines.filter((line) => JSON.parse(line).level >= 50),
+      [],
+    );
+  });
+});
+
+describe('a public key taken for a secret', () => {
+  it('signs nothing: not as PEM, DER, or JSON, nor its modulus', async () => {
+    const { publicKey } = await generateKeyPair('RS256', { extractable: true });
+    const jwk = { ...(await exportJWK(publicKey)), kid: 'one', alg: 'RS256', use: 'sig' };
+    const pem = await exportSPKI(publicKey);
+    const issuer = createServer((_request, response) => {
+      response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: [jwk] }));
+    });
+    await new Promise<void>((resolve) => issuer.listen(0, '127.0.0.1', resolve));
+    const house = await openHouse({
+      embedder: cheapEmbedder,
+      env: { JWKS_URL: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks` },
+    });
+    try {
+      const keys = [
+        pem,
+        pem.trim(),
+        `${pem}\n`,
+        pem.replace(/-----.*?-----|\s/g, ''),
+        Buffer.from(pem.replace(/-----.*?-----|\s/g, ''), 'base64'),
+        JSON.stringify(jwk),
+        JSON.stringify({ keys: [jwk] }),
+        jwk.n!,
+        Buffer.from(jwk.n!, 'base64url'),
+        loadCredentials(house.config).jwtSecret,
+        '',
+      ];
+      for (const key of keys) {
+        for (const header of [
+          '{"alg":"HS256","kid":"one"}',
+          '{"alg":"HS256"}',
+          '{"alg":"none","kid":"one"}',
+          '{"alg":"RS256","kid":"one"}',
+        ]) {
+          const { status } = await house.graphql(
+            { token: forge(header, JSON.stringify(claims({ caller: 'L' })), key!) },
+            query,
+          );
+          assert.equal(status, 401, header);
+        }
+      }
+    } finally {
+      await house.close();
+      issuer.close();
+    }
+  });
+});
+
+describe('two keys in one request', () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse({ embedder: cheapEmbedder });
+  });
+  after(() => house.close());
+
+  /** Headers as they are given, also twice. */
+  const post = (path: string, headers: string[]) =>
+    new Promise<{ status: number; text: string }>((resolve, reject) => {
+      const { port } = new URL(house.gateway.url);
+      const asked = request(
+        {
+          port,
+          host: '127.0.0.1',
+          path,
+          method: 'POST',
+          headers: [
+            'Host',
+            `127.0.0.1:${port}`,
+            'Content-Type',
+            'application/json',
+            'Accept',
+            'application/json, text/event-stream',
+            ...headers,
+          ] as never,
+        },
+        async (response) => {
+          let text = '';
+          for await (const part of response.setEncoding('utf8')) text += part;
+          resolve({ status: response.statusCode!, text });
+        },
+      );
+      asked.on('error', reject);
+      asked.end(path === '/mcp' ? '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' : JSON.stringify({ query }));
+    });
+
+  it('are refused, so that nothing on the way can take another for its own', async () => {
+    const [ofC, ofL] = [house.apiKey('C'), house.apiKey('L')];
+    for (const headers of [
+      ['Authorization', `Bearer ${ofC}`, 'X-API-Key', ofL],
+      ['X-API-Key', ofC, 'X-API-Key', ofL],
+      ['Authorization', `Bearer ${ofC}`, 'Authorization', `Bearer ${ofL}`],
+      ['Authorization', `Bearer ${ofC}`, 'authorization', `Basic ${ofL}`],
+      ['Authorization', `Bearer ${ofC}, Bearer ${ofL}`],
+      ['Authorization', `Bearer ${ofC} ${ofL}`],
+      ['Authorization', `Bearer ${ofC}`, 'X-API-Key', 'wrong'],
+    ]) {
+      const { status, text } = await post('/mcp', headers);
+      assert.equal(status, 401, headers.filter((_, at) => at % 2 === 0).join());
+      assert.ok(!text.includes(ofC) && !text.includes(ofL));
+    }
+    const tokens = [await house.token({ caller: 'C' }), await house.token({ caller: 'L' })];
+    assert.equal(
+      (
+        await post(
+          '/graphql',
+          tokens.flatMap((token) => ['Authorization', `Bearer ${token}`]),
+        )
+      ).status,
+      401,
+    );
+  });
+
+  it('are one where they are the same', async () => {
+    const key = house.apiKey('C');
+    assert.equal((await post('/mcp', ['Authorization', `Bearer ${key}`, 'X-API-Key', key])).status, 200);
+  });
+});

@@ -1,0 +1,193 @@
+// `l9-memory audit verify|export` as processes of their own, against a real house.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { asSuperuser, sealAll } from '../../../db/tests/audit/support.ts';
+import { type House, openHouse } from '../support/house.ts';
+
+const cli = join(import.meta.dirname, '..', '..', 'src', 'cli.ts');
+
+let house: House;
+let folder: string;
+before(async () => {
+  house = await openHouse();
+  folder = mkdtempSync(join(tmpdir(), 'l9-audit-'));
+  // More than two pages of an export.
+  await house.sql(
+    'C',
+    `insert into public.packet_store (envelope, scope)
+     select jsonb_build_object('content', 'exported ' || i), 'global' from generate_series(1, 2300) i`,
+  );
+  await sealAll(house);
+});
+after(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await house.close();
+});
+
+interface Ended {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+function run(...args: string[]): Promise<Ended> {
+  const child = spawn(process.execPath, [cli, 'audit', ...args, '--url', house.gateway.url], {
+    env: { ...process.env, L9_MEMORY_HOME: house.home.home },
+  });
+  const ended = { code: null, out: '', err: '' } as Ended;
+  child.stdout.on('data', (data) => {
+    ended.out += data;
+  });
+  child.stderr.on('data', (data) => {
+    ended.err += data;
+  });
+  return new Promise((resolve) => child.on('close', (code) => resolve({ ...ended, code })));
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: rows of the audit log
+const parsed = (text: string): any[] =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+
+describe('l9-memory audit export', () => {
+  it('writes every row once, in order of time, and not what it leaves behind itself', async () => {
+    const before = await asSuperuser(house, 'select audit_id from public.audit_log order by occurred_at, audit_id');
+    const { code, out, err } = await run('export');
+    assert.equal(code, 0, err);
+    const rows = parsed(out);
+    assert.deepEqual(
+      rows.map(({ audit_id }) => audit_id),
+      before.map(({ audit_id }) => audit_id),
+    );
+    const times = rows.map(({ occurred_at }) => occurred_at);
+    assert.deepEqual(times, [...times].sort());
+    assert.match(times[0], /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+    const [{ n, total }] = await asSuperuser(
+      house,
+      `select count(*)::int as n, sum((details ->> 'rows')::int)::int as total from public.audit_log
+       where operation = 'EXPORT' and caller = 'L' and tool_name = 'graphql'`,
+    );
+    assert.ok(n >= 3, 'a row for each page');
+    assert.equal(total, rows.length);
+    assert.deepEqual(Object.keys(rows[0]).sort(), [
+      'audit_id',
+      'details',
+      'occurred_at',
+      'operation',
+      'project_id',
+      'row_id',
+      'scope',
+      'sqlstate',
+      'status',
+      'table_name',
+      'tenant_id',
+      'xid',
+    ]);
+  });
+
+  it('writes a period to a file that only its owner can read', async () => {
+    const [{ first, middle }] = await asSuperuser(
+      house,
+      'select min(occurred_at) as first, (array_agg(occurred_at order by occurred_at))[2000] as middle from public.audit_log',
+    );
+    const path = join(folder, 'part.jsonl');
+    // An hour before the first to the millisecond of the 2,000th row.
+    const from = new Date(first.getTime() - 3_600_000).toISOString();
+    const { code, out, err } = await run('export', '--from', from, '--to', middle.toISOString(), '--output', path);
+    assert.equal(code, 0, err);
+    assert.equal(out, '');
+    assert.equal(statSync(path).mode & 0o777, 0o600);
+    const rows = parsed(readFileSync(path, 'utf8'));
+    assert.match(err, new RegExp(`${rows.length} rows`));
+    const [{ n }] = await asSuperuser(
+      house,
+      `select count(*)::int as n from public.audit_log where occurred_at < '${middle.toISOString()}'`,
+    );
+    assert.equal(rows.length, n);
+  });
+
+  it('ends a page early where rows are long, and loses none', async () => {
+    await asSuperuser(
+      house,
+      `insert into public.audit_log (operation, table_name, tenant_id, details) select 'READ', 'long', '00000000-0000-7000-8000-000000000001',
+       jsonb_build_object('caller', 'x', 'creator', null, 'source', null, 'tool_name', 'x', 'n', i, 'pad', repeat('x', 60000)) from generate_series(1, 200) i`,
+    );
+    const rows = parsed((await run('export')).out).filter(({ table_name }) => table_name === 'long');
+    assert.deepEqual(
+      rows.map(({ details }) => details.n),
+      Array.from({ length: 200 }, (_, n) => n + 1),
+    );
+  });
+
+  it('is for admins, and says what is wrong', async () => {
+    const refused = await run('export', '--caller', 'C');
+    assert.equal(refused.code, 1);
+    assert.match(refused.err, /not open to your role/);
+    const malformed = await run('export', '--from', 'yesterday');
+    assert.deepEqual(
+      [malformed.code, malformed.err],
+      [1, '--from: a time such as 2026-11-01 or 2026-11-01T12:00:00Z\n'],
+    );
+    const elsewhere = await run('export', '--output', join(folder, 'nowhere', 'x.jsonl'));
+    assert.equal(elsewhere.code, 1);
+    assert.match(elsewhere.err, /ENOENT/);
+  });
+});
+
+describe('l9-memory audit verify', () => {
+  it('says that the record is whole, and prints the head', async () => {
+    await sealAll(house);
+    const { code, out, err } = await run('verify');
+    assert.equal(code, 0, err);
+    assert.match(out, /^ok: \d+ seals, \d+ rows, \d+ not sealed yet\nhead: [0-9a-f]{64}\n$/);
+    assert.ok(Number(/(\d+) rows/.exec(out)![1]) >= 2300);
+    const [head] = /[0-9a-f]{64}/.exec(out)!;
+    assert.equal((await run('verify', '--head', head)).code, 0);
+    const cut = await run('verify', '--head', 'ab'.repeat(32));
+    assert.equal(cut.code, 1);
+    assert.match(cut.out, /^BROKEN: .*\nno seal has the hash given as head/);
+    const past = await run('verify', '--to', '2000-01-01');
+    assert.match(past.out, /^ok: 0 seals, 0 rows\n/);
+  });
+
+  it('names the first row that was altered', async () => {
+    const [{ audit_id }] = await asSuperuser(
+      house,
+      "select audit_id from public.audit_log where operation = 'INSERT' limit 1",
+    );
+    await asSuperuser(house, [
+      `do $$ declare p record; begin for p in select inhrelid::regclass as t from pg_inherits where inhparent = 'public.audit_log'::regclass loop
+        execute format('alter table %s disable trigger all', p.t); end loop; end $$`,
+      'alter table public.audit_log disable trigger all',
+      `update public.audit_log set details = details || '{"kind": "forged"}' where audit_id = '${audit_id}'`,
+      'commit',
+    ]);
+    const { code, out } = await run('verify');
+    assert.equal(code, 1);
+    assert.match(out, new RegExp(`^BROKEN: .*\\nseal \\d+, row ${audit_id}, a row was altered\\nhead: `));
+  });
+});
+
+describe('the sealing job', () => {
+  it('seals by itself, and the metrics tell', async () => {
+    const metric = async (name: string) =>
+      Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await (await fetch(`${house.gateway.url}/metrics`)).text())?.[1]);
+    await house.tool('C', 'save_memory', { content: 'to be sealed', scope: 'global' });
+    const saved = Date.now() / 1000;
+    for (let tries = 0; ; tries++) {
+      // Transactions of others on the same server may hold it up.
+      if ((await metric('l9_audit_last_seal_timestamp_seconds')) >= saved) break;
+      assert.ok(tries < 900, 'nothing was sealed');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    const waiting = await metric('l9_audit_unsealed');
+    assert.ok(waiting >= 0 && waiting < 100, String(waiting));
+    assert.ok((await metric('l9_audit_unsealed_oldest_seconds')) >= 0);
+  });
+});

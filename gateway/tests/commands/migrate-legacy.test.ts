@@ -1,0 +1,665 @@
+// The old memory.* tables, with all that had gone wrong in them, into packet_store.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
+import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
+import {
+  createOldHome,
+  DUMP,
+  GIVE_TO_OWNER,
+  OLD_ROWS,
+  OLD_SCHEMA,
+  type OldHome,
+  ownerUrlOf,
+  type Ran,
+  type Rows,
+  USER,
+  uuid,
+} from '../legacy/old-database.ts';
+import { serverUrl } from '../support/databases.ts';
+import { openHouse } from '../support/house.ts';
+
+const counts = (ran: Ran) =>
+  Object.fromEntries(
+    ran.report.tables.map(({ name, outcomes }) => [
+      name,
+      Object.fromEntries(Object.entries(outcomes).map(([what, { rows }]) => [what, rows])),
+    ]),
+  );
+const FIRST = {
+  'memory.long_term': { moved: 4, blank: 1, long: 1, expired: 1, scope: 1, project: 1 },
+  'memory.mediumterm': { moved: 2, merged: 1, project: 1 },
+  'memory."shortTerm"': { moved: 2, deleted: 1, expired: 1, scope: 1 },
+  'memory.audit_log': { recorded: 3, operation: 1, time: 1 },
+};
+
+describe('the old tables', () => {
+  let old: OldHome;
+  let pristine: Rows;
+  // What there is after the move; each look into the embedded engine starts it anew.
+  let now: { packets: Rows; known: Rows; vectors: Rows; waiting: Rows; audit: Rows; dump: Rows };
+  before(async () => {
+    old = await createOldHome();
+    await old.superuser(async (query) => {
+      await query(OLD_SCHEMA);
+      await query(OLD_ROWS);
+      pristine = await query(DUMP);
+    });
+  });
+  after(() => old.drop());
+
+  const PACKETS = `select packet_id, packet_type, left(content, 100) as content, "timestamp"::text, updated_at::text,
+    provenance -> 'legacy' as legacy, metadata, metadata::text as metadata_text, tags, ttl::text, project_id, scope,
+    importance_score, user_id, session_id, tenant_id from packet_store`;
+  const packet = (which: string) => {
+    const found = now.packets.filter(({ packet_id, content }) => packet_id === which || content === which);
+    assert.equal(found.length, 1, which);
+    return found[0];
+  };
+
+  it('are not read without the rights to, which are named', async () => {
+    const refused = await old.migrate();
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.err,
+      /grant usage on schema memory to l9_owner;\n\s+grant select on memory.audit_log to l9_owner;/,
+    );
+    assert.match(refused.err, /grant select on memory."shortTerm" to l9_owner;/);
+    assert.equal(refused.out, '');
+    const rights = refused.err.match(/grant .*;/g)!.join('\n');
+    await old.query(rights);
+  });
+
+  it('are only looked at by a dry run, which is the default: the database is the same to the last byte', async () => {
+    const dry = await old.migrate('--embedding-model', 'old-model');
+    assert.equal(dry.code, 0, dry.err);
+    assert.equal(dry.report.applied, false);
+    assert.deepEqual(counts(dry), FIRST);
+    assert.deepEqual(await old.query(DUMP), pristine);
+  });
+
+  it('are dropped by nobody but their owner, and not before all is moved', async () => {
+    const dry = await old.migrate('--drop');
+    assert.equal(dry.code, 1);
+    assert.ok(dry.report.drop!.obstacles.some((text) => text.includes('alter schema memory owner to l9_owner;')));
+    await old.superuser(async (query) => {
+      await query(GIVE_TO_OWNER);
+    });
+    const again = await old.migrate('--drop', '--skip', 'blank,long,expired,deleted,scope,operation,time,texts');
+    assert.deepEqual(again.report.drop, {
+      done: false,
+      obstacles: [
+        `memory.long_term: 1 rows not moved (project); --skip project lets them go (${uuid(3)})`,
+        'memory.mediumterm: 1 rows not moved (project); --skip project lets them go (4)',
+      ],
+    });
+  });
+
+  it('are moved by --apply, and the report of the dry run held', async () => {
+    const applied = await old.migrate('--apply', '--embedding-model', 'old-model');
+    assert.equal(applied.code, 0, applied.err);
+    await old.superuser(async (query) => {
+      now = {
+        packets: await query(PACKETS),
+        known: await query('select * from l9_private.legacy_ids'),
+        vectors: await query(
+          `select packet_id, model, scope, extensions.vector_norm(vector) as norm, extensions.subvector(vector, 1, 5)::text as start
+          from memory_embeddings order by 1`,
+        ),
+        waiting: await query(
+          `select (select count(*)::int from l9_private.pending_embeddings) as waiting,
+            (select count(*)::int from pg_indexes where indexdef like '%old-model%') as indexes`,
+        ),
+        audit: await query('select * from audit_log order by occurred_at'),
+        dump: await query(DUMP),
+      };
+    });
+    assert.deepEqual(counts(applied), FIRST);
+    const { columns } = applied.table('memory.long_term');
+    const becomes = Object.fromEntries(columns.map((column) => [column.name, column.becomes]));
+    assert.equal(becomes.mood, 'unmapped: provenance.legacy.columns');
+    assert.equal(becomes.words, 'left behind: made from other columns');
+    assert.equal(columns.find(({ name }) => name === 'mood')!.values, 1);
+    assert.deepEqual(applied.report.importance, { highest: 10, scale: 10 });
+    assert.deepEqual(applied.table('memory.long_term').vectors, { moved: 3 });
+    assert.deepEqual(applied.table('memory.mediumterm').vectors, { 'of other dimensions': 1 });
+    assert.deepEqual(
+      applied.table('memory.long_term').writers.toSorted((a, b) => a.how.localeCompare(b.how) || a.rows - b.rows),
+      [
+        { creator: 'Cursor-IDE', how: 'named', rows: 1 },
+        { creator: 'L-CTO', how: 'named', rows: 1 },
+        { creator: 'L-CTO', how: 'nobody named', rows: 3 },
+      ],
+    );
+  });
+
+  it('keep ids, times, writers, numbers and notes, and lose no column', async () => {
+    const one = packet(uuid(1));
+    assert.equal(one.content, 'We ship on Tuesdays.');
+    assert.deepEqual(
+      [one.packet_type, one.scope, one.project_id, one.tenant_id],
+      ['decision', 'developer', 'l9', DEFAULT_TENANT],
+    );
+    assert.equal(new Date(one.timestamp).toISOString(), '2024-03-01T10:00:00.123Z');
+    assert.match(one.timestamp, /\.123456/);
+    assert.deepEqual(
+      [one.metadata.creator, one.metadata.source, one.metadata.notes],
+      ['Cursor-IDE', 'cursor-ide', { by: 'hand' }],
+    );
+    assert.match(one.metadata_text, /"ticket": 12345678901234567890/);
+    assert.ok(Math.abs(one.importance_score - 0.8) < 1e-6);
+    assert.deepEqual(one.legacy.columns, { mood: 'happy' });
+    assert.deepEqual([one.legacy.table, one.legacy.id, one.legacy.importance], ['memory.long_term', uuid(1), 8]);
+
+    const two = packet(uuid(2));
+    assert.deepEqual(
+      [two.scope, two.project_id, two.packet_type, two.user_id],
+      ['global', null, 'user_preference', USER],
+    );
+    assert.deepEqual(
+      [two.legacy.kind, two.legacy.project, two.legacy.creator],
+      ['User Preference', 'l9', 'somebody else'],
+    );
+    assert.equal(two.metadata.creator, 'L-CTO');
+
+    const four = packet(uuid(4));
+    assert.deepEqual(
+      [four.scope, four.metadata.creator],
+      ['l-private', 'L-CTO'],
+      'metadata written as a string is read',
+    );
+    const nine = packet(uuid(9));
+    assert.deepEqual([nine.legacy.metadata, nine.legacy.created], [[1, 2], '2999-01-01T00:00:00+00:00']);
+    assert.ok(Date.parse(nine.timestamp) <= Date.now());
+
+    const heron = packet('The staging host is called heron.');
+    assert.equal(heron.packet_id[14], '7', 'a bigint becomes a version 7 UUID …');
+    assert.equal(
+      Number.parseInt(heron.packet_id.replace('-', '').slice(0, 12), 16),
+      Date.parse('2024-01-02T08:00:00Z'),
+      '… of its time',
+    );
+    assert.equal(heron.legacy.id, '2');
+    assert.equal(heron.legacy.session.length, 300);
+    assert.deepEqual([heron.user_id, heron.project_id, heron.tags], [USER, 'l9', ['infra']]);
+    const broken = packet('Meta that is no JSON.');
+    assert.deepEqual([broken.legacy.metadata, broken.legacy.tags], ['not json {', { a: 1 }]);
+
+    const line = packet('A line of JSON.');
+    assert.deepEqual([line.scope, line.tags], ['global', ['one', 'two']]);
+    assert.equal(new Date(line.timestamp).toISOString(), '2024-01-01T00:00:00.000Z');
+    const object = packet('Taken out of an object.');
+    assert.deepEqual(object.legacy.content, { content: 'Taken out of an object.', lang: 'en' });
+    assert.match(object.ttl, /^3024-/, 'an interval counts from when it was made');
+  });
+
+  it('with the same content become one memory, which lives as long and weighs as much as any of them', async () => {
+    const one = packet(uuid(1));
+    assert.deepEqual([one.tags, one.ttl], [['release', 'weekly', 'calendar'], null]);
+    const known = now.known.find(
+      ({ source_table, source_id }) => source_table === 'memory.mediumterm' && source_id === '1',
+    );
+    assert.deepEqual([known.new_id, known.outcome], [uuid(1), 'merged']);
+    assert.deepEqual(
+      [known.leftover.importance, known.leftover.columns, known.leftover.metadata.project],
+      [2.5, { big: { n: 1000 } }, 'l9'],
+    );
+  });
+
+  it('bring vectors of the named model, at length 1; all else waits to be embedded anew', async () => {
+    const rows = now.vectors;
+    assert.deepEqual(
+      rows.map(({ packet_id, model, scope }) => [packet_id, model, scope]),
+      [
+        [uuid(1), 'old-model', 'developer'],
+        [uuid(4), 'old-model', 'l-private'],
+        [uuid(9), 'old-model', 'developer'],
+      ],
+    );
+    for (const { norm } of rows) assert.ok(Math.abs(norm - 1) < 1e-6);
+    assert.equal(rows[0].start, '[0.2,0.4,0.4,0.8,0]');
+    const [{ waiting, indexes }] = now.waiting;
+    assert.deepEqual([waiting, indexes], [8, 5], 'searches compare vectors of the present model');
+  });
+
+  it('leave an audit row for each memory, and bring their own, at the time they had', async () => {
+    const legacy = now.audit.filter(({ details }) => details.legacy);
+    const others = now.audit.filter(({ details }) => !details.legacy);
+    assert.deepEqual(others.map(({ caller, tool_name, operation }) => `${operation} ${caller} ${tool_name}`).sort(), [
+      ...Array(8).fill('INSERT db:l9_owner migrate-legacy'),
+      'UPDATE db:l9_owner migrate-legacy',
+    ]);
+    assert.deepEqual(
+      legacy.map(({ occurred_at, operation, caller, scope, status, sqlstate }) => [
+        occurred_at.toISOString(),
+        operation,
+        caller,
+        scope,
+        status,
+        sqlstate,
+      ]),
+      [
+        ['2024-03-01T10:00:00.000Z', 'INSERT', 'C', 'developer', 'success', null],
+        ['2024-03-01T10:05:00.000Z', 'SEARCH', 'legacy:unnamed', 'global', 'error', 'XX000'],
+        ['2024-03-01T10:06:00.000Z', 'DELETE', 'L', null, 'success', null],
+      ],
+    );
+    const heron = packet('The staging host is called heron.');
+    assert.deepEqual(
+      [legacy[0].row_id, legacy[2].row_id],
+      [uuid(1), heron.packet_id],
+      'a row is about what became of it',
+    );
+    assert.deepEqual([legacy[0].details.k, legacy[0].details.ids, legacy[0].details.legacy.id], [3, ['a', 'b'], '1']);
+    assert.match(legacy[0].details.query_sha256, /^[0-9a-f]{64}$/);
+    assert.ok(!/heron|short|word/.test(JSON.stringify(legacy)), 'no words of anybody are on the record');
+  });
+
+  it('move nothing twice', async () => {
+    const second = await old.migrate('--apply', '--embedding-model', 'old-model');
+    assert.equal(second.code, 0, second.err);
+    for (const outcomes of Object.values(counts(second)))
+      assert.deepEqual([outcomes.moved, outcomes.merged, outcomes.recorded], [undefined, undefined, undefined]);
+    assert.equal(counts(second)['memory.long_term']!.kept, 4);
+    assert.deepEqual(await old.query(DUMP), now.dump);
+  });
+
+  it('take options for what was left, and go on from there', async () => {
+    const more = await old.migrate('--apply', '--project', 'l9', '--scope', 'team-red=developer', '--scope', '=global');
+    assert.equal(more.code, 0, more.err);
+    const { 'memory.long_term': long, 'memory.mediumterm': medium, 'memory."shortTerm"': short } = counts(more);
+    assert.deepEqual([long!.moved, medium!.moved, short!.moved], [2, 1, 1]);
+    now.packets = await old.query(PACKETS);
+    const three = packet(uuid(3));
+    assert.deepEqual([three.metadata.creator, three.project_id, three.importance_score], ['Cursor-IDE', 'l9', 0]);
+    assert.deepEqual([three.legacy.user, three.legacy.importance], ['igor', -3]);
+    assert.match(three.ttl, /^2999-/);
+  });
+
+  it('are found by whoever may see them: C what is developer and global, L all', async () => {
+    const house = await openHouse({ home: { ...old.home, drop: async () => {} } });
+    try {
+      await house.embedded();
+      const seen = async (caller: string) =>
+        (await house.sql(caller, 'select content from packet_store order by content')).map(({ content }) => content);
+      const ofC = await seen('C');
+      assert.ok(ofC.includes('We ship on Tuesdays.') && ofC.includes('A cursor memory without a writer.'));
+      assert.ok(
+        !ofC.includes('Only for L.') && !ofC.some((content) => content.includes('heron')),
+        'not private, not of a user',
+      );
+      assert.ok((await seen('L')).includes('Only for L.'));
+      const found = await house.tool('C', 'search_memory', {
+        query: 'on which day do releases leave?',
+        mode: 'semantic',
+        k: 1,
+      });
+      assert.equal(found.result.hits[0].content, 'We ship on Tuesdays.', 'by meaning, embedded anew');
+      // Ids of the old tables say nothing of time; memories can rest on them all the same, and never in a circle.
+      const saved = await house.tool('C', 'save_memory', {
+        content: 'So no release on Friday.',
+        project_id: 'l9',
+        parent_ids: [uuid(1)],
+      });
+      assert.deepEqual(saved.result.memory.parent_ids, [uuid(1)]);
+      await assert.rejects(
+        house.sql('C', 'select update_memory($1, parent_ids => $2)', [uuid(1), [saved.result.memory.packet_id]]),
+        { code: 'L9VAL' },
+      );
+      // C wrote this one, before and now.
+      await house.tool('C', 'update_memory', { packet_id: uuid(1), content: 'We ship on Wednesdays.' });
+      await house.tool('L', 'delete_memory', { packet_id: uuid(4) });
+      await house.embedded();
+      // A house that closes while a job is being ticked off leaves a connection behind that is waited for in vain.
+      const jobs = () => house.gateway.database.workerPool.query('select 1 from graphile_worker.jobs');
+      for (let tries = 0; tries < 200 && (await jobs()).rowCount !== 0; tries++) await setTimeout(50);
+    } finally {
+      await house.close();
+    }
+  });
+
+  it('stay while anything in them is unaccounted for, which is said', async () => {
+    let gone: Rows = [];
+    let before: Rows = [];
+    await old.superuser(async (query) => {
+      await query("update memory.long_term set content = 'Changed since.' where id = $1", [uuid(2)]);
+      await query('create view memory.recent as select id from memory.long_term');
+      await query(
+        "create function memory.report() returns bigint language sql as 'select count(*) from memory.long_term'",
+      );
+      gone = await query('select source_hash, leftover from l9_private.legacy_ids where new_id = $1', [uuid(4)]);
+      before = await query(DUMP);
+    });
+    assert.deepEqual(gone, [{ source_hash: null, leftover: null }], 'with a memory goes what was known of its content');
+    const refused = await old.migrate(
+      '--apply',
+      '--project',
+      'l9',
+      '--scope',
+      'team-red=developer',
+      '--scope',
+      '=global',
+      '--drop',
+    );
+    assert.equal(refused.code, 1);
+    const { done, obstacles } = refused.report.drop!;
+    assert.equal(done, false);
+    for (const expected of [
+      /^function memory.report\(\) is in schema memory too/,
+      /^view memory.recent is in schema memory too/,
+      /^memory.long_term: 1 rows changed in the old table after they were moved; --skip changed lets them go \(f0000002-/,
+      /^memory.long_term: 1 rows moved, and deleted here since; --skip gone lets them go/,
+      /^memory.long_term: 1 rows not moved \(long\); --skip long/,
+      /^memory."shortTerm": 1 rows not moved \(deleted\); --skip deleted/,
+      /^memory.audit_log: 1 rows not moved \(operation\); --skip operation/,
+      /^memory.audit_log: texts in audit rows would be lost; --skip texts lets them go \(content, said\)/,
+    ]) {
+      assert.ok(
+        obstacles.some((text) => expected.test(text)),
+        `${expected} in\n${obstacles.join('\n')}`,
+      );
+    }
+    assert.ok(!obstacles.some((text) => text.includes(uuid(1))), 'changed by its writer here: accounted for');
+    assert.deepEqual(await old.query(DUMP), before);
+  });
+
+  it('go by --drop once every row is accounted for', async () => {
+    const skip = 'changed,gone,long,blank,expired,deleted,operation,time,texts';
+    const args = [
+      '--apply',
+      '--project',
+      'l9',
+      '--scope',
+      'team-red=developer',
+      '--scope',
+      '=global',
+      '--drop',
+      '--skip',
+      skip,
+    ];
+    await old.superuser(async (query) => {
+      await query('drop function memory.report()');
+      await query('drop view memory.recent');
+      await query('create view public.of_old as select id from memory.long_term');
+    });
+    const depended = await old.migrate(...args);
+    assert.match(depended.report.drop!.obstacles.join(), /view of_old depends on table memory.long_term/);
+    await old.query('drop view public.of_old');
+
+    const dropped = await old.migrate(...args);
+    assert.deepEqual(dropped.report.drop, { done: true, obstacles: [] });
+    assert.equal(dropped.code, 0);
+    const [{ left, audit }] = await old.query(
+      `select (select count(*)::int from pg_namespace where nspname = 'memory') as left,
+        (select to_jsonb(a) from audit_log a where operation = 'CLEANUP' and table_name = 'memory') as audit`,
+    );
+    assert.equal(left, 0);
+    assert.equal(audit.caller, 'db:l9_owner');
+    assert.equal(audit.details.dropped_tables.length, 4);
+  });
+});
+
+describe('a move that is killed', () => {
+  const ROWS = 2_500;
+  let old: OldHome;
+  before(async () => {
+    old = await createOldHome();
+    await old.superuser(async (query) => {
+      await query(`create schema memory;
+        create table memory.shortterm (memory_id bigint primary key, body text not null, scope text, expires_at timestamptz);
+        insert into memory.shortterm select i, 'row ' || i || ' of a long table ' || repeat(md5(i::text) || ' ', 12), 'shared'
+        from generate_series(1, ${ROWS}) i;`);
+      await query(GIVE_TO_OWNER);
+    });
+  });
+  after(() => old.drop());
+
+  const state = () =>
+    old.query(`select
+      (select count(*)::int from packet_store) as packets,
+      (select count(*)::int from l9_private.legacy_ids) as known,
+      (select count(distinct new_id)::int from l9_private.legacy_ids) as ids,
+      (select count(*)::int from audit_log where operation = 'INSERT') as audited,
+      (select count(*)::int from l9_private.pending_embeddings) as waiting`);
+
+  it('goes on where it was, and moves each row once', async () => {
+    assert.equal(await old.migrateAndKill('--apply'), 'SIGKILL');
+    const [now] = await state();
+    assert.ok(now.packets >= 1_000 && now.packets < ROWS, `it was killed in the middle, at ${now.packets}`);
+    const whole = (n: number) => ({ packets: n, known: n, ids: n, audited: n, waiting: n });
+    assert.deepEqual(now, whole(now.packets), 'what was moved is whole');
+
+    const ran = await old.migrate('--apply');
+    assert.equal(ran.code, 0, ran.err);
+    assert.deepEqual(counts(ran), { 'memory.shortterm': { kept: now.packets, moved: ROWS - now.packets } });
+    assert.ok(ran.report.rowsPerSecond > 0);
+    assert.deepEqual((await state())[0], whole(ROWS));
+  });
+});
+
+describe('migrate-legacy', () => {
+  let old: OldHome;
+  before(async () => {
+    old = await createOldHome();
+  });
+  after(() => old.drop());
+
+  it('says so where there are no old tables', async () => {
+    const ran = await old.migrate();
+    assert.deepEqual([ran.code, ran.report.tables, ran.report.drop], [0, [], null]);
+  });
+
+  it('names the option that is no good', async () => {
+    for (const [args, said] of [
+      [['--apply', '--dry-run'], /--apply, --dry-run/],
+      [['--tenant', 'x'], /--tenant: a UUID/],
+      [['--project', 'a b'], /--project/],
+      [['--scope', 'x'], /--scope: old=new/],
+      [['--skip', 'everything'], /--skip: of blank, long.*not everything/],
+      [['--importance-scale', '0'], /--importance-scale/],
+      [['--users', 'all'], /--users/],
+      [['--from', 'mysql://x'], /--from: the URL of a PostgreSQL database/],
+      [['--tenant', '00000000-0000-7000-8000-00000000000f'], /has no actor C/],
+      [['--scope', 'old=nowhere'], /--scope: nowhere is no scope of this tenant \(developer, l-private, global\)/],
+    ] as const) {
+      const ran = await old.migrate(...args);
+      assert.deepEqual([ran.code, ran.out], [1, ''], args.join(' '));
+      assert.match(ran.err, said);
+      assert.ok(!ran.err.includes('    at '), ran.err);
+    }
+  });
+
+  it('needs a table to have a key and a content, and to be seen whole', async () => {
+    await old.superuser(async (query) => {
+      await query('create schema memory; create table memory.short_term (id integer, content text)');
+      await query("insert into memory.short_term values (1, 'a'), (1, 'b')");
+      await query(GIVE_TO_OWNER);
+    });
+    assert.match((await old.migrate()).err, /memory.short_term has no column whose values tell its rows apart/);
+    await old.query("update memory.short_term set id = 2 where content = 'b'");
+    assert.deepEqual(counts(await old.migrate('--scope', '=global')), { 'memory.short_term': { moved: 2 } });
+    await old.query('alter table memory.short_term rename content to stuff');
+    assert.match((await old.migrate()).err, /memory.short_term has no column that could be the content/);
+    await old.query(`alter table memory.short_term rename stuff to content; alter table memory.short_term enable row level security;
+      alter table memory.short_term owner to postgres; grant select on memory.short_term to l9_owner`);
+    assert.match((await old.migrate()).err, /row-level security hides rows of memory.short_term from l9_owner/);
+  });
+
+  it('prints a report for people', async () => {
+    await old.superuser(async (query) => {
+      await query('drop schema memory cascade; create schema memory');
+      await query('create table memory.longterm (id uuid primary key, content text, scope text)');
+      await query(`insert into memory.longterm values ('${uuid(1)}', 'a', 'shared'), ('${uuid(2)}', 'b', 'mars')`);
+      await query(GIVE_TO_OWNER);
+    });
+    const { stdout, status } = spawnSync(process.execPath, ['gateway/src/cli.ts', 'migrate-legacy'], {
+      env: old.env,
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0);
+    assert.match(stdout, /^Dry run, nothing was changed: /);
+    assert.match(stdout, /memory.longterm: 2 rows\n {2}id +→ id\n/);
+    assert.match(stdout, /1 would be moved\n/);
+    assert.match(stdout, new RegExp(`1 NOT moved: scope unknown .*: ${uuid(2)}\n`));
+    assert.match(stdout, /scope mars → unknown: 1\n/);
+    assert.match(stdout, /rows\/s\nTo move them, run it again with --apply.\n$/);
+  });
+});
+
+const server = { skip: serverUrl ? false : 'needs a server: TEST_DATABASE_URL' };
+
+describe('another database', server, () => {
+  const name = `l9_old_${process.pid}`;
+  let root: pg.Client;
+  let url: string;
+  before(async () => {
+    root = new pg.Client({ connectionString: serverUrl! });
+    await root.connect();
+    await root.query(`create database ${name}`);
+    url = Object.assign(new URL(serverUrl!), { pathname: `/${name}` }).href;
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    // As it was: pgvector in public, and none of our roles concerned.
+    await client.query('create extension vector');
+    await client.query(OLD_SCHEMA.replace('extensions.vector', 'vector'));
+    await client.query(OLD_ROWS);
+    await client.end();
+  });
+  after(async () => {
+    await root.query(`drop database if exists ${name} with (force)`);
+    await root.end();
+  });
+
+  it('moves into the embedded engine, and is dropped there by --drop alone', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'l9t-'));
+    try {
+      const run = (...args: string[]) => {
+        const env = { PATH: process.env.PATH, L9_MEMORY_HOME: folder, LOG_LEVEL: 'warn' };
+        const ran = spawnSync(
+          process.execPath,
+          ['gateway/src/cli.ts', 'migrate-legacy', '--json', '--from', url, ...args],
+          { env, encoding: 'utf8' },
+        );
+        assert.equal(ran.stderr, '');
+        return { status: ran.status, report: JSON.parse(ran.stdout) };
+      };
+      const moved = run('--apply', '--label', 'laptop', '--embedding-model', 'old-model');
+      assert.deepEqual(counts(moved as unknown as Ran), FIRST);
+      assert.equal(moved.report.tables[0].vectors.moved, 3);
+      const again = run(
+        '--apply',
+        '--label',
+        'laptop',
+        '--drop',
+        '--skip',
+        'blank,long,expired,deleted,scope,project,operation,time,texts',
+      );
+      assert.deepEqual([again.status, again.report.drop], [0, { done: true, obstacles: [] }]);
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      const { rows } = await client.query("select count(*)::int as n from pg_namespace where nspname = 'memory'");
+      await client.end();
+      assert.equal(rows[0].n, 0);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('callers who write meanwhile', server, () => {
+  let old: OldHome;
+  before(async () => {
+    old = await createOldHome();
+    await old.superuser(async (query) => {
+      await query(
+        'create schema memory; create table memory.long_term (id bigint primary key, content text, importance real)',
+      );
+      await query("insert into memory.long_term values (1, 'Said by both at once.', 0.9), (2, 'Said by one.', 0.1)");
+      await query(GIVE_TO_OWNER);
+    });
+  });
+  after(() => old.drop());
+
+  it('say the same: one memory stays, which no longer expires', async () => {
+    const client = new pg.Client({ connectionString: old.home.superuserUrl! });
+    await client.connect();
+    try {
+      await client.query(
+        `begin; set local role l9_agent; set local jwt.claims.tenant_id = '${DEFAULT_TENANT}'; set local jwt.claims.caller = 'C'`,
+      );
+      const { rows } = await client.query(
+        "select ((save_memory('said by BOTH at once.', scope => 'global', ttl => now() + interval '1 day', importance => 0.2)).memory).packet_id",
+      );
+      const moving = old.migrate('--apply', '--scope', '=global');
+      const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+      for (let tries = 0; tries < 400 && (await old.query(waits)).length === 0; tries++) await setTimeout(50);
+      await client.query('commit');
+      const ran = await moving;
+      assert.deepEqual(counts(ran), { 'memory.long_term': { moved: 1, merged: 1 } }, ran.err);
+      const [packet] = await old.query(
+        "select packet_id, ttl, importance_score, metadata from packet_store where content ilike '%both%'",
+      );
+      assert.deepEqual(
+        [packet.packet_id, packet.ttl, packet.metadata.creator],
+        [rows[0].packet_id, null, 'Cursor-IDE'],
+      );
+      assert.ok(Math.abs(packet.importance_score - 0.9) < 1e-6);
+    } finally {
+      await client.end();
+    }
+  });
+});
+
+describe('a database of the old application', server, () => {
+  const name = `l9_grown_${process.pid}`;
+  let root: pg.Client;
+  before(async () => {
+    root = new pg.Client({ connectionString: serverUrl! });
+    await root.connect();
+    await root.query(`create database ${name}`);
+  });
+  after(async () => {
+    await root.query(`drop database if exists ${name} with (force)`);
+    await root.end();
+  });
+
+  it('is set up where it is, though pgvector lived in public, and moved within', async () => {
+    const url = Object.assign(new URL(serverUrl!), { pathname: `/${name}` }).href;
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      await client.query('create extension vector; create extension pgcrypto');
+      await client.query(OLD_SCHEMA.replace('extensions.vector', 'vector'));
+      await client.query(OLD_ROWS);
+      const old = await createOldHome(); // Which gives the roles their passwords.
+      const cli = (env: NodeJS.ProcessEnv, ...args: string[]) =>
+        spawnSync(process.execPath, ['gateway/src/cli.ts', ...args], {
+          env: { PATH: process.env.PATH, ...env },
+          encoding: 'utf8',
+        });
+      const setup = cli({}, 'db', 'setup', '--root-url', serverUrl!, '--database', name);
+      assert.equal(setup.status, 0, setup.stderr);
+      await client.query(GIVE_TO_OWNER);
+      const ran = cli(
+        { DATABASE_OWNER_URL: ownerUrlOf(url, old.env.DATABASE_URL!) },
+        'migrate-legacy',
+        '--json',
+        '--apply',
+        '--embedding-model',
+        'm',
+      );
+      await old.drop();
+      assert.equal(ran.status, 0, ran.stderr);
+      const report = JSON.parse(ran.stdout);
+      assert.deepEqual(counts({ report } as Ran), FIRST);
+      assert.equal(report.tables[0].vectors.moved, 3);
+    } finally {
+      await client.end();
+    }
+  });
+});

@@ -1,0 +1,108 @@
+// Texts that mean something to somebody, in every argument of every query that the schema offers.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { getIntrospectionQuery } from 'postgraphile/graphql';
+import { assertDocumented, assertNoTrace, payloads } from '../access/attacker.ts';
+import { askEach, openWatchedHouse, type WatchedHouse } from '../access/watched-house.ts';
+import type { House } from '../support/house.ts';
+
+describe('no text in a GraphQL query is ever more than a text', () => {
+  let watched: WatchedHouse;
+  let house: House;
+  let traces: string[];
+  before(async () => {
+    watched = await openWatchedHouse();
+    ({ house, traces } = watched);
+  });
+  after(() => house.close());
+
+  it('in every argument of every GraphQL query: conditions, cursors, ids', async () => {
+    const { data } = await house.graphql('C', getIntrospectionQuery());
+    const types = new Map<string, Type>(data.__schema.types.map((type: Type) => [type.name, type]));
+    const named = (ref: TypeRef): string => ref.name ?? named(ref.ofType!);
+    const spelled = (ref: TypeRef): string =>
+      ref.kind === 'NON_NULL'
+        ? `${spelled(ref.ofType!)}!`
+        : ref.kind === 'LIST'
+          ? `[${spelled(ref.ofType!)}]`
+          : ref.name!;
+    const isText = (name: string) =>
+      ['String', 'Cursor', 'ID', 'UUID', 'Datetime', 'JSON', 'BigInt', 'BigFloat'].includes(name);
+    const selection = (name: string, deep = true): string => {
+      const { fields } = types.get(name)!;
+      if (!fields) return types.get(name)!.kind === 'INTERFACE' ? '{ __typename }' : '';
+      if (fields.some((field) => field.name === 'totalCount')) return '{ totalCount edges { cursor } }';
+      const scalars = fields.filter(({ type, args }) => args.length === 0 && !types.get(named(type))!.fields);
+      if (scalars.length > 0)
+        return `{ ${scalars
+          .slice(0, 3)
+          .map((field) => field.name)
+          .join(' ')} }`;
+      const [first] = fields.filter(({ args }) => args.length === 0);
+      return deep && first ? `{ ${first.name} ${selection(named(first.type), false)} }` : '{ __typename }';
+    };
+    let asked = 0;
+    const isAsked = new Set(['searchMemory', 'memoryStats', 'query', '__schema', '__type']);
+    for (const field of types.get(data.__schema.queryType.name)!.fields!.filter(({ name }) => !isAsked.has(name))) {
+      const places = field.args.flatMap((argument) => {
+        const type = types.get(named(argument.type))!;
+        if (isText(type.name))
+          return [
+            {
+              variable: spelled(argument.type),
+              place: `${argument.name}: $v`,
+              rest: field.args.filter(({ name, type }) => name !== argument.name && type.kind === 'NON_NULL'),
+            },
+          ];
+        if (type.kind !== 'INPUT_OBJECT') return [];
+        return type
+          .inputFields!.filter((inner) => isText(named(inner.type)))
+          .map((inner) => ({
+            variable: spelled(inner.type),
+            place: `${argument.name}: { ${inner.name}: $v }`,
+            rest: field.args.filter(({ name, type }) => name !== argument.name && type.kind === 'NON_NULL'),
+          }));
+      });
+      for (const { variable, place, rest } of places) {
+        const others = rest.map(
+          ({ name, type }) => `${name}: ${named(type) === 'UUID' ? '"01900000-0000-7000-8000-000000000000"' : '"x"'}`,
+        );
+        const document = `${field.name}(${[place, ...others].join(', ')}) ${selection(named(field.type))}`;
+        const inCursors = /^(Cursor|ID)/.test(variable)
+          ? ['natural', 'memories', 'Memory'].flatMap((first) =>
+              payloads.map((text) => Buffer.from(JSON.stringify([first, text])).toString('base64')),
+            )
+          : [];
+        // GraphQL turns most of them away itself, and then each is a request of its own.
+        const tried = /^(String|ID|Cursor|JSON)/.test(variable) ? payloads : payloads.filter((_, n) => n % 4 === 0);
+        for (const values of [tried, inCursors.slice(0, 80)]) {
+          if (values.length === 0) continue;
+          for (const [n, { code, text }] of (
+            await askEach(watched, 'query', variable, document, [...values])
+          ).entries()) {
+            const what = `${document} with ${JSON.stringify(values[n]).slice(0, 80)}`;
+            if (code !== null) assertDocumented(code, `${what}: ${text.slice(0, 300)}`);
+            assertNoTrace(text, traces, what);
+            asked += 1;
+          }
+        }
+      }
+    }
+    assert.ok(asked > 500, String(asked));
+    await watched.unharmed();
+  });
+
+  it('and none of it, no key and no token is in the log', () => watched.assertCleanLog());
+});
+
+interface TypeRef {
+  kind: string;
+  name: string | null;
+  ofType: TypeRef | null;
+}
+interface Type {
+  kind: string;
+  name: string;
+  fields: { name: string; args: { name: string; type: TypeRef }[]; type: TypeRef }[] | null;
+  inputFields: { name: string; type: TypeRef }[] | null;
+}

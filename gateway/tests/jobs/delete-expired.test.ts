@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { type House, openHouse } from '../support/house.ts';
+
+describe('memories whose ttl has passed', () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse({ env: { CLEANUP_INTERVAL_SECONDS: '1' } });
+  });
+  after(() => house.close());
+
+  it('are deleted by themselves, on the record', async () => {
+    await house.sql(
+      'C',
+      "select public.save_memory('gone soon', project_id => 'l9', ttl => now() + interval '1 second')",
+    );
+    await house.sql('C', "select public.save_memory('here to stay', project_id => 'l9')");
+    const contents = async () =>
+      (await house.asSuperuser('select content from public.packet_store order by content')).map(
+        ({ content }) => content,
+      );
+    for (let tries = 0; tries < 300 && (await contents()).length > 1; tries++) await setTimeout(100);
+    assert.deepEqual(await contents(), ['here to stay']);
+    const [row] = await house.sql('L', "select caller, details from public.audit_log where operation = 'CLEANUP'");
+    assert.deepEqual([row.caller, row.details.deleted], ['db:l9_worker', 1]);
+  });
+});

@@ -1,0 +1,268 @@
+// Requests to /mcp that no client makes, and pages in a browser that try both doors.
+import assert from 'node:assert/strict';
+import { request } from 'node:http';
+import { after, before, describe, it } from 'node:test';
+import { cheapEmbedder } from '../access/attacker.ts';
+import { type House, openHouse } from '../support/house.ts';
+
+describe('the MCP door', () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse({ embedder: cheapEmbedder });
+  });
+  after(() => house.close());
+
+  const send = async (body: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(`${house.gateway.url}/mcp`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'x-api-key': house.apiKey('C'),
+        ...headers,
+      },
+      body,
+    });
+    return { status: response.status, text: await response.text() };
+  };
+  const call = (name: string, args: string) =>
+    send(
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":${JSON.stringify(name)},"arguments":${args}}}`,
+    );
+
+  it('knows the tools it lists, and no property of an object in JavaScript', async () => {
+    for (const name of [
+      '__proto__',
+      'constructor',
+      'toString',
+      'hasOwnProperty',
+      'save_memory ',
+      'SAVE_MEMORY',
+      'save_memory\u0000',
+      '../save_memory',
+      "save_memory'; drop table x",
+      '',
+      'x'.repeat(100_000),
+    ]) {
+      const { status, text } = await call(name, '{"content":"x","project_id":"l9"}');
+      assert.equal(status, 200);
+      assert.match(text, /INVALID_INPUT \(L9VAL\): there is no tool/, name.slice(0, 40));
+      assert.ok(text.length < 1_000);
+    }
+  });
+
+  it('lets no argument reach into the objects of the server', async () => {
+    for (const args of [
+      '{"content":"a","project_id":"l9","__proto__":{"polluted":1}}',
+      '{"content":"b","project_id":"l9","constructor":{"prototype":{"polluted":1}}}',
+      '{"content":"c","project_id":"l9","metadata":{"__proto__":{"polluted":1}}}',
+      '{"content":"d","project_id":"l9","metadata":{"a":[{"__proto__":{"polluted":1}}]}}',
+      '{"content":"e","project_id":"l9","metadata":{"constructor":{"prototype":{"polluted":1}}}}',
+      '{"__proto__":{"content":"f","project_id":"l9"}}',
+      '["content","g"]',
+      'null',
+      '"content"',
+    ]) {
+      const { status, text } = await call('save_memory', args);
+      assert.ok([200, 400].includes(status), args);
+      assert.ok(!/INTERNAL/.test(text), `${args}: ${text}`);
+      assert.equal(({} as Record<string, unknown>).polluted, undefined);
+    }
+    const refused = await call('save_memory', '{"content":"h","project_id":"l9","metadata":{"__proto__":{"a":1}}}');
+    assert.match(refused.text, /L9VAL\): metadata: __proto__/, 'rather than dropped without a word');
+    const [{ kept }] = await house.sql(
+      'C',
+      "select metadata -> 'constructor' as kept from public.packet_store where content = 'e'",
+    );
+    assert.deepEqual(kept, { prototype: { polluted: 1 } }, 'a name like any other is kept');
+  });
+
+  it('answers messages that are none, ids out of all measure and batches without falling over', async () => {
+    const cases: [string, Record<string, string>, number][] = [
+      ['', {}, 400],
+      ['null', {}, 400],
+      ['"x"', {}, 400],
+      ['{}', {}, 400],
+      ['{"jsonrpc":"1.0","id":1,"method":"tools/list"}', {}, 400],
+      ['{"jsonrpc":"2.0","id":{"a":1},"method":"tools/list"}', {}, 400],
+      ['{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"tools/list"}', {}, 400],
+      ['{"jsonrpc":"2.0","id":1,"method":"__proto__"}', {}, 200],
+      ['{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}', {}, 200],
+      [`{"jsonrpc":"2.0","id":"${'x'.repeat(100_000)}","method":"ping"}`, {}, 200],
+      [
+        `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}}`,
+        {},
+        200,
+      ],
+      ['{"jsonrpc":"2.0","id":1,"method":"tools/list"}', { 'content-type': 'text/plain' }, 415],
+      ['{"jsonrpc":"2.0","id":1,"method":"tools/list"}', { 'content-type': 'application/x-www-form-urlencoded' }, 415],
+      ['{"jsonrpc":"2.0","id":1,"method":"tools/list"}', { accept: 'text/html' }, 406],
+    ];
+    for (const [body, headers, status] of cases) {
+      const answer = await send(body, headers);
+      const what = `${body.slice(0, 80)} ${JSON.stringify(headers)}: ${answer.status} ${answer.text.slice(0, 300)}`;
+      assert.ok(
+        answer.status === status || (status === 400 && answer.status === 200 && /"error"/.test(answer.text)),
+        what,
+      );
+      assert.ok(!/INTERNAL|node_modules|passwd:/.test(answer.text), what);
+    }
+    const batch = JSON.stringify(
+      ['C of a batch', 'L of a batch'].map((content, id) => ({
+        jsonrpc: '2.0',
+        id,
+        method: 'tools/call',
+        params: {
+          name: 'save_memory',
+          arguments: { content, scope: id ? 'l-private' : 'global', ...(id ? { project_id: 'l9' } : {}), caller: 'L' },
+        },
+      })),
+    );
+    const answers = (JSON.parse((await send(batch)).text) as { id: number; result: { isError?: boolean } }[]).toSorted(
+      (a, b) => a.id - b.id,
+    );
+    assert.deepEqual(
+      answers.map(({ result }) => result.isError === true),
+      [false, true],
+      "each call of a batch is its caller's",
+    );
+  });
+
+  it('answers arguments that nest without end in documented words', async () => {
+    for (const levels of [100, 5_000, 100_000]) {
+      const deep = `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+      const { text } = await call('save_memory', `{"content":"deep","project_id":"l9","metadata":${deep}}`);
+      assert.match(text, /LIMIT_EXCEEDED \(L9LIM\): metadata: at most 64 levels deep/, String(levels));
+    }
+  });
+});
+
+describe('a page in a browser', () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse({ embedder: cheapEmbedder });
+  });
+  after(() => house.close());
+
+  /** fetch would not let Host be set. */
+  const knock = (of: House, path: string, headers: Record<string, string>) =>
+    new Promise<{ status: number; text: string }>((resolve, reject) => {
+      const { port } = new URL(of.gateway.url);
+      const method = path === '/attach' ? 'GET' : 'POST';
+      const asked = request(
+        {
+          host: '127.0.0.1',
+          port,
+          path,
+          method,
+          headers: {
+            host: `127.0.0.1:${port}`,
+            'content-type': 'application/json',
+            accept: 'application/json, text/event-stream',
+            ...headers,
+          },
+        },
+        (response) => {
+          let text = '';
+          response.setEncoding('utf8').on('data', (part) => {
+            text += part;
+            if (path === '/attach') response.destroy();
+          });
+          response.on('close', () => resolve({ status: response.statusCode!, text }));
+        },
+      );
+      asked.on('error', reject);
+      asked.end(
+        path === '/mcp'
+          ? '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+          : path === '/graphql'
+            ? '{"query":"{ __typename }"}'
+            : '',
+      );
+    });
+  const everyDoor = async (of: House, headers: Record<string, string>, status: number) => {
+    const token = await of.token({ caller: 'C' });
+    for (const [path, key] of [
+      ['/mcp', of.apiKey('C')],
+      ['/graphql', token],
+      ['/attach', of.apiKey('C')],
+    ] as const) {
+      const answer = await knock(of, path, { authorization: `Bearer ${key}`, ...headers });
+      assert.equal(answer.status, status, `${path} ${JSON.stringify(headers)}: ${answer.text}`);
+      if (status === 403) assert.match(answer.text, /SCOPE_DENIED|L9SCP/);
+    }
+  };
+  const port = (of: House) => new URL(of.gateway.url).port;
+
+  it('of another site gets in by no door, even with a key', async () => {
+    for (const origin of [
+      'https://evil.example',
+      'http://evil.example:9001',
+      'null',
+      'http://127.0.0.1.evil.example',
+      'http://localhost.evil.example',
+      'https://evil.example#127.0.0.1',
+    ]) {
+      await everyDoor(house, { origin }, 403);
+    }
+  });
+
+  it('that has made its own name stand for this machine gets in by none either', async () => {
+    for (const name of [
+      'evil.example',
+      'localhost.evil.example',
+      '127.0.0.1.evil.example',
+      '192.168.0.7',
+      '0.0.0.0',
+      'evil.example@127.0.0.1',
+      '169.254.169.254',
+    ]) {
+      const host = `${name}:${port(house)}`;
+      await everyDoor(house, { host }, 403);
+      await everyDoor(house, { host, origin: `http://${host}` }, 403);
+    }
+  });
+
+  it('of this machine, an editor and whoever is no browser get in', async () => {
+    for (const headers of [
+      {},
+      { host: `localhost:${port(house)}` },
+      { host: `[::1]:${port(house)}` },
+      { host: 'LOCALHOST' },
+      { origin: house.gateway.url },
+      { host: `localhost:${port(house)}`, origin: `http://localhost:${port(house)}` },
+      { origin: 'http://localhost:6274' },
+      { origin: 'vscode-webview://1ab2c3' },
+    ]) {
+      await everyDoor(house, headers as Record<string, string>, 200);
+    }
+  });
+
+  it('gets in where ALLOWED_HOSTS names it, as behind a proxy', async () => {
+    const open = await openHouse({
+      embedder: cheapEmbedder,
+      env: { ALLOWED_HOSTS: 'memory.example.com, Console.example.com' },
+    });
+    try {
+      await everyDoor(open, { host: 'memory.example.com' }, 200);
+      await everyDoor(open, { host: 'memory.example.com', origin: 'https://memory.example.com' }, 200);
+      await everyDoor(open, { origin: 'https://memory.example.com' }, 200);
+      await everyDoor(open, { host: 'memory.example.com', origin: 'https://console.example.com' }, 200);
+      await everyDoor(open, { host: 'memory.example.com', origin: 'https://evil.example' }, 403);
+      await everyDoor(open, { host: 'evil.example' }, 403);
+    } finally {
+      await open.close();
+    }
+  });
+
+  it('reaches a gateway that others on the network reach under whatever name it has there, but only from itself', async () => {
+    const open = await openHouse({ embedder: cheapEmbedder, env: { HOST: '0.0.0.0' } });
+    try {
+      await everyDoor(open, { host: 'memory.internal:9001' }, 200);
+      await everyDoor(open, { host: 'memory.internal:9001', origin: 'http://memory.internal:9001' }, 200);
+      await everyDoor(open, { host: 'memory.internal:9001', origin: 'http://evil.example' }, 403);
+    } finally {
+      await open.close();
+    }
+  });
+});

@@ -1,0 +1,20 @@
+// Every column of every table of every schema, the catalogue's and the jobs' included.
+import type pg from 'pg';
+
+/** Which tables hold any of these words, in capitals or not, and in how many rows: `schema.table` → rows. */
+export async function grepDatabase(client: pg.ClientBase, words: readonly string[]): Promise<Record<string, number>> {
+  const { rows: tables } = await client.query<{ name: string }>(
+    `select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where c.relkind in ('r', 'm') and not pg_is_other_temp_schema(n.oid) order by 1`,
+  );
+  const found: Record<string, number> = {};
+  for (const { name } of tables) {
+    const { rows } = await client.query<{ n: number }>(
+      `select count(*)::int as n from ${name} t
+       where exists (select from unnest($1::text[]) as w (word) where strpos(lower(t::text), lower(w.word)) > 0)`,
+      [words],
+    );
+    if (rows[0]!.n > 0) found[name] = rows[0]!.n;
+  }
+  return found;
+}
