@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { makeWorkerUtils, type Runner, run, runOnce, type TaskList, Logger as WorkerLogger } from 'graphile-worker';
 import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
-import { backoffSeconds } from './backoff.ts';
+import { outagePause } from './backoff.ts';
 import { deleteExpired } from './delete-expired.ts';
 import { type EmbedPendingOptions, embedPending } from './embed-pending.ts';
 import { makePartitions } from './make-partitions.ts';
@@ -38,17 +38,15 @@ export async function startJobs(database: Database, logger: Logger, options: Job
   const abort = new AbortController();
   const keepStatistics = database.engine === 'embedded' ? statisticsKeeper(database.workerPool) : null;
   // A provider that is down is asked less and less often, however much is saved meanwhile.
-  let outages = 0;
-  let pausedUntil = 0;
+  const outage = outagePause(OUTAGE_LAST_SECONDS);
   const taskList: TaskList = {
     embed_pending: async () => {
       try {
         const embedded = await embedPending(database.workerPool, options, abort.signal);
-        outages = 0;
+        outage.isOver();
         await keepStatistics?.(embedded);
       } catch (error) {
-        outages += 1;
-        pausedUntil = Date.now() + backoffSeconds(outages, OUTAGE_LAST_SECONDS) * 1_000;
+        outage.met(error);
         throw error;
       }
     },
@@ -100,7 +98,7 @@ export async function startJobs(database: Database, logger: Logger, options: Job
   let again = false;
 
   const enqueue = async () => {
-    if (Date.now() < pausedUntil) return;
+    if (outage.isPausing()) return;
     const { rows } = await database.workerPool.query<{ due: boolean }>(
       'select exists (select from l9_private.pending_embeddings q where q.next_attempt_at <= now() and (q.claimed_until is null or q.claimed_until < now())) as due',
     );

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { backoffSeconds } from '../../src/jobs/backoff.ts';
+import { EmbedderUnavailable } from '../../src/embeddings/index.ts';
+import { backoffSeconds, outagePause } from '../../src/jobs/backoff.ts';
 
 describe('the wait after failures', () => {
   it('doubles with each failure in a row, up to its limit', () => {
@@ -9,5 +10,49 @@ describe('the wait after failures', () => {
       [2, 2, 4, 8, 16, 32, 60, 60],
     );
     assert.equal(backoffSeconds(5_000, 3600), 3600);
+  });
+});
+
+describe('the pause of a provider that is down', () => {
+  const down = new EmbedderUnavailable('down');
+  const pauseAt = () => {
+    let time = 0;
+    const pause = outagePause(60, () => time);
+    return {
+      ...pause,
+      wait: (seconds: number) => {
+        time += seconds * 1_000;
+      },
+    };
+  };
+
+  it('grows with each outage in a row, and ends with the first answer', () => {
+    const pause = pauseAt();
+    pause.met(down);
+    pause.wait(1.9);
+    assert.equal(pause.isPausing(), true);
+    pause.wait(0.1);
+    assert.equal(pause.isPausing(), false);
+    pause.met(down);
+    pause.wait(3.9);
+    assert.equal(pause.isPausing(), true);
+    pause.isOver();
+    assert.equal(pause.isPausing(), false);
+    pause.met(down);
+    pause.wait(2);
+    assert.equal(pause.isPausing(), false);
+  });
+
+  it('counts an outage once that several jobs meet', () => {
+    const pause = pauseAt();
+    for (let job = 0; job < 5; job++) pause.met(down);
+    pause.wait(2);
+    assert.equal(pause.isPausing(), false);
+  });
+
+  it('is not for failures of the database', () => {
+    const pause = pauseAt();
+    pause.met(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }));
+    assert.equal(pause.isPausing(), false);
   });
 });
