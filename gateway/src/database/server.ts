@@ -15,7 +15,10 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
       max,
       application_name: role ? 'l9-memory jobs' : 'l9-memory',
       connectionTimeoutMillis: 10_000,
-      ...(role ? { options: `-c role=${role}` } : {}),
+      // Plans here run for milliseconds; compiling one would take longer.
+      options: `-c jit=off${role ? ` -c role=${role}` : ''}`,
+      // What is asked before an answer came is sent at once. Jobs wait for each answer anyway.
+      pipeline: !role,
     });
     // A server that restarts breaks idle connections; the pool replaces them when they are next needed.
     const onError = (error: Error) =>

@@ -11,7 +11,18 @@ const begin = (settings: Settings) => {
   return set.length > 0 ? `begin; select ${set.join(', ')}` : 'begin';
 };
 
-/** Runs `work` in one transaction under these settings; begin and settings go in one round trip. */
+/** Waits for all, so that nothing still runs on the connection, and then fails with the first failure in order. */
+async function settled<T extends readonly unknown[]>(flight: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
+  const results = await Promise.allSettled(flight);
+  const failure = results.find((result) => result.status === 'rejected');
+  if (failure) throw failure.reason;
+  return results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as unknown as T;
+}
+
+/**
+ * Runs `work` in one transaction under these settings. Its first query is sent right behind begin and settings, without
+ * waiting for them: where they are refused it fails too, in a transaction that is aborted.
+ */
 export async function inTransaction<T>(
   pool: pg.Pool,
   settings: Settings,
@@ -20,8 +31,7 @@ export async function inTransaction<T>(
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
-    await client.query(begin(settings));
-    const result = await work(client);
+    const [, result] = await settled([client.query(begin(settings)), work(client)]);
     await client.query('commit');
     return result;
   } catch (error) {
@@ -29,6 +39,34 @@ export async function inTransaction<T>(
       broken = failure;
     });
     throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+/**
+ * The same for work that is one query, asked for at once: commit follows right behind it, so that on a server begin,
+ * settings, query and commit are one round trip. Where the query fails, that commit rolls back.
+ */
+export async function inOneTrip<T>(
+  pool: pg.Pool,
+  settings: Settings,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    const committed = (begun: Promise<unknown>, worked: Promise<T>) =>
+      settled([
+        begun,
+        worked,
+        client.query('commit').catch((failure: Error) => {
+          broken = failure;
+          throw failure;
+        }),
+      ]);
+    const [, result] = await committed(client.query(begin(settings)), work(client));
+    return result;
   } finally {
     client.release(broken);
   }

@@ -17,6 +17,7 @@ import { auditPlugin } from './audit-plugin.ts';
 import { fromGrafast, limitsPlugin } from './limits.ts';
 import { namesPlugin } from './names.ts';
 import { operationsPlugin } from './operations-plugin.ts';
+import { createWithPgClient } from './pg-adaptor.ts';
 import { tagsPlugin } from './tags.ts';
 import { typeCodecsPlugin } from './type-codecs.ts';
 
@@ -36,6 +37,10 @@ const MAX_REQUEST_BYTES = 8 * 1024 * 1024;
 export function createGraphql({ database, perform, verifyToken, logger, graphiql }: GraphqlOptions) {
   // Operations leave their audit row themselves, also when they are refused.
   const recorded = new WeakMap<Identity, Set<string>>();
+  const pgService = {
+    ...makePgService({ pool: database.pool, schemas: ['public'], pubsub: false }),
+    adaptor: { createWithPgClient: () => createWithPgClient(database.pool), makePgService },
+  } as unknown as GraphileConfig.PgServiceConfiguration;
   const preset: GraphileConfig.Preset = {
     extends: [PostGraphileAmberPreset],
     plugins: [
@@ -50,7 +55,7 @@ export function createGraphql({ database, perform, verifyToken, logger, graphiql
     ],
     // Writes go through the operations: one way to do one thing.
     disablePlugins: ['PgMutationCreatePlugin', 'PgMutationUpdateDeletePlugin', 'SwallowErrorsPlugin'],
-    pgServices: [makePgService({ pool: database.pool, schemas: ['public'], pubsub: false })],
+    pgServices: [pgService],
     grafserv: {
       graphqlPath: '/graphql',
       graphiqlPath: '/',

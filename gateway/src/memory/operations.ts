@@ -37,6 +37,7 @@ export interface Operation<Input extends z.ZodType = z.ZodType, Output extends z
   enqueuesEmbeddings: boolean;
   /** What has to be had before a transaction is opened. */
   prepare?: (input: z.output<Input>, embedQuery: EmbedQuery) => Promise<unknown>;
+  /** Asks one query, at once, before it waits for anything: commit goes out right behind it. */
   run: (client: pg.ClientBase, input: z.output<Input>, prepared: unknown) => Promise<z.output<Output>>;
   /** What happened, in one line for people. */
   summarize: (output: z.output<Output>) => string;

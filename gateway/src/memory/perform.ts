@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { type Refusal, recordRefusal } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
-import { type Database, inTransaction } from '../database/index.ts';
+import { type Database, inOneTrip } from '../database/index.ts';
 import { KnownError, type PublicError, toPublicError } from '../errors.ts';
 import type { EmbedQuery, Operation } from './operations.ts';
 import { checkStorable } from './storable.ts';
@@ -27,7 +27,7 @@ export function createPerform({ database, logger, embedQuery, onEnqueued }: Perf
       const prepared = await operation.prepare?.(input, embedQuery);
       // What a read leaves behind is its audit row: losing the last few in a power cut beats a disk flush per search.
       const lasting = operation.isReadOnly ? { ...settings, synchronous_commit: 'off' } : settings;
-      const output = await inTransaction(database.pool, lasting, (client) => operation.run(client, input, prepared));
+      const output = await inOneTrip(database.pool, lasting, (client) => operation.run(client, input, prepared));
       if (operation.enqueuesEmbeddings) onEnqueued();
       return { output, error: null };
     } catch (cause) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { loadConfig } from '../../src/config.ts';
-import { type Database, inTransaction, openDatabase } from '../../src/database/index.ts';
+import { type Database, inOneTrip, inTransaction, openDatabase } from '../../src/database/index.ts';
 import { createTestHome, engine, type TestHome } from '../support/databases.ts';
 
 // On a server each client has a session of its own, and pg ends one that breaks.
@@ -57,9 +57,33 @@ describe('transactions', () => {
     assert.equal(await roleOf(database.pool), 'l9_gateway');
   });
 
-  test('a role that may not be taken is refused', async () => {
+  test('in one trip: the same settings, kept when the query succeeds and undone when it fails', async () => {
+    for (let round = 0; round < 6; round++) {
+      const { rows } = await inOneTrip(database.pool, { role: 'l9_agent', 'l9.tool_name': `trip ${round}` }, (client) =>
+        client.query("select current_user::text as role, current_setting('l9.tool_name') as tool"),
+      );
+      assert.deepEqual(rows[0], { role: 'l9_agent', tool: `trip ${round}` });
+      await assert.rejects(
+        inOneTrip(database.pool, { role: 'l9_agent' }, (client) => client.query('select 1/0')),
+        { code: '22012' },
+      );
+      assert.equal(await roleOf(database.pool), 'l9_gateway');
+    }
+  });
+
+  test('a role that may not be taken is refused, and nothing is asked in its stead', async () => {
     for (const role of ['l9_owner', 'postgres', 'nobody_at_all']) {
       await assert.rejects(inTransaction(database.pool, { role }, async () => {}));
+      for (const run of [inTransaction, inOneTrip]) {
+        let answered = false;
+        const asked = run(database.pool, { role }, (client) =>
+          client.query('select 1').then(() => {
+            answered = true;
+          }),
+        );
+        await assert.rejects(asked, { code: /^(42501|22023)$/ });
+        assert.equal(answered, false);
+      }
     }
     assert.equal(await roleOf(database.pool), 'l9_gateway');
   });

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { WithPgClient } from 'postgraphile/@dataplan/pg';
+import { createWithPgClient } from '../../src/graphql/pg-adaptor.ts';
+import { claimsOf, type House, openHouse } from '../support/house.ts';
+
+describe("PostGraphile's way to the pool", () => {
+  let house: House;
+  let withPgClient: WithPgClient;
+  before(async () => {
+    house = await openHouse();
+    withPgClient = createWithPgClient(house.gateway.database.pool);
+  });
+  after(() => house.close());
+
+  const statements = () =>
+    house.gateway.database.pool
+      .query('select count(*)::integer as n from pg_prepared_statements')
+      .then(({ rows }) => rows[0].n as number);
+
+  it('prepares what is named, keeps a bounded number of it, and forgets none that it still uses', async () => {
+    for (let round = 0; round < 2; round++) {
+      for (let n = 0; n < 250; n++) {
+        const { rows } = await withPgClient(claimsOf('C'), (client) =>
+          client.query<[number]>({ text: `select ${n}::integer`, name: `statement ${n}`, values: [], arrayMode: true }),
+        );
+        assert.equal(rows[0]?.[0], n);
+      }
+    }
+    assert.ok((await statements()) <= 101);
+  });
+
+  it('gives up a statement in a transaction that is aborted, and uses it again', async () => {
+    for (let n = 0; n < 300; n++) {
+      const asked = withPgClient(claimsOf('C'), (client) =>
+        client.query({ text: `select 1 / ${n % 2}, ${n % 150}`, name: `divides ${n % 150}`, values: [] }),
+      );
+      if (n % 2 === 0) await assert.rejects(asked, { code: '22012' });
+      else assert.equal((await asked).rows.length, 1);
+    }
+  });
+
+  it('undoes a nested transaction, and goes on with the one around it', async () => {
+    const rows = await withPgClient({ ...claimsOf('C'), 'l9.tool_name': 'outer' }, (client) =>
+      client.withTransaction(async (transaction) => {
+        const nested = transaction.withTransaction(async (inner) => {
+          await inner.query({ text: "select set_config('l9.tool_name', 'inner', true)" });
+          await inner.query({ text: 'select 1/0' });
+        });
+        await assert.rejects(nested, { code: '22012' });
+        return (await transaction.query<{ tool: string }>({ text: "select current_setting('l9.tool_name') as tool" }))
+          .rows;
+      }),
+    );
+    assert.deepEqual(rows, [{ tool: 'outer' }]);
+  });
+});
