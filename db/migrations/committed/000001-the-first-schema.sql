@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:dc4347f34df8f6adfb05a12940f88445da577070
+--! Hash: sha1:379c3cfba8f7663ec97360d5e560f2059046fd41
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -174,6 +174,66 @@ comment on column public.actors.login is
   'A database login that is this actor, whatever claims its sessions set. Null: none. Logins of l9_gateway are never bound: their claims are believed.';
 comment on column public.actors.is_active is 'False: its next request fails, whatever its token says.';
 --! EndIncluded 010-identity/050-actors.sql
+--! Included 010-identity/052-active-actors.sql
+create table l9_private.active_actors (
+  tenant_id uuid not null,
+  caller text not null,
+  creator text not null,
+  source text not null,
+  agent text not null,
+  role text not null,
+  readable_scopes text[] not null,
+  writable_scopes text[] not null,
+  can_clean_up boolean not null,
+  primary key (tenant_id, caller)
+);
+
+comment on table l9_private.active_actors is
+  'Actors that may come in, with the scopes that their rows are worth at present. Triggers derive it from tenants, scopes and actors, in the transaction that changes one: every query of every caller asks who it is several times, and one row by its key answers that in a third of the time.';
+comment on column l9_private.active_actors.readable_scopes is 'The active scopes of the tenant that the actor may read, in order.';
+comment on column l9_private.active_actors.writable_scopes is 'The active scopes of the tenant that the actor may write, in order.';
+
+-- No grants: nobody reads who else may come in.
+
+create function l9_private.tg__derive_active_actors()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  changed uuid := case tg_op when 'DELETE' then old.tenant_id else new.tenant_id end;
+begin
+  -- One change of a tenant after the other: the statements that follow see what the one before has committed.
+  perform pg_advisory_xact_lock(hashtextextended('active_actors ' || changed, 0));
+  delete from l9_private.active_actors a where a.tenant_id = changed;
+  insert into l9_private.active_actors
+    (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
+  select a.tenant_id, a.caller, a.creator, a.source, a.agent, a.role,
+    array(select s.scope from public.scopes s
+      where s.tenant_id = a.tenant_id and s.is_active and ('*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes))
+      order by s.scope),
+    array(select s.scope from public.scopes s
+      where s.tenant_id = a.tenant_id and s.is_active and ('*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes))
+      order by s.scope),
+    a.can_clean_up
+  from public.actors a
+  join public.tenants t on t.tenant_id = a.tenant_id
+  where a.tenant_id = changed and a.is_active and t.is_active;
+  return null;
+end
+$$;
+
+comment on function l9_private.tg__derive_active_actors() is
+  'Derives the active actors of a tenant anew from its rows in tenants, scopes and actors. Definer: callers see these only in part.';
+
+create trigger _600_derive_active_actors after insert or update or delete on public.tenants
+  for each row execute function l9_private.tg__derive_active_actors();
+create trigger _600_derive_active_actors after insert or update or delete on public.scopes
+  for each row execute function l9_private.tg__derive_active_actors();
+create trigger _600_derive_active_actors after insert or update or delete on public.actors
+  for each row execute function l9_private.tg__derive_active_actors();
+--! EndIncluded 010-identity/052-active-actors.sql
 --! Included 010-identity/055-furnish-tenant.sql
 create function l9_private.furnish_tenant(tenant_id uuid)
 returns void
@@ -305,25 +365,6 @@ end;
 
 comment on function l9_private.current_role_name() is
   'The role that the session has taken. Unlike current_user it is still the caller''s inside a definer function.';
-
-create view l9_private.active_actors
-with (security_invoker = true)
-as
-select a.tenant_id, a.caller, a.creator, a.source, a.agent, a.role, a.can_clean_up, effective.readable_scopes, effective.writable_scopes
-from public.actors a
-join public.tenants t on t.tenant_id = a.tenant_id
-cross join lateral (
-  select
-    coalesce(array_agg(s.scope order by s.scope)
-      filter (where '*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)), '{}') as readable_scopes,
-    coalesce(array_agg(s.scope order by s.scope)
-      filter (where '*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)), '{}') as writable_scopes
-  from public.scopes s
-  where s.tenant_id = a.tenant_id and s.is_active
-) as effective
-where a.is_active and t.is_active;
-
-comment on view l9_private.active_actors is 'Actors that may come in, with the scopes that their rows are worth at present.';
 
 create function l9_private.both(list text[], claimed text[])
 returns text[]
@@ -575,6 +616,8 @@ alter table public.api_keys enable row level security;
 alter table public.api_keys force row level security;
 alter table l9_private.api_key_hashes enable row level security;
 alter table l9_private.api_key_hashes force row level security;
+alter table l9_private.active_actors enable row level security;
+alter table l9_private.active_actors force row level security;
 
 create policy tenant_isolation on public.tenants as restrictive to l9_agent, l9_admin
   using (tenant_id = (select l9_private.current_tenant_id()));
@@ -703,10 +746,20 @@ create policy definer_inserts on l9_private.api_key_hashes for insert to l9_owne
 comment on policy definer_functions on l9_private.api_key_hashes is 'identity_directory() hands them to the gateway.';
 comment on policy definer_inserts on l9_private.api_key_hashes is 'create_api_key().';
 
+create policy tenant_isolation on l9_private.active_actors as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy scope_access on l9_private.active_actors for select to l9_agent, l9_admin using (false);
+create policy definer_functions on l9_private.active_actors to l9_owner using (true);
+comment on policy tenant_isolation on l9_private.active_actors is 'Nothing crosses tenants.';
+comment on policy scope_access on l9_private.active_actors is 'Nobody reads who else may come in, whatever is granted.';
+comment on policy definer_functions on l9_private.active_actors is
+  'current_identity() reads it; triggers of the identity tables keep it.';
+
 grant select on public.tenants, public.scopes, public.actors to l9_agent, l9_admin, l9_platform_admin;
 -- Nothing for l9_agent: who else there is, it need not know.
 grant select on public.orgs, public.users, public.api_keys to l9_admin, l9_platform_admin;
--- No insert, update or delete on identity tables for anyone: they change by functions. No grant at all on the hashes.
+-- No insert, update or delete on identity tables for anyone: they change by functions. No grant at all on
+-- the hashes and on what is derived.
 --! EndIncluded 010-identity/070-policies.sql
 --! Included 020-audit/010-audit-log.sql
 create table public.audit_log (
@@ -2992,7 +3045,9 @@ parallel safe
 strict
 set search_path = ''
 return pg_catalog.sha256(pg_catalog.convert_to(
-  pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(content, '\s+', ' ', 'g'))), 'UTF8'));
+  pg_catalog.lower(pg_catalog.btrim(
+    -- Only where there is something to collapse: looking is ten times faster than replacing each space by itself.
+    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s+', ' ', 'g') else content end)), 'UTF8'));
 
 comment on function l9_private.content_hash(text) is 'SHA-256 of a text with white space trimmed and collapsed, in lower case: what makes two contents the same.';
 
@@ -3238,9 +3293,6 @@ declare
   newest_time timestamptz;
   newest_id uuid;
 begin
-  if cardinality(new.parent_ids) = 0 then
-    return new;
-  end if;
   new.parent_ids := array(select distinct p.id from unnest(new.parent_ids) as p (id) where p.id is not null order by p.id);
   to_check := new.parent_ids;
   if tg_op = 'UPDATE' and new.scope = old.scope and new.project_id is not distinct from old.project_id then
@@ -3291,7 +3343,8 @@ comment on function l9_private.tg_packet_store__check_parents() is
 
 create trigger _400_check_parents
   before insert or update of parent_ids, scope, project_id on public.packet_store
-  for each row execute function l9_private.tg_packet_store__check_parents();
+  for each row when (cardinality(new.parent_ids) > 0)
+  execute function l9_private.tg_packet_store__check_parents();
 
 grant execute on function l9_private.is_scope_within(text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 030-packets/040-check-parents.sql
@@ -3307,9 +3360,10 @@ declare
 begin
   select p.packet_id into expired
   from public.packet_store p
+  -- By the hash alone: as `=`, tenant and scope would look like a way in too, through every memory they have.
   where p.content_hash = new.content_hash
-    and p.tenant_id = new.tenant_id
-    and p.scope = new.scope
+    and p.tenant_id is not distinct from new.tenant_id
+    and p.scope is not distinct from new.scope
     and p.project_id is not distinct from new.project_id
     and p.packet_type = new.packet_type
     and p.org_id is not distinct from new.org_id
@@ -3586,7 +3640,6 @@ begin
     end if;
   end if;
 
-  hash := l9_private.content_hash(save_memory.content);
   for attempt in 1..3 loop
     insert into public.packet_store (
       packet_type, envelope, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
@@ -3605,11 +3658,13 @@ begin
       exit;
     end if;
 
+    hash := coalesce(hash, l9_private.content_hash(save_memory.content));
     select p.* into saved
     from public.packet_store p
+    -- By the hash alone: as `=`, tenant and scope would look like a way in too, through every memory they have.
     where p.content_hash = hash
-      and p.tenant_id = me.tenant_id
-      and p.scope = coalesce(save_memory.scope, 'developer')
+      and p.tenant_id is not distinct from me.tenant_id
+      and p.scope is not distinct from coalesce(save_memory.scope, 'developer')
       and p.project_id is not distinct from save_memory.project_id
       and p.packet_type = coalesce(kind, 'note')
       and p.org_id is not distinct from me.org_id

@@ -341,4 +341,29 @@ describe('save_memory', () => {
       });
     },
   );
+
+  it('counts as the same what differs in case and white space only, whatever white space that is', async () => {
+    const written = [
+      'a b',
+      ' a b',
+      'a b ',
+      'A  B',
+      'a\tb',
+      'a\nb',
+      '\n a \r\n b\t',
+      'a\u2003b',
+      'a \u00a0b',
+      '\u3000a b',
+    ];
+    const slowly = `sha256(convert_to(lower(btrim(regexp_replace(t, '\\s+', ' ', 'g'))), 'UTF8'))`;
+    const rows = await house.asSuperuser(
+      `select t, l9_private.content_hash(t) = ${slowly} as is_so, l9_private.content_hash(t) as hash from unnest($1::text[]) as t`,
+      [written],
+    );
+    assert.deepEqual(
+      rows.filter(({ is_so }) => !is_so),
+      [],
+    );
+    assert.equal(new Set(rows.slice(0, 7).map(({ hash }) => hash.toString('hex'))).size, 1);
+  });
 });
