@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:841c11c963e9946b362d0c6ff951d5b850db9eb1
+--! Hash: sha1:7154b65980c8d59412dd87bad1f15d40d6cd645b
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4858,13 +4858,15 @@ begin
       from scored s
       where $14 is null or 1 - s.similarity <= $14 or s.similarity is null
     ),
-    -- Importance moves a score by less than 10 %, up or down: what is 20 % behind never comes in front by it.
+    -- Importance moves a score by less than a tenth, up or down: what is a fifth behind never comes in front by it.
     weighed as (
-      select r.*, i.importance, r.score * (1 + $19 * (i.importance - 0.5)) as boosted
-      from (select * from ranked r where r.score > 0 order by r.score desc, r.packet_id desc limit 3 * $15 + 20) r
-      join public.packet_store p on p.packet_id = r.packet_id
-      left join public.memory_signals s on s.packet_id = r.packet_id
-      cross join lateral l9_private.importance_of(p, s, now()) as i (importance)
+      select l.*, l.score * (1 + $19 * (l.importance - 0.5)) as boosted
+      from (
+        select r.*, l9_private.importance_of(p, s, now()) as importance
+        from (select * from ranked r where r.score > 0 order by r.score desc, r.packet_id desc limit 3 * $15 + 20) r
+        join public.packet_store p on p.packet_id = r.packet_id
+        left join public.memory_signals s on s.packet_id = r.packet_id
+      ) l
     ),
     best as (
       select * from weighed w order by w.boosted desc, w.packet_id desc limit $15
@@ -5378,12 +5380,15 @@ grant execute on function public.record_feedback(uuid, boolean, text) to l9_agen
 -- Not for operators: what helps in a tenant is for those to say who work in it.
 --! EndIncluded 060-importance/050-record-feedback.sql
 --! Included 060-importance/060-importance.sql
+-- These have no search_path set: so that they are inlined where they are called for many rows (a tenth of a millisecond each
+-- otherwise). Their bodies were parsed when they were made, so none could matter. Each argument stands there once, but for
+-- plain columns: an expression would not be inlined twice.
+
 create function l9_private.kind_weight(kind text)
 returns double precision
 language sql
 immutable
 parallel safe
-set search_path = ''
 return case
   when kind in ('decision', 'runbook', 'ddl') then 0.3
   when kind in ('todo', 'pr_context', 'change') then -0.3
@@ -5393,7 +5398,6 @@ end::double precision;
 comment on function l9_private.kind_weight(text) is
   'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay of use; todos, changes and the context of a pull request wear out.';
 
--- No search_path and nothing but pg_catalog in it: so that it is inlined where it is called for many rows.
 create function l9_private.importance(
   estimate double precision,
   kind text,
@@ -5407,7 +5411,6 @@ returns double precision
 language sql
 immutable
 parallel safe
-set search_path = ''
 return 1 / (1 + exp(-(
   -- The writer's own estimate, as log-odds: where nothing else is known, the score is the estimate (.5 exactly, 0 and 1 nearly).
   ln((estimate + 0.02) / (1 - estimate + 0.02))
@@ -5415,10 +5418,10 @@ return 1 / (1 + exp(-(
   -- What agents said, each of whom weighs less than 1 in sum. The + 1 is doubt: one agent moves it half way at most.
   + 3.0 * (useful - useless) / (useful + useless + 1)
   -- Use, with diminishing returns.
-  + 1.0 * uses / (uses + 5)
-  - 1.5 * contradictions / (contradictions + 1)
+  + 1.0 * (1 - 5 / (uses + 5))
+  - 1.5 * (1 - 1 / (contradictions + 1))
   -- Age takes a little: half of it in 180 days.
-  - 0.5 * (1 - power(2, -age_days / 180))
+  - 0.5 * (1 - power(2, -least(age_days / 180, 200)))
 )));
 
 comment on function l9_private.importance(
@@ -5430,7 +5433,6 @@ returns double precision
 language sql
 immutable
 parallel safe
-set search_path = ''
 return greatest(votes_for - votes_against, 0)::double precision / (votes_for + votes_against + 1);
 
 comment on function l9_private.opinion(bigint, bigint) is
@@ -5441,11 +5443,12 @@ returns double precision
 language sql
 immutable
 parallel safe
-set search_path = ''
-return case when amount = 0 or since is null then 0 else
-  amount * power(2::double precision, -greatest(extract(epoch from until - since)::double precision, 0) / (30 * 86400)) end;
+return coalesce(
+  -- Up to a point, beyond which a double would run out of digits.
+  amount * power(2::double precision, -least(greatest(extract(epoch from until - since)::double precision / (30 * 86400), 0), 200)),
+  0);
 
-comment on function l9_private.decayed(double precision, timestamptz, timestamptz) is 'What is left of an amount after a time: half in 30 days.';
+comment on function l9_private.decayed(double precision, timestamptz, timestamptz) is 'What is left of an amount after a time: half in 30 days; nothing of what never was.';
 
 grant execute on function
   l9_private.kind_weight(text),
@@ -5512,7 +5515,6 @@ returns real
 language sql
 immutable
 parallel safe
-set search_path = ''
 return l9_private.importance(
   (memory).importance_score,
   (memory).packet_type,
@@ -5729,6 +5731,24 @@ $$;
 comment on function l9_private.roll_up_accesses(integer) is
   'Counts accesses and feedback that have committed into memory_signals, each exactly once, whole transactions in order, about max_rows rows at most; returns about how many, 0: nothing left. Counters and how far it came commit together, so that it may be broken off, run twice, or at the same time. Nothing in flight is ever skipped.';
 
+create function l9_private.are_accesses_waiting()
+returns boolean
+language sql
+stable
+set search_path = ''
+begin atomic
+  select exists (
+      select from l9_private.memory_access_log a
+      where a.xid >= r.to_xid and a.xid < pg_snapshot_xmin(pg_current_snapshot()) and a.accessed_at > r.era_after)
+    or exists (
+      select from public.memory_feedback f
+      where f.xid >= r.to_xid and f.xid < pg_snapshot_xmin(pg_current_snapshot()))
+    or r.to_xid > pg_snapshot_xmax(pg_current_snapshot())
+  from l9_private.access_roll_up r;
+end;
+
+comment on function l9_private.are_accesses_waiting() is 'Whether there may be something to roll up: cheap, for a job that asks often.';
+
 create function l9_private.access_backlog()
 returns table (waiting bigint, oldest_seconds double precision, rolled_up_at timestamptz)
 language sql
@@ -5768,7 +5788,7 @@ comment on function l9_private.add_contradictions(uuid, integer) is
 
 grant execute on function
   l9_private.roll_up_accesses_between(xid8, xid8, timestamptz), l9_private.roll_up_accesses(integer),
-  l9_private.access_backlog(), l9_private.add_contradictions(uuid, integer)
+  l9_private.are_accesses_waiting(), l9_private.access_backlog(), l9_private.add_contradictions(uuid, integer)
 to l9_worker;
 --! EndIncluded 060-importance/080-roll-up.sql
 --! Included 060-importance/090-drop-access-partition.sql
