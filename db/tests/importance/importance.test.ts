@@ -75,7 +75,10 @@ describe('importance()', () => {
   for (const [argument, direction] of directions) {
     it(`${direction > 0 ? 'rises' : 'falls'} with ${argument}, all else equal`, async () => {
       const pairs = fc.sample(fc.tuple(known, between(1e-3, 1)), { numRuns: 500, seed: 2 });
-      const less = pairs.map(([one]) => ({ ...one, [argument]: argument === 'estimate' ? one.estimate * 0.9 : one[argument] }));
+      const less = pairs.map(([one]) => ({
+        ...one,
+        [argument]: argument === 'estimate' ? one.estimate * 0.9 : one[argument],
+      }));
       const more = pairs.map(([one, by], i) => {
         const from = less[i]![argument];
         return { ...one, [argument]: argument === 'estimate' ? Math.min(1, from + by * 0.1) : from + by * (1 + from) };
@@ -94,7 +97,8 @@ describe('importance()', () => {
   it('is the estimate of the writer where nothing else is known', async () => {
     const estimates = [0, 0.1, 0.25, 0.5, 0.75, 0.9, 1];
     const learned = await scores(estimates.map((estimate) => ({ ...plain, estimate })));
-    estimates.forEach((estimate, i) => assert.ok(Math.abs(learned[i]! - estimate) < 0.03, `${estimate}: ${learned[i]}`));
+    for (const [i, estimate] of estimates.entries())
+      assert.ok(Math.abs(learned[i]! - estimate) < 0.03, `${estimate}: ${learned[i]}`);
     assert.equal(learned[3], 0.5);
   });
 
@@ -102,7 +106,7 @@ describe('importance()', () => {
     const uses = [0, 5, 10, 15, 20];
     const all = await scores(uses.map((n) => ({ ...plain, uses: n })));
     const gains = all.slice(1).map((score, i) => score - all[i]!);
-    gains.slice(1).forEach((gain, i) => assert.ok(gain > 0 && gain < gains[i]!));
+    for (const [i, gain] of gains.slice(1).entries()) assert.ok(gain > 0 && gain < gains[i]!);
   });
 
   it('lets one agent, however often it votes, move it less than two that vote once', async () => {
