@@ -177,7 +177,7 @@ describe('the roll-up of the access log', () => {
       const access = () =>
         house.sql(
           'C',
-          "select l9_private.log_accesses('search', $1, array_fill('developer'::text, array[cardinality($1)]), array_fill('l9'::text, array[cardinality($1)]))",
+          "select l9_private.log_accesses('search', $1::uuid[], array_fill('developer'::text, array[cardinality($1::uuid[])]), array_fill('l9'::text, array[cardinality($1::uuid[])]))",
           [ids.slice(0, 100)],
         );
       const stats = async () => {
