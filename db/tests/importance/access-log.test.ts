@@ -83,9 +83,14 @@ describe('the access log', () => {
       [shared],
     );
     assert.equal(n, 1);
-    const { data } = await house.graphql('C', '{ memoryAccesses { totalCount nodes { agentId targetId } } }');
+    const { data } = await house.graphql('C', 'query Mine { memoryAccesses { totalCount nodes { agentId targetId } } }');
     assert.equal(data.memoryAccesses.totalCount, seen.length);
     assert.ok(!JSON.stringify(data).includes(secret));
+    const [look] = await house.sql(
+      'L',
+      "select details from public.audit_log where details ->> 'operation_name' = 'Mine' and operation = 'READ'",
+    );
+    assert.equal(look.details.tables.memory_access_log, seen.length, 'the look is on the record');
     // An admin sees both; cut down to a scope, only that.
     assert.equal((await log('L', 'target_id = any ($1)', [[shared, secret]])).length, 3);
     assert.equal((await log('L', 'target_id = $1', [secret], { 'jwt.claims.scopes': 'developer' })).length, 0);
