@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:7154b65980c8d59412dd87bad1f15d40d6cd645b
+--! Hash: sha1:93b43df976b9e09beeb650cf81751054aee7dbc3
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1142,13 +1142,13 @@ create policy platform_override on public.audit_query_texts for select to l9_pla
 create policy definer_functions on public.audit_query_texts to l9_owner using (true);
 
 comment on policy tenant_isolation on public.audit_query_texts is 'Searches of the caller''s tenant.';
-comment on policy user_visibility on public.audit_query_texts is 'Agents see none; did they, then not the searches of other users.';
+comment on policy user_visibility on public.audit_query_texts is 'Agents are granted nothing; were they, then not the searches of other users.';
 comment on policy scope_access on public.audit_query_texts is 'Admins read them, as the rows of audit_log they belong to.';
 comment on policy platform_override on public.audit_query_texts is 'Operators read every tenant''s, on the record.';
 comment on policy definer_functions on public.audit_query_texts is 'Searches add them, erasure deletes them.';
 
-grant select on public.audit_query_texts to l9_agent, l9_admin, l9_platform_admin;
--- Agents see no row: no policy lets them. They may name it, as views that show it to admins do. No insert for anyone.
+grant select on public.audit_query_texts to l9_admin, l9_platform_admin;
+-- Nothing for l9_agent, and no insert for anyone.
 
 create function l9_private.keep_query_text(audit_id uuid, scope text, query text)
 returns void
@@ -5304,14 +5304,33 @@ create trigger _500_audit_update after update on public.memory_feedback
   for each statement execute function l9_private.tg_memory_feedback__audit();
 --! EndIncluded 060-importance/030-memory-feedback.sql
 --! Included 060-importance/040-access-log-view.sql
+create function l9_private.query_text_of(audit_id uuid)
+returns text
+language sql
+stable
+security definer
+set search_path = ''
+return (
+  select q.query
+  from public.audit_query_texts q
+  left join l9_private.current_identity() as me on true
+  where q.audit_id = query_text_of.audit_id
+    and (me.role = 'l9_platform_admin' or pg_catalog.current_setting('is_superuser') = 'on'
+      or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
+
+comment on function l9_private.query_text_of(uuid) is
+  'The text of a search that is kept, to whoever may read it in audit_query_texts; null to agents. Definer: agents are granted nothing there, and a view that joined it would be closed to them.';
+
+grant execute on function l9_private.query_text_of(uuid) to l9_agent, l9_admin, l9_platform_admin;
+
 create view public.memory_access_log
 with (security_invoker = true)
 as
 select
-  a.access_id, a.target_type, a.target_id, a.agent_id, a.access_context, q.query as query_text, a.relevance_score,
+  a.access_id, a.target_type, a.target_id, a.agent_id, a.access_context,
+  case when a.audit_id is not null then l9_private.query_text_of(a.audit_id) end as query_text, a.relevance_score,
   f.was_useful, f.reason as feedback_reason, a.accessed_at, a.tenant_id, a.org_id, a.user_id, a.project_id, a.scope
 from l9_private.memory_access_log a
-left join public.audit_query_texts q on q.audit_id = a.audit_id
 left join public.memory_feedback f on f.access_id = a.access_id;
 
 comment on view public.memory_access_log is

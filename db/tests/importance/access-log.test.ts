@@ -83,7 +83,10 @@ describe('the access log', () => {
       [shared],
     );
     assert.equal(n, 1);
-    const { data } = await house.graphql('C', 'query Mine { memoryAccesses { totalCount nodes { agentId targetId } } }');
+    const { data } = await house.graphql(
+      'C',
+      'query Mine { memoryAccesses { totalCount nodes { agentId targetId } } }',
+    );
     assert.equal(data.memoryAccesses.totalCount, seen.length);
     assert.ok(!JSON.stringify(data).includes(secret));
     const [look] = await house.sql(
@@ -124,7 +127,15 @@ describe('the access log', () => {
         (await log(caller, 'target_id = $1', [id])).map(({ query_text }) => query_text);
       assert.deepEqual(await texts('L'), ['what does the godwit do']);
       assert.deepEqual(await texts('C'), [null]);
-      assert.deepEqual(await house.sql('C', 'select query from public.audit_query_texts'), []);
+      const [{ audit_id }] = await house.asSuperuser(
+        'select audit_id from l9_private.memory_access_log where target_id = $1',
+        [id],
+      );
+      const asked = async (caller: string, claims = {}) =>
+        (await house.sql(caller, 'select l9_private.query_text_of($1) as text', [audit_id], claims))[0].text;
+      assert.match(await asked('L'), /godwit/);
+      assert.equal(await asked('C'), null);
+      assert.equal(await asked('L', await addTenant(house, 'query-texts-other')), null);
       await house.sql('L', "select public.erase_memory($1, 'a test')", [id]);
       assert.deepEqual(await texts('L'), [null], 'the row stays, the text is gone');
     } finally {
