@@ -58,6 +58,20 @@ export function createMetrics(database: Database) {
       ],
     },
   );
+  gauges<{ waiting: string; oldest_seconds: number; rolled_up_at: Date | null }>(
+    'select * from l9_private.access_backlog()',
+    {
+      l9_access_backlog: [
+        'Accesses and votes that are not rolled up yet; 100,000 of each at most are counted.',
+        ({ waiting }) => Number(waiting),
+      ],
+      l9_access_backlog_oldest_seconds: ['Age of the oldest of them.', (row) => row.oldest_seconds],
+      l9_access_last_roll_up_timestamp_seconds: [
+        'When accesses were last rolled up, in seconds since 1970; 0: never.',
+        ({ rolled_up_at: at }) => (at ? at.getTime() / 1_000 : 0),
+      ],
+    },
+  );
 
   return {
     embeddedMemories: new Counter({

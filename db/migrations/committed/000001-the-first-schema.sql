@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:379c3cfba8f7663ec97360d5e560f2059046fd41
+--! Hash: sha1:8607168bd1d59adee9859b1eaa20d53b50c8e234
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1024,7 +1024,7 @@ create function l9_private.audit_read(
   scope text default null,
   query text default null
 )
-returns void
+returns uuid
 language plpgsql
 volatile
 security definer
@@ -1045,11 +1045,12 @@ begin
   if query is not null then
     perform l9_private.keep_query_text(audit_id, left(scope, 63), query);
   end if;
+  return audit_id;
 end
 $$;
 
 comment on function l9_private.audit_read(text, jsonb, uuid, text, text, text) is
-  'Records a read by the present caller, and the text of a search where its tenant keeps these. Definer: writes audit_log. A caller can only add rows about itself.';
+  'Records a read by the present caller, and the text of a search where its tenant keeps these; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
 
 create function l9_private.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
 returns void
@@ -3000,10 +3001,11 @@ comment on column public.packet_store.tags is 'Labels: 64 at most, trimmed, with
 comment on column public.packet_store.ttl is 'When it expires. From then on nobody finds or reads it, and cleanup deletes it. Null: never.';
 comment on column public.packet_store.project_id is 'A repository or product, such as l9. Null exactly where the scope has no projects.';
 comment on column public.packet_store.scope is 'What decides who sees it: developer, l-private, global, or one of the tenant''s own.';
-comment on column public.packet_store.importance_score is 'How much it matters, from 0 to 1.';
-comment on column public.packet_store.access_count is 'How often it was used.';
-comment on column public.packet_store.last_accessed is 'When it was last used.';
-comment on column public.packet_store.contradiction_count is 'How many facts from other memories contradict it.';
+comment on column public.packet_store.importance_score is
+  'How much it matters, from 0 to 1, in the writer''s own estimate. What was learned since is packet_store_importance_score().';
+comment on column public.packet_store.access_count is 'How often it was used before it came here. Use since is in memory_signals.';
+comment on column public.packet_store.last_accessed is 'When it was last used before it came here. Use since is in memory_signals.';
+comment on column public.packet_store.contradiction_count is 'How many facts contradicted it before it came here. Those since are in memory_signals.';
 comment on column public.packet_store.content_hash is 'SHA-256 of the content, trimmed, white space collapsed, in lower case.';
 comment on column public.packet_store.chunk_count is 'Into how many chunks a long content was cut for embedding; 0 when it was embedded whole, or not yet.';
 comment on column public.packet_store.is_chunked is 'Whether it was cut into chunks.';
@@ -3759,12 +3761,13 @@ begin
     perform l9_private.fail_not_yours(get_memory.packet_id);
   end if;
   perform l9_private.audit_read('READ', '{}', memory.packet_id, memory.project_id, memory.scope);
+  perform l9_private.log_accesses('get', array[memory.packet_id], array[memory.scope], array[memory.project_id]);
   return memory;
 end
 $$;
 
 comment on function public.get_memory(uuid) is
-  'One memory, whole. Leaves an audit row. L9OWN when it is not there or not visible: the two are never told apart.';
+  'One memory, whole. Leaves an audit row, and one in the access log. L9OWN when it is not there or not visible: the two are never told apart.';
 
 grant execute on function l9_private.fail_not_yours(uuid) to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function public.get_memory(uuid) to l9_agent, l9_admin, l9_platform_admin;
@@ -4651,6 +4654,7 @@ to l9_worker;
 --! Included 050-search/010-search-types.sql
 create type public.memory_hit as (
   packet_id uuid,
+  access_id uuid,
   content text,
   is_truncated boolean,
   snippet text,
@@ -4669,12 +4673,14 @@ create type public.memory_hit as (
 );
 
 comment on type public.memory_hit is 'A memory that a search found, and why.';
+comment on column public.memory_hit.access_id is 'What record_feedback takes: this hit of this search.';
 comment on column public.memory_hit.content is 'The memory''s text, cut after 8000 characters; get_memory gives the whole.';
 comment on column public.memory_hit.is_truncated is 'Whether content was cut.';
 comment on column public.memory_hit.snippet is 'The part that matched best, words of the query between ** and **.';
 comment on column public.memory_hit.score is 'From 0 to 1: the weighted sum of lexical_score and semantic_score, or in a single mode just that one.';
 comment on column public.memory_hit.lexical_score is 'BM25 as a part of the best hit''s, from 0 to 1; null when not found by words.';
 comment on column public.memory_hit.semantic_score is 'Cosine similarity to the query, from 0 to 1; null when not compared.';
+comment on column public.memory_hit.importance is 'How much it matters, from 0 to 1, as learned from its use.';
 comment on column public.memory_hit.chunk_index is 'The chunk that was nearest in meaning; 0: the memory as a whole; null: not compared.';
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb);
@@ -4756,6 +4762,8 @@ declare
   -- or taking something off chunks, is no better.
   lexical_weight constant real := 0.35;
   semantic_weight constant real := 0.65;
+  -- The least that lets a memory that was found useful come before its equals (bench/importance.ts).
+  importance_weight constant real := 0.2;
   started timestamptz := clock_timestamp();
   me l9_private.identity := l9_private.require_identity();
   searched_scopes text[];
@@ -4905,17 +4913,27 @@ begin
       from scored s
       where $14 is null or 1 - s.similarity <= $14 or s.similarity is null
     ),
+    -- Importance moves a score by less than a tenth, up or down: what is a fifth behind never comes in front by it.
+    weighed as (
+      select l.*, l.score * (1 + $19 * (l.importance - 0.5)) as boosted
+      from (
+        select r.*, l9_private.importance_of(p, s, now()) as importance
+        from (select * from ranked r where r.score > 0 order by r.score desc, r.packet_id desc limit 3 * $15 + 20) r
+        join public.packet_store p on p.packet_id = r.packet_id
+        left join public.memory_signals s on s.packet_id = r.packet_id
+      ) l
+    ),
     best as (
-      select * from ranked r where r.score > 0 order by r.score desc, r.packet_id desc limit $15
+      select * from weighed w order by w.boosted desc, w.packet_id desc limit $15
     )
     select
       array_agg(row(
-        p.packet_id, left(p.envelope ->> 'content', 8000), length(p.envelope ->> 'content') > 8000,
+        p.packet_id, null, left(p.envelope ->> 'content', 8000), length(p.envelope ->> 'content') > 8000,
         l9_private.snippet(coalesce(chunk.chunk_text, left(p.envelope ->> 'content', 4000)), $18),
-        b.score, b.lexical_score, b.semantic_score, b.chunk_index,
-        p.packet_type, p.scope, p.project_id, p.tags, p.thread_id, p.metadata ->> 'creator', p.importance_score, p."timestamp"
-      )::public.memory_hit order by b.score desc, b.packet_id desc),
-      jsonb_agg(b.packet_id order by b.score desc, b.packet_id desc),
+        least(b.boosted, 1), b.lexical_score, b.semantic_score, b.chunk_index,
+        p.packet_type, p.scope, p.project_id, p.tags, p.thread_id, p.metadata ->> 'creator', b.importance, p."timestamp"
+      )::public.memory_hit order by b.boosted desc, b.packet_id desc),
+      jsonb_agg(b.packet_id order by b.boosted desc, b.packet_id desc),
       (select count(*)::integer from scored)
     from best b
     join public.packet_store p on p.packet_id = b.packet_id
@@ -4925,7 +4943,7 @@ begin
   into result.hits, ids, considered
   using scopes, project_id, kinds, tags, since, until, thread_id, creator, query, query_vector, model,
     lexical_weight, semantic_weight, threshold, k, lexical_ids, lexical_scores,
-    l9_private.snippet_query(query);
+    l9_private.snippet_query(query), importance_weight;
 
   result.hits := coalesce(result.hits, '{}');
   result.searched := jsonb_build_object(
@@ -4933,13 +4951,13 @@ begin
     'k', k, 'threshold', threshold, 'candidates', coalesce(considered, 0), 'notice', notice,
     'vectors', case when run_mode in ('hybrid', 'semantic') then 'used' when mode = 'lexical' then 'not asked for' else 'unavailable' end);
 
-  perform l9_private.audit_read('SEARCH', jsonb_build_object(
+  result.hits := l9_private.log_hits(result.hits, l9_private.audit_read('SEARCH', jsonb_build_object(
     'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', run_mode, 'requested_mode', mode,
     'k', k, 'threshold', threshold, 'filters', filters, 'ids', coalesce(ids, '[]'), 'scopes', searched_scopes,
     'duration_ms', round(extract(epoch from clock_timestamp() - started) * 1000, 2)),
     project_id => search_memory.project_id,
     scope => case when cardinality(scopes) = 1 then scopes[1] end,
-    query => search_memory.query);
+    query => search_memory.query));
   return result;
 end
 $$;
@@ -5023,6 +5041,877 @@ comment on function public.get_memory_stats(text) is
 
 grant execute on function public.get_memory_stats(text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/030-memory-stats.sql
+--! Included 060-importance/010-memory-access-log.sql
+-- The log proper. What has to be erasable (texts of queries, feedback) is elsewhere; the view of the same name in public
+-- (040) has it all together.
+create table l9_private.memory_access_log (
+  access_id uuid not null default uuidv7(),
+  accessed_at timestamptz not null,
+  xid xid8 not null default pg_current_xact_id(),
+  target_type text not null default 'memory',
+  target_id uuid not null,
+  agent_id text not null,
+  access_context text not null,
+  relevance_score real,
+  audit_id uuid,
+  tenant_id uuid not null,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  is_admin boolean not null,
+  primary key (access_id, accessed_at),
+  -- No foreign key to what was accessed: the log outlives it.
+  constraint access_target_known check (target_type in ('memory')),
+  constraint access_context_known check (access_context in ('search', 'get')),
+  -- So that a row is found by its id alone, in the one partition that can hold it.
+  constraint access_time_is_of_id check (accessed_at = uuid_extract_timestamp(access_id))
+) partition by range (accessed_at);
+
+create index memory_access_log_xid_idx on l9_private.memory_access_log (xid);
+
+comment on table l9_private.memory_access_log is
+  'Which agent saw which memory, and when: written by searches and get_memory. Append-only; ids and numbers, no texts. A partition a month.';
+comment on column l9_private.memory_access_log.access_id is 'What record_feedback takes. UUID version 7.';
+comment on column l9_private.memory_access_log.accessed_at is 'When, to the millisecond: the time in access_id.';
+comment on column l9_private.memory_access_log.xid is 'The transaction that wrote it: rows are rolled up in this order, once nothing before them is still in flight.';
+comment on column l9_private.memory_access_log.target_type is 'What was accessed: memory.';
+comment on column l9_private.memory_access_log.target_id is 'Its id.';
+comment on column l9_private.memory_access_log.agent_id is 'The caller.';
+comment on column l9_private.memory_access_log.access_context is 'search: it was among the hits; get: it was read whole.';
+comment on column l9_private.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1.';
+comment on column l9_private.memory_access_log.audit_id is 'The search in audit_log, and the text of its query where that is kept.';
+comment on column l9_private.memory_access_log.tenant_id is 'Tenant of the caller.';
+comment on column l9_private.memory_access_log.org_id is 'The org the caller acted for.';
+comment on column l9_private.memory_access_log.user_id is 'The user the caller acted for.';
+comment on column l9_private.memory_access_log.project_id is 'The project that the memory was in.';
+comment on column l9_private.memory_access_log.scope is 'The scope that the memory was in.';
+comment on column l9_private.memory_access_log.is_admin is 'Whether the caller was an administrator, whom orgs and users don''t bind.';
+
+alter table l9_private.memory_access_log enable row level security;
+alter table l9_private.memory_access_log force row level security;
+
+create policy tenant_isolation on l9_private.memory_access_log as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy org_isolation on l9_private.memory_access_log as restrictive to l9_agent
+  using (org_id is not distinct from (select l9_private.current_org_id()));
+create policy user_visibility on l9_private.memory_access_log as restrictive to l9_agent
+  using (user_id is not distinct from (select l9_private.current_user_id()));
+create policy scope_access on l9_private.memory_access_log for select to l9_agent
+  using (
+    agent_id = (select l9_private.current_caller())
+    and scope = any ((select l9_private.current_scopes())::text[])
+    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+      or project_id = any ((select l9_private.current_projects())::text[])));
+create policy admin_override on l9_private.memory_access_log for select to l9_admin
+  using (
+    scope = any ((select l9_private.current_scopes())::text[])
+    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+      or project_id = any ((select l9_private.current_projects())::text[])));
+create policy platform_override on l9_private.memory_access_log for select to l9_platform_admin
+  using ((select l9_private.platform_look('memory_access_log')));
+create policy worker_access on l9_private.memory_access_log for select to l9_worker using (true);
+create policy definer_inserts on l9_private.memory_access_log for insert to l9_owner with check (true);
+create policy definer_functions on l9_private.memory_access_log for select to l9_owner using (true);
+
+comment on policy tenant_isolation on l9_private.memory_access_log is 'Nothing crosses tenants.';
+comment on policy org_isolation on l9_private.memory_access_log is 'What an agent did for one org is not shown to it while it acts for another, or for none.';
+comment on policy user_visibility on l9_private.memory_access_log is 'What an agent did for one user is not shown to it while it acts for another, or for none.';
+comment on policy scope_access on l9_private.memory_access_log is 'Agents see their own accesses, within their claims: never who else read what.';
+comment on policy admin_override on l9_private.memory_access_log is 'L, in its tenant, within its claims.';
+comment on policy platform_override on l9_private.memory_access_log is 'Operators read across tenants, each look on the record.';
+comment on policy worker_access on l9_private.memory_access_log is 'The job that rolls it up reads it.';
+comment on policy definer_inserts on l9_private.memory_access_log is 'log_accesses() inserts.';
+comment on policy definer_functions on l9_private.memory_access_log is 'Audit triggers of feedback, and drop_access_partition(), read it.';
+
+grant select on l9_private.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+-- No insert for anyone: log_accesses() stamps who it was. No update or delete for anyone, its owner included.
+
+create function l9_private.tg_memory_access_log__append_only()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform l9_private.fail('L9IMM', 'memory_access_log is append-only');
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_memory_access_log__append_only() is
+  'Refuses every UPDATE, DELETE and TRUNCATE. Not the guard of audit_log, which lets nobody drop a partition: this log is for learning, the record is audit_log.';
+
+create trigger _100_append_only
+  before update or delete or truncate on l9_private.memory_access_log
+  for each statement execute function l9_private.tg_memory_access_log__append_only();
+alter table l9_private.memory_access_log enable always trigger _100_append_only;
+
+-- Only now, so that they are guarded like it from the first moment.
+select l9_private.create_month_partitions('l9_private.memory_access_log', now()::date, 14);
+--! EndIncluded 060-importance/010-memory-access-log.sql
+--! Included 060-importance/020-log-accesses.sql
+create function l9_private.log_accesses(
+  access_context text,
+  target_ids uuid[],
+  scopes text[],
+  project_ids text[],
+  relevance_scores real[] default null,
+  audit_id uuid default null
+)
+returns uuid[]
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  me l9_private.identity := l9_private.require_identity();
+  access_ids uuid[];
+begin
+  if cardinality(target_ids) > 100 or cardinality(scopes) <> cardinality(target_ids) then
+    perform l9_private.fail('L9LIM', 'target_ids: at most 100, each with its scope', 'target_ids');
+  end if;
+  access_ids := array(select uuidv7() from unnest(target_ids));
+  insert into l9_private.memory_access_log (
+    access_id, accessed_at, target_id, agent_id, access_context, relevance_score, audit_id,
+    tenant_id, org_id, user_id, project_id, scope, is_admin)
+  select a.access_id, uuid_extract_timestamp(a.access_id), a.target_id, me.caller, log_accesses.access_context, a.score,
+    log_accesses.audit_id, me.tenant_id, me.org_id, me.user_id, a.project_id, a.scope, me.role = 'l9_admin'
+  from unnest(access_ids, target_ids, log_accesses.scopes, project_ids, relevance_scores) as a (access_id, target_id, scope, project_id, score)
+  where a.scope = any (me.readable_scopes)
+    and (a.project_id is null or '*' = any (me.projects) or a.project_id = any (me.projects));
+  return access_ids;
+end
+$$;
+
+comment on function l9_private.log_accesses(text, uuid[], text[], text[], real[], uuid) is
+  'Writes what the present caller was shown to the access log, in one statement, and returns the access ids in the same order. Where an operator looks into another tenant nothing is written: that is no use of a memory. Definer: callers can''t insert there. What a caller could make up through it is about itself, within its own scopes, and is counted only where it is true of the memory (roll_up_accesses).';
+
+create function l9_private.log_hits(hits public.memory_hit[], audit_id uuid)
+returns public.memory_hit[]
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  access_ids uuid[];
+  hit public.memory_hit;
+begin
+  if cardinality(hits) = 0 then
+    return hits;
+  end if;
+  access_ids := (
+    select l9_private.log_accesses('search', array_agg(h.packet_id), array_agg(h.scope), array_agg(h.project_id), array_agg(h.score),
+      log_hits.audit_id)
+    from unnest(hits) as h);
+  for i in 1 .. cardinality(hits) loop
+    hit := hits[i];
+    hit.access_id := access_ids[i];
+    hits[i] := hit;
+  end loop;
+  return hits;
+end
+$$;
+
+comment on function l9_private.log_hits(public.memory_hit[], uuid) is
+  'Writes the hits of a search to the access log, and returns them, each with its access_id.';
+
+grant execute on function
+  l9_private.log_accesses(text, uuid[], text[], text[], real[], uuid), l9_private.log_hits(public.memory_hit[], uuid)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 060-importance/020-log-accesses.sql
+--! Included 060-importance/030-memory-feedback.sql
+create table public.memory_feedback (
+  -- One vote for one access: a second opinion takes the place of the first.
+  access_id uuid primary key,
+  packet_id uuid not null references public.packet_store on delete cascade,
+  agent_id text not null,
+  was_useful boolean not null,
+  reason text,
+  given_at timestamptz not null,
+  xid xid8 not null,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  constraint feedback_reason_at_most_1000_bytes check (octet_length(reason) <= 1000)
+);
+
+create index memory_feedback_packet_idx on public.memory_feedback (packet_id);
+create index memory_feedback_xid_idx on public.memory_feedback (xid);
+create index memory_feedback_user_idx on public.memory_feedback (tenant_id, user_id) where user_id is not null;
+
+-- What is erased must not stay in the planner's statistics.
+alter table public.memory_feedback alter column reason set statistics 0;
+
+comment on table public.memory_feedback is
+  'Whether a memory was of use to the agent that it was shown to: one row for an access at most. Beside the access log, not in it, so that the log is never changed, and what was said can be erased.';
+comment on column public.memory_feedback.access_id is 'The access, in memory_access_log.';
+comment on column public.memory_feedback.packet_id is 'The memory: what was said about it goes with it.';
+comment on column public.memory_feedback.agent_id is 'The caller that made the access.';
+comment on column public.memory_feedback.was_useful is 'Whether it helped.';
+comment on column public.memory_feedback.reason is 'Why, in the words of the caller: 1000 bytes at most.';
+comment on column public.memory_feedback.given_at is 'When it was last said.';
+comment on column public.memory_feedback.xid is 'The transaction that said it last: votes are rolled up in this order.';
+comment on column public.memory_feedback.tenant_id is 'Tenant of the memory, and of the caller.';
+comment on column public.memory_feedback.org_id is 'The org the caller acted for.';
+comment on column public.memory_feedback.user_id is 'The user the caller acted for.';
+
+alter table public.memory_feedback enable row level security;
+alter table public.memory_feedback force row level security;
+
+create policy tenant_isolation on public.memory_feedback as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy org_isolation on public.memory_feedback as restrictive to l9_agent
+  using (org_id is not distinct from (select l9_private.current_org_id()));
+create policy user_visibility on public.memory_feedback as restrictive to l9_agent
+  using (user_id is not distinct from (select l9_private.current_user_id()));
+-- Under the caller's own policies: of a memory that is not there for it, it can say nothing, nor see what it said.
+create policy packet_visibility on public.memory_feedback as restrictive to l9_agent, l9_admin, l9_platform_admin
+  using (exists (
+    select from public.packet_store p where p.packet_id = memory_feedback.packet_id and p.tenant_id = memory_feedback.tenant_id));
+create policy own_access on public.memory_feedback as restrictive for insert to l9_agent, l9_admin
+  with check (
+    agent_id = (select l9_private.current_caller())
+    and exists (
+      select from l9_private.memory_access_log a
+      where a.access_id = memory_feedback.access_id and a.accessed_at = uuid_extract_timestamp(memory_feedback.access_id)
+        and a.target_id = memory_feedback.packet_id and a.tenant_id = memory_feedback.tenant_id
+        and a.agent_id = memory_feedback.agent_id
+        and a.org_id is not distinct from memory_feedback.org_id and a.user_id is not distinct from memory_feedback.user_id));
+create policy own_feedback on public.memory_feedback as restrictive for update to l9_agent, l9_admin
+  using (
+    agent_id = (select l9_private.current_caller())
+    and org_id is not distinct from (select l9_private.current_org_id())
+    and user_id is not distinct from (select l9_private.current_user_id()));
+create policy scope_access on public.memory_feedback to l9_agent
+  using (agent_id = (select l9_private.current_caller()));
+create policy admin_override on public.memory_feedback to l9_admin using (true);
+create policy platform_override on public.memory_feedback for select to l9_platform_admin
+  using ((select l9_private.platform_look('memory_feedback')));
+create policy worker_access on public.memory_feedback for select to l9_worker using (true);
+
+comment on policy tenant_isolation on public.memory_feedback is 'Nothing crosses tenants.';
+comment on policy org_isolation on public.memory_feedback is 'What an agent said for one org is not shown to it while it acts for another, or for none.';
+comment on policy user_visibility on public.memory_feedback is 'What an agent said for one user is not shown to it while it acts for another, or for none.';
+comment on policy packet_visibility on public.memory_feedback is 'About memories that the caller may read at present, and no others.';
+comment on policy own_access on public.memory_feedback is 'Only about an access that the caller made itself, for the same org and user.';
+comment on policy own_feedback on public.memory_feedback is 'Only what the caller said itself can it take back.';
+comment on policy scope_access on public.memory_feedback is 'Agents see what they said themselves.';
+comment on policy admin_override on public.memory_feedback is 'L sees what its tenant''s agents said about memories that it may read.';
+comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, each look on the record.';
+comment on policy worker_access on public.memory_feedback is 'The job that rolls it up reads it.';
+
+grant select on public.memory_feedback to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant insert (access_id, packet_id, was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
+grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
+-- Whose it is and when is stamped. No delete: what was said goes with its memory, or is erased.
+
+create function l9_private.tg_memory_feedback__stamp()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  me l9_private.identity := l9_private.require_identity();
+begin
+  if octet_length(new.reason) > 1000 then
+    perform l9_private.fail('L9LIM', format('reason: at most 1000 bytes, got %s', octet_length(new.reason)), 'reason');
+  end if;
+  new.agent_id := me.caller;
+  new.tenant_id := me.tenant_id;
+  new.org_id := me.org_id;
+  new.user_id := me.user_id;
+  new.given_at := clock_timestamp();
+  new.xid := pg_current_xact_id();
+  return new;
+end
+$$;
+
+comment on function l9_private.tg_memory_feedback__stamp() is 'Says who gives the feedback, and when: what the client sent for that never counts.';
+
+create trigger _300_stamp before insert or update on public.memory_feedback
+  for each row execute function l9_private.tg_memory_feedback__stamp();
+
+create function l9_private.tg_memory_feedback__audit()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+  select tg_op, tg_table_name, n.access_id, n.tenant_id, a.project_id, a.scope,
+    jsonb_build_object('packet_id', n.packet_id, 'was_useful', n.was_useful) || l9_private.audit_actor()
+  from new_rows n
+  join l9_private.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_memory_feedback__audit() is
+  'One audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
+
+create trigger _500_audit_insert after insert on public.memory_feedback
+  referencing new table as new_rows
+  for each statement execute function l9_private.tg_memory_feedback__audit();
+create trigger _500_audit_update after update on public.memory_feedback
+  referencing new table as new_rows
+  for each statement execute function l9_private.tg_memory_feedback__audit();
+--! EndIncluded 060-importance/030-memory-feedback.sql
+--! Included 060-importance/040-access-log-view.sql
+create function l9_private.query_text_of(audit_id uuid)
+returns text
+language sql
+stable
+security definer
+set search_path = ''
+return (
+  select q.query
+  from public.audit_query_texts q
+  left join l9_private.current_identity() as me on true
+  where q.audit_id = query_text_of.audit_id
+    and (me.role = 'l9_platform_admin' or pg_catalog.current_setting('is_superuser') = 'on'
+      or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
+
+comment on function l9_private.query_text_of(uuid) is
+  'The text of a search that is kept, to whoever may read it in audit_query_texts; null to agents. Definer: agents are granted nothing there, and a view that joined it would be closed to them.';
+
+grant execute on function l9_private.query_text_of(uuid) to l9_agent, l9_admin, l9_platform_admin;
+
+create view public.memory_access_log
+with (security_invoker = true)
+as
+select
+  a.access_id, a.target_type, a.target_id, a.agent_id, a.access_context,
+  case when a.audit_id is not null then l9_private.query_text_of(a.audit_id) end as query_text, a.relevance_score,
+  f.was_useful, f.reason as feedback_reason, a.accessed_at, a.tenant_id, a.org_id, a.user_id, a.project_id, a.scope
+from l9_private.memory_access_log a
+left join public.memory_feedback f on f.access_id = a.access_id;
+
+comment on view public.memory_access_log is
+  'Which agent saw which memory, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The table behind it, of the same name in l9_private, only grows.';
+comment on column public.memory_access_log.access_id is 'What record_feedback takes. UUID version 7.';
+comment on column public.memory_access_log.target_type is 'What was accessed: memory.';
+comment on column public.memory_access_log.target_id is 'Its id. It may be gone by now.';
+comment on column public.memory_access_log.agent_id is 'The caller.';
+comment on column public.memory_access_log.access_context is 'search: it was among the hits; get: it was read whole.';
+comment on column public.memory_access_log.query_text is
+  'What was searched for, to admins, where the tenant keeps that (set_query_text_audit) and it was not erased.';
+comment on column public.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1; null where it was no search.';
+comment on column public.memory_access_log.was_useful is 'Whether the agent said that it helped; null where it said nothing.';
+comment on column public.memory_access_log.feedback_reason is 'Why, in its words.';
+comment on column public.memory_access_log.accessed_at is 'When, to the millisecond.';
+comment on column public.memory_access_log.tenant_id is 'Tenant of the caller.';
+comment on column public.memory_access_log.org_id is 'The org the caller acted for.';
+comment on column public.memory_access_log.user_id is 'The user the caller acted for.';
+comment on column public.memory_access_log.project_id is 'The project that the memory was in.';
+comment on column public.memory_access_log.scope is 'The scope that the memory was in.';
+
+grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 060-importance/040-access-log-view.sql
+--! Included 060-importance/050-record-feedback.sql
+create function public.record_feedback(access_id uuid, was_useful boolean, reason text default null)
+returns public.memory_feedback
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.identity := l9_private.require_identity();
+  accessed uuid;
+  vote public.memory_feedback;
+begin
+  if access_id is null then
+    perform l9_private.fail('L9VAL', 'access_id: the access that it is about', 'access_id');
+  elsif was_useful is null then
+    perform l9_private.fail('L9VAL', 'was_useful: true or false', 'was_useful');
+  end if;
+  select p.packet_id into accessed
+  from l9_private.memory_access_log a
+  join public.packet_store p on p.packet_id = a.target_id and p.tenant_id = a.tenant_id
+  where a.access_id = record_feedback.access_id and a.accessed_at = uuid_extract_timestamp(record_feedback.access_id)
+    and a.tenant_id = me.tenant_id and a.agent_id = me.caller
+    and a.org_id is not distinct from me.org_id and a.user_id is not distinct from me.user_id;
+  if not found then
+    perform l9_private.fail('L9OWN', format('access %s is not there, or not yours', record_feedback.access_id), 'access_id');
+  end if;
+  insert into public.memory_feedback as f (access_id, packet_id, was_useful, reason)
+  values (record_feedback.access_id, accessed, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
+  on conflict (access_id) do update set was_useful = excluded.was_useful, reason = excluded.reason
+  returning f.* into vote;
+  return vote;
+exception when foreign_key_violation then
+  -- Deleted at this very moment.
+  perform l9_private.fail('L9OWN', format('access %s is not there, or not yours', record_feedback.access_id), 'access_id');
+end
+$$;
+
+comment on function public.record_feedback(uuid, boolean, text) is
+  'Says whether a memory that the caller was shown was of use, and why (1000 bytes at most). access_id: of the hit. Said again, the last word counts. Audited. L9OWN where the access is not there, is not the caller''s, or its memory can''t be read any more: the three are never told apart. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
+
+grant execute on function public.record_feedback(uuid, boolean, text) to l9_agent, l9_admin;
+-- Not for operators: what helps in a tenant is for those to say who work in it.
+--! EndIncluded 060-importance/050-record-feedback.sql
+--! Included 060-importance/060-importance.sql
+-- These have no search_path set: so that they are inlined where they are called for many rows (a tenth of a millisecond each
+-- otherwise). Their bodies were parsed when they were made, so none could matter. Each argument stands there once, but for
+-- plain columns: an expression would not be inlined twice.
+
+create function l9_private.kind_weight(kind text)
+returns double precision
+language sql
+immutable
+parallel safe
+return case
+  when kind in ('decision', 'runbook', 'ddl') then 0.3
+  when kind in ('todo', 'pr_context', 'change') then -0.3
+  else 0
+end::double precision;
+
+comment on function l9_private.kind_weight(text) is
+  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay of use; todos, changes and the context of a pull request wear out.';
+
+create function l9_private.importance(
+  estimate double precision,
+  kind text,
+  useful double precision,
+  useless double precision,
+  uses double precision,
+  contradictions double precision,
+  age_days double precision
+)
+returns double precision
+language sql
+immutable
+parallel safe
+return 1 / (1 + exp(-(
+  -- The writer's own estimate, as log-odds: where nothing else is known, the score is the estimate (.5 exactly, 0 and 1 nearly).
+  ln((estimate + 0.02) / (1 - estimate + 0.02))
+  + l9_private.kind_weight(kind)
+  -- What agents said, each of whom weighs less than 1 in sum. The + 1 is doubt: one agent moves it half way at most.
+  + 3.0 * (useful - useless) / (useful + useless + 1)
+  -- Use, with diminishing returns.
+  + 1.0 * (1 - 5 / (uses + 5))
+  - 1.5 * (1 - 1 / (contradictions + 1))
+  -- Age takes a little: half of it in 180 days.
+  - 0.5 * (1 - power(2, -least(age_days / 180, 200)))
+)));
+
+comment on function l9_private.importance(
+  double precision, text, double precision, double precision, double precision, double precision, double precision) is
+  'How much a memory matters, above 0 and below 1: rises with the writer''s estimate (0 to 1), useful feedback and use; falls with useless feedback, contradictions and age. useful, useless: sums over agents, each below 1 (opinion). uses: decayed to now. The weights are those of docs/importance.md. Pure.';
+
+create function l9_private.opinion(votes_for bigint, votes_against bigint)
+returns double precision
+language sql
+immutable
+parallel safe
+return greatest(votes_for - votes_against, 0)::double precision / (votes_for + votes_against + 1);
+
+comment on function l9_private.opinion(bigint, bigint) is
+  'How far one agent is for something, from 0 to below 1, by its votes: .5 after one, .95 after twenty. However often it votes, it stays one agent.';
+
+create function l9_private.decayed(amount double precision, since timestamptz, until timestamptz)
+returns double precision
+language sql
+immutable
+parallel safe
+return coalesce(
+  -- Up to a point, beyond which a double would run out of digits.
+  amount * power(2::double precision, -least(greatest(extract(epoch from until - since)::double precision / (30 * 86400), 0), 200)),
+  0);
+
+comment on function l9_private.decayed(double precision, timestamptz, timestamptz) is 'What is left of an amount after a time: half in 30 days; nothing of what never was.';
+
+grant execute on function
+  l9_private.kind_weight(text),
+  l9_private.importance(
+    double precision, text, double precision, double precision, double precision, double precision, double precision),
+  l9_private.opinion(bigint, bigint), l9_private.decayed(double precision, timestamptz, timestamptz)
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 060-importance/060-importance.sql
+--! Included 060-importance/070-memory-signals.sql
+create table public.memory_signals (
+  packet_id uuid primary key references public.packet_store on delete cascade,
+  tenant_id uuid not null references public.tenants,
+  last_accessed timestamptz,
+  access_count bigint not null default 0,
+  use_weight double precision not null default 0,
+  useful double precision not null default 0,
+  useless double precision not null default 0,
+  contradiction_count integer not null default 0,
+  constraint signals_not_negative check (
+    access_count >= 0 and use_weight >= 0 and useful >= 0 and useless >= 0 and contradiction_count >= 0)
+) with (
+  -- Every row of a page may change in one go, and each then fits beside its former self. No index but the key: each of these
+  -- updates is HOT.
+  fillfactor = 45
+);
+
+comment on table public.memory_signals is
+  'What is known of how memories are used: one narrow row for each that ever was, kept by a job. What a memory is worth is not stored but made of this, of what its writer thought and of its age, by importance().';
+comment on column public.memory_signals.packet_id is 'The memory.';
+comment on column public.memory_signals.tenant_id is 'As of the memory.';
+comment on column public.memory_signals.last_accessed is 'When it was last found or read.';
+comment on column public.memory_signals.access_count is 'How often it was found or read.';
+comment on column public.memory_signals.use_weight is
+  'Its use as of last_accessed, each halved in 30 days: 1 for having been read whole, 0.1 for having been among the hits.';
+comment on column public.memory_signals.useful is 'How far agents found it useful: the sum of what each thinks, each below 1.';
+comment on column public.memory_signals.useless is 'How far agents found it useless: the sum of what each thinks, each below 1.';
+comment on column public.memory_signals.contradiction_count is 'How many facts from other memories contradict it.';
+
+alter table public.memory_signals enable row level security;
+alter table public.memory_signals force row level security;
+
+create policy tenant_isolation on public.memory_signals as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy scope_access on public.memory_signals for select to l9_agent, l9_admin
+  using (exists (select from public.packet_store p where p.packet_id = memory_signals.packet_id));
+create policy platform_override on public.memory_signals for select to l9_platform_admin
+  using ((select l9_private.platform_look('memory_signals')));
+create policy worker_access on public.memory_signals to l9_worker using (true);
+
+comment on policy tenant_isolation on public.memory_signals is 'Nothing crosses tenants.';
+comment on policy scope_access on public.memory_signals is 'Of memories that the caller may read: under its own policies, so that it follows them wherever they move.';
+comment on policy platform_override on public.memory_signals is 'Operators read across tenants, each look on the record.';
+comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log keeps them.';
+
+grant select on public.memory_signals to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant insert (packet_id, tenant_id, last_accessed, access_count, use_weight, useful, useless, contradiction_count)
+  on public.memory_signals to l9_worker;
+grant update (last_accessed, access_count, use_weight, useful, useless, contradiction_count) on public.memory_signals to l9_worker;
+grant maintain on public.memory_signals to l9_worker;
+-- Callers write none: what matters is not for one of them to say.
+
+create function l9_private.importance_of(memory public.packet_store, signals public.memory_signals, at timestamptz)
+returns real
+language sql
+immutable
+parallel safe
+return l9_private.importance(
+  (memory).importance_score,
+  (memory).packet_type,
+  coalesce((signals).useful, 0),
+  coalesce((signals).useless, 0),
+  -- What a memory brought along from another store counts as so many hits.
+  l9_private.decayed(coalesce((signals).use_weight, 0), (signals).last_accessed, at)
+    + l9_private.decayed(0.1 * (memory).access_count, (memory).last_accessed, at),
+  (memory).contradiction_count + coalesce((signals).contradiction_count, 0),
+  greatest(extract(epoch from at - (memory)."timestamp")::double precision / 86400, 0))::real;
+
+comment on function l9_private.importance_of(public.packet_store, public.memory_signals, timestamptz) is
+  'importance() of a memory at a time, by what is known of its use; null signals: it was never used. Pure.';
+
+grant execute on function l9_private.importance_of(public.packet_store, public.memory_signals, timestamptz)
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+
+create function public.packet_store_importance_score(memory public.packet_store)
+returns real
+language sql
+stable
+parallel safe
+set search_path = ''
+return l9_private.importance_of(
+  memory, (select s from public.memory_signals s where s.packet_id = (memory).packet_id), pg_catalog.now());
+
+create function public.packet_store_access_count(memory public.packet_store)
+returns bigint
+language sql
+stable
+parallel safe
+set search_path = ''
+return (memory).access_count
+  + coalesce((select s.access_count from public.memory_signals s where s.packet_id = (memory).packet_id), 0);
+
+create function public.packet_store_last_accessed(memory public.packet_store)
+returns timestamptz
+language sql
+stable
+parallel safe
+set search_path = ''
+return greatest(
+  (memory).last_accessed, (select s.last_accessed from public.memory_signals s where s.packet_id = (memory).packet_id));
+
+create function public.packet_store_contradiction_count(memory public.packet_store)
+returns integer
+language sql
+stable
+parallel safe
+set search_path = ''
+return (memory).contradiction_count
+  + coalesce((select s.contradiction_count from public.memory_signals s where s.packet_id = (memory).packet_id), 0);
+
+comment on function public.packet_store_importance_score(public.packet_store) is
+  'How much it matters, from 0 to 1: learned from the writer''s estimate, its kind, feedback, use, contradictions and age.';
+comment on function public.packet_store_access_count(public.packet_store) is 'How often it was found or read, up to the last roll-up of the access log.';
+comment on function public.packet_store_last_accessed(public.packet_store) is 'When it was last found or read.';
+comment on function public.packet_store_contradiction_count(public.packet_store) is 'How many facts from other memories contradict it.';
+
+grant execute on function
+  public.packet_store_importance_score(public.packet_store), public.packet_store_access_count(public.packet_store),
+  public.packet_store_last_accessed(public.packet_store), public.packet_store_contradiction_count(public.packet_store)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 060-importance/070-memory-signals.sql
+--! Included 060-importance/080-roll-up.sql
+create table l9_private.access_roll_up (
+  is_only boolean primary key default true check (is_only),
+  to_xid xid8 not null default '0',
+  era_after timestamptz not null default '-infinity',
+  newest_at timestamptz not null default '-infinity',
+  rolled_up_at timestamptz
+);
+
+comment on table l9_private.access_roll_up is 'How far the access log and feedback have been rolled up: one row.';
+comment on column l9_private.access_roll_up.is_only is 'There is one row.';
+comment on column l9_private.access_roll_up.to_xid is 'All that transactions before this one wrote is in memory_signals.';
+comment on column l9_private.access_roll_up.era_after is
+  'Accesses up to this time were written in another cluster, from which this database was restored, and are all rolled up.';
+comment on column l9_private.access_roll_up.newest_at is 'The newest access that is rolled up.';
+comment on column l9_private.access_roll_up.rolled_up_at is 'When something was last rolled up.';
+
+alter table l9_private.access_roll_up enable row level security;
+alter table l9_private.access_roll_up force row level security;
+create policy worker_access on l9_private.access_roll_up to l9_worker using (true);
+create policy definer_functions on l9_private.access_roll_up to l9_owner using (true);
+comment on policy worker_access on l9_private.access_roll_up is 'The job goes on from there.';
+comment on policy definer_functions on l9_private.access_roll_up is 'drop_access_partition() drops only what is rolled up.';
+grant select, update (to_xid, era_after, newest_at, rolled_up_at) on l9_private.access_roll_up to l9_worker;
+
+insert into l9_private.access_roll_up default values;
+
+create function l9_private.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  with accesses as (
+    select a.target_id as packet_id, a.accessed_at, case a.access_context when 'get' then 1 else 0.1 end as weight,
+      max(a.accessed_at) over (partition by a.target_id) as last_accessed
+    from l9_private.memory_access_log a
+    -- Only where it is true of the memory that the caller could read it: what is in the log a caller said of itself.
+    join public.packet_store p on p.packet_id = a.target_id and p.tenant_id = a.tenant_id and p.scope = a.scope
+      and p.project_id is not distinct from a.project_id
+      and (a.is_admin or (p.org_id is null or p.org_id = a.org_id) and (p.user_id is null or p.user_id = a.user_id))
+    where a.xid >= roll_up_accesses_between.from_xid and a.xid < roll_up_accesses_between.to_xid
+      and a.accessed_at > roll_up_accesses_between.era_after
+  ), accessed as (
+    select a.packet_id, a.last_accessed, count(*) as times,
+      sum(l9_private.decayed(a.weight, a.accessed_at, a.last_accessed)) as use_weight
+    from accesses a
+    group by a.packet_id, a.last_accessed
+  ), changed as (
+    select a.packet_id from accessed a
+    union
+    select f.packet_id from public.memory_feedback f
+    where f.xid >= roll_up_accesses_between.from_xid and f.xid < roll_up_accesses_between.to_xid
+  ), kept as materialized (
+    -- In order, so that it waits for whoever deletes one, and deadlocks with nobody.
+    select p.packet_id, p.tenant_id
+    from public.packet_store p
+    where p.packet_id in (select c.packet_id from changed c)
+    order by p.packet_id
+    for key share
+  ), opinions as (
+    -- All that was ever said of it: the last word of each access, so that it may be counted again without harm.
+    select f.packet_id, f.agent_id, count(*) filter (where f.was_useful) as votes_for,
+      count(*) filter (where not f.was_useful) as votes_against
+    from public.memory_feedback f
+    where f.packet_id in (select k.packet_id from kept k)
+    group by f.packet_id, f.agent_id
+  ), judged as (
+    select o.packet_id, sum(l9_private.opinion(o.votes_for, o.votes_against)) as useful,
+      sum(l9_private.opinion(o.votes_against, o.votes_for)) as useless
+    from opinions o
+    group by o.packet_id
+  )
+  insert into public.memory_signals as s (packet_id, tenant_id, last_accessed, access_count, use_weight, useful, useless)
+  select k.packet_id, k.tenant_id, a.last_accessed, coalesce(a.times, 0), coalesce(a.use_weight, 0),
+    coalesce(j.useful, 0), coalesce(j.useless, 0)
+  from kept k
+  left join accessed a on a.packet_id = k.packet_id
+  left join judged j on j.packet_id = k.packet_id
+  order by k.packet_id
+  on conflict (packet_id) do update set
+    access_count = s.access_count + excluded.access_count,
+    last_accessed = greatest(s.last_accessed, excluded.last_accessed),
+    use_weight =
+      l9_private.decayed(s.use_weight, s.last_accessed, greatest(s.last_accessed, excluded.last_accessed))
+      + l9_private.decayed(excluded.use_weight, excluded.last_accessed, greatest(s.last_accessed, excluded.last_accessed)),
+    useful = excluded.useful,
+    useless = excluded.useless;
+end;
+
+comment on function l9_private.roll_up_accesses_between(xid8, xid8, timestamptz) is
+  'Adds accesses of these transactions, later than era_after, to memory_signals, and counts all votes on memories that they voted on. Not executable by callers: roll_up_accesses() knows from where to where.';
+
+create function l9_private.roll_up_accesses(max_rows integer default 10000)
+returns bigint
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  last_xid constant xid8 := '18446744073709551615';
+  done l9_private.access_roll_up;
+  horizon xid8;
+  until xid8;
+  first_xid xid8;
+  counted bigint;
+begin
+  if max_rows is null or max_rows not between 1 and 100000 then
+    perform l9_private.fail('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
+  end if;
+  -- One at a time. Whoever had to wait sees how far the other came: each statement takes a snapshot of its own.
+  perform pg_advisory_xact_lock(hashtextextended('l9-memory access roll-up', 0));
+  select * into strict done from l9_private.access_roll_up;
+  -- Every transaction before the oldest that still runs has ended: no row of theirs can appear any more.
+  horizon := pg_snapshot_xmin(pg_current_snapshot());
+  if done.to_xid > pg_snapshot_xmax(pg_current_snapshot()) then
+    -- Up to a transaction that is yet to come: this database was restored from a dump into another cluster. What came
+    -- with it and was not rolled up comes first; then its rows, whose transactions mean nothing here, are left behind.
+    if not exists (
+        select from l9_private.memory_access_log a where a.xid >= done.to_xid and a.accessed_at > done.era_after)
+      and not exists (select from public.memory_feedback f where f.xid >= done.to_xid) then
+      update l9_private.access_roll_up set to_xid = '0', era_after = newest_at;
+      return 0;
+    end if;
+    horizon := last_xid;
+  end if;
+
+  -- At most so many rows, but a transaction is never split: it is taken whole, even where it alone is more.
+  select min(n.xid), (array_agg(n.xid order by n.xid))[max_rows + 1], count(*) into first_xid, until, counted
+  from (
+    (select a.xid from l9_private.memory_access_log a
+     where a.xid >= done.to_xid and a.xid < horizon and a.accessed_at > done.era_after order by a.xid limit max_rows + 1)
+    union all
+    (select f.xid from public.memory_feedback f
+     where f.xid >= done.to_xid and f.xid < horizon order by f.xid limit max_rows + 1)
+  ) n;
+  if counted = 0 then
+    return 0;
+  end if;
+  until := case when until is null then horizon when until > first_xid then until else ((first_xid::text::numeric + 1)::text)::xid8 end;
+  perform l9_private.roll_up_accesses_between(done.to_xid, until, done.era_after);
+  update l9_private.access_roll_up
+  set to_xid = until, rolled_up_at = clock_timestamp(), newest_at = greatest(newest_at, (
+    select max(a.accessed_at) from l9_private.memory_access_log a
+    where a.xid >= done.to_xid and a.xid < until and a.accessed_at > done.era_after));
+  return least(counted, max_rows);
+end
+$$;
+
+comment on function l9_private.roll_up_accesses(integer) is
+  'Counts accesses and feedback that have committed into memory_signals, each exactly once, whole transactions in order, about max_rows rows at most; returns about how many, 0: nothing left. Counters and how far it came commit together, so that it may be broken off, run twice, or at the same time. Nothing in flight is ever skipped.';
+
+create function l9_private.are_accesses_waiting()
+returns boolean
+language sql
+stable
+set search_path = ''
+begin atomic
+  select exists (
+      select from l9_private.memory_access_log a
+      where a.xid >= r.to_xid and a.xid < pg_snapshot_xmin(pg_current_snapshot()) and a.accessed_at > r.era_after)
+    or exists (
+      select from public.memory_feedback f
+      where f.xid >= r.to_xid and f.xid < pg_snapshot_xmin(pg_current_snapshot()))
+    or r.to_xid > pg_snapshot_xmax(pg_current_snapshot())
+  from l9_private.access_roll_up r;
+end;
+
+comment on function l9_private.are_accesses_waiting() is 'Whether there may be something to roll up: cheap, for a job that asks often.';
+
+create function l9_private.access_backlog()
+returns table (waiting bigint, oldest_seconds double precision, rolled_up_at timestamptz)
+language sql
+stable
+set search_path = ''
+begin atomic
+  with done as (select r.to_xid, r.era_after, r.rolled_up_at from l9_private.access_roll_up r)
+  select count(*), coalesce(extract(epoch from clock_timestamp() - min(w.at)), 0)::double precision,
+    (select d.rolled_up_at from done d)
+  from (
+    (select a.accessed_at as at from l9_private.memory_access_log a
+     where a.xid >= (select d.to_xid from done d) and a.accessed_at > (select d.era_after from done d) limit 100000)
+    union all
+    (select f.given_at from public.memory_feedback f where f.xid >= (select d.to_xid from done d) limit 100000)
+  ) w;
+end;
+
+comment on function l9_private.access_backlog() is
+  'How many accesses and votes are not rolled up yet (100,000 of each at most are counted), the age of the oldest in seconds, and when something was last rolled up.';
+
+create function l9_private.add_contradictions(packet_id uuid, times integer)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.memory_signals as s (packet_id, tenant_id, contradiction_count)
+  select p.packet_id, p.tenant_id, greatest(add_contradictions.times, 0)
+  from public.packet_store p
+  where p.packet_id = add_contradictions.packet_id
+  on conflict (packet_id) do update
+    set contradiction_count = greatest(s.contradiction_count + add_contradictions.times, 0);
+end;
+
+comment on function l9_private.add_contradictions(uuid, integer) is
+  'Counts facts that contradict a memory, or (negative) that do no more. For jobs.';
+
+grant execute on function
+  l9_private.roll_up_accesses_between(xid8, xid8, timestamptz), l9_private.roll_up_accesses(integer),
+  l9_private.are_accesses_waiting(), l9_private.access_backlog(), l9_private.add_contradictions(uuid, integer)
+to l9_worker;
+--! EndIncluded 060-importance/080-roll-up.sql
+--! Included 060-importance/090-drop-access-partition.sql
+create function public.drop_access_partition(month date)
+returns bigint
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set timezone = 'UTC'
+set lock_timeout = '5s'
+as $$
+declare
+  partition text := 'memory_access_log' || to_char(date_trunc('month', month), '"_"YYYY"_"MM');
+  done l9_private.access_roll_up;
+  dropped bigint;
+  is_rolled_up boolean;
+begin
+  if l9_private.current_role_name() = 'l9_platform_admin' then
+    perform l9_private.require_identity();
+  end if;
+  if month is null or not exists (
+    select from pg_catalog.pg_inherits i
+    where i.inhparent = 'l9_private.memory_access_log'::regclass and i.inhrelid = to_regclass(format('l9_private.%I', partition))) then
+    perform l9_private.fail('L9VAL', 'month: not one that the access log has a partition for', 'month');
+  elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
+    perform l9_private.fail('L9VAL', 'month: it is not over yet', 'month');
+  end if;
+  execute format('lock table only l9_private.%I in access exclusive mode', partition);
+  select * into strict done from l9_private.access_roll_up;
+  select count(*), coalesce(bool_and(a.xid < done.to_xid or a.accessed_at <= done.era_after), true) into dropped, is_rolled_up
+  from l9_private.memory_access_log a
+  where a.accessed_at >= date_trunc('month', month::timestamptz)
+    and a.accessed_at < date_trunc('month', month::timestamptz) + interval '1 month';
+  if not is_rolled_up then
+    perform l9_private.fail('L9VAL', 'month: not all of its rows are rolled up yet; try again in a minute', 'month');
+  end if;
+  execute format('drop table l9_private.%I', partition);
+  perform l9_private.write_audit('CLEANUP', 'memory_access_log', details => jsonb_build_object(
+    'dropped', format('l9_private.%I', partition), 'rows', dropped));
+  return dropped;
+end
+$$;
+
+comment on function public.drop_access_partition(date) is
+  'Drops a month of the access log that is over and rolled up, and returns how many rows it held. What was learned of them stays in memory_signals, feedback in memory_feedback. Audited. Definer: only the owner of a table drops partitions.';
+
+grant execute on function public.drop_access_partition(date) to l9_platform_admin;
+--! EndIncluded 060-importance/090-drop-access-partition.sql
 --! Included 080-access/010-access-matrix.sql
 create view public.access_matrix
 with (security_invoker = true)
@@ -5601,6 +6490,35 @@ $$;
 comment on function l9_private.erase_query_texts(uuid, uuid, uuid) is
   'Deletes the texts of searches that found, or were word for word, what is marked; and, of a subject, all that it searched for. The audit rows stay. Not executable by callers.';
 --! EndIncluded 090-forgetting/040-erase-query-texts.sql
+--! Included 090-forgetting/045-erase-feedback.sql
+create policy definer_functions on public.memory_feedback for select to l9_owner
+  using (tenant_id = any ((select l9_private.administered_tenants())::uuid[]));
+create policy definer_erasure on public.memory_feedback for delete to l9_owner
+  using (tenant_id = any ((select l9_private.administered_tenants())::uuid[]));
+comment on policy definer_functions on public.memory_feedback is 'Erasure finds it, in tenants that the caller administers.';
+comment on policy definer_erasure on public.memory_feedback is 'Erasure deletes it, in tenants that the caller administers.';
+
+create function l9_private.erase_feedback(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
+returns jsonb
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  erased integer;
+begin
+  delete from public.memory_feedback f
+  where f.packet_id in (select t.packet_id from public.memory_tombstones t where t.erasure_id = erase_feedback.erasure_id)
+    or f.tenant_id = erase_feedback.tenant_id and f.user_id = erase_feedback.user_id;
+  get diagnostics erased = row_count;
+  return jsonb_build_object('feedback', erased);
+end
+$$;
+
+comment on function l9_private.erase_feedback(uuid, uuid, uuid) is
+  'Deletes what was said about what is marked; and, of a subject, all that agents said for it. The access log holds no texts, and stays. Not executable by callers.';
+--! EndIncluded 090-forgetting/045-erase-feedback.sql
 --! Included 090-forgetting/050-erase-user.sql
 create function l9_private.erase_user(tenant_id uuid, user_id uuid)
 returns jsonb
@@ -5633,7 +6551,7 @@ create type public.erasure as (
 comment on type public.erasure is 'What was erased.';
 comment on column public.erasure.erasure_id is 'As on the tombstones and the audit rows of this erasure.';
 comment on column public.erasure.memories is 'How many memories, those that rested on them included.';
-comment on column public.erasure.removed is 'How many rows of each sort: memories, versions, vectors, query_texts …';
+comment on column public.erasure.removed is 'How many rows of each sort: memories, versions, vectors, query_texts, feedback …';
 
 create function l9_private.check_erasure_reason(reason text)
 returns void
@@ -5676,6 +6594,7 @@ begin
 
   -- Each place that holds contents, one line each. What looks at the memories comes before they go.
   done.removed := l9_private.erase_query_texts(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
+  done.removed := done.removed || l9_private.erase_feedback(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
   done.removed := done.removed || l9_private.erase_packets(erase_marked.erasure_id);
   if user_id is not null then
     done.removed := done.removed || l9_private.erase_user(erase_marked.tenant_id, erase_marked.user_id);

@@ -114,6 +114,12 @@ describe('an erased memory', () => {
     for (const query of [contents[2]!, `what about ${word}?`]) {
       const { result } = await house.tool('L', 'search_memory', { query, k: 20 });
       assert.ok(result.hits.length > 0);
+      const { isError } = await house.tool('L', 'record_feedback', {
+        access_id: result.hits[0].access_id,
+        was_useful: false,
+        reason: `too much of ${word}`,
+      });
+      assert.equal(isError, false);
     }
     // So that the planner's statistics hold samples of all that they may.
     await asSuperuser(house, (client) => client.query('analyze'));
@@ -141,6 +147,7 @@ describe('an erased memory', () => {
       'public.memory_embeddings',
       'public.idempotency_keys',
       'public.audit_query_texts',
+      'public.memory_feedback',
     ]) {
       assert.ok(held[table], `the test leaves traces in ${table}`);
     }
@@ -240,6 +247,16 @@ describe('an erased memory', () => {
         `Jane ${trace.word}`,
       ]);
     });
+    // Of what is not its own it said something too.
+    await house.sql('C', "select public.save_memory('a yardstick of everybody', project_id => 'l9')");
+    const [feedback] = await house.sql(
+      'C',
+      `select (public.record_feedback((s.hits[1]).access_id, true, $1)).reason
+       from public.search_memory('yardstick', mode => 'lexical') s`,
+      [`as long as ${trace.word}`],
+      claims,
+    );
+    assert.match(feedback.reason, /as long/);
     // It finds nothing, and says what no memory ever said.
     await house.sql(
       'C',
@@ -255,6 +272,7 @@ describe('an erased memory', () => {
     assert.equal(errors, undefined);
     assert.ok(data.eraseSubject.result.memories >= trace.ids.length);
     assert.equal(data.eraseSubject.result.removed.names, 1);
+    assert.equal(data.eraseSubject.result.removed.feedback, 3);
     assert.deepEqual(await grep(trace), {});
     const [row] = await asSuperuser(
       house,

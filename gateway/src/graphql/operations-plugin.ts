@@ -1,4 +1,5 @@
-// searchMemory and memoryStats (queries), saveMemory, updateMemory, deleteMemory, deleteExpiredMemories (mutations).
+// searchMemory and memoryStats (queries), saveMemory, recordFeedback, updateMemory, deleteMemory,
+// deleteExpiredMemories (mutations).
 import { access, context, lambda, list, type Step, sideEffect } from 'postgraphile/grafast';
 import { GraphQLError, parse } from 'postgraphile/graphql';
 import { extendSchema } from 'postgraphile/utils';
@@ -13,13 +14,14 @@ const byName = new Map(operations.map((operation) => [operation.name, operation]
 const operationOf = (name: string) => byName.get(name)!;
 
 const enums = { mode: 'SearchMode', tags_match: 'TagsMatch', status: 'SaveStatus' };
-const times = { timestamp: 'Datetime', oldest: 'Datetime', newest: 'Datetime' };
+const times = { timestamp: 'Datetime', oldest: 'Datetime', newest: 'Datetime', given_at: 'Datetime' };
 
 const block = (fields: readonly Field[]) => fields.map(({ sdl }) => `  ${sdl}`).join('\n');
 
 const inputs = new Map(operations.map(({ name, input }) => [name, fieldsOf(input, 'input', enums)]));
 const hitFields = fieldsOf(hit, 'output', times);
 const searchedFields = fieldsOf(searched, 'output');
+const feedbackFields = fieldsOf(operationOf('record_feedback').output, 'output', times);
 const statsFields = fieldsOf(operationOf('get_memory_stats').output, 'output', times);
 
 const args = (name: string) =>
@@ -77,6 +79,10 @@ const typeDefs = `
   clientMutationId: String
   ${block(inputs.get('save_memory')!)}
   }
+  input RecordFeedbackInput {
+  clientMutationId: String
+  ${block(inputs.get('record_feedback')!)}
+  }
   input UpdateMemoryInput {
   clientMutationId: String
   ${block(inputs.get('update_memory')!)}
@@ -90,6 +96,13 @@ const typeDefs = `
   ${block(inputs.get('delete_expired_memories')!)}
   }
   type SaveMemoryPayload { clientMutationId: String  status: SaveStatus!  memory: Memory }
+  """What was said of a memory."""
+  type MemoryFeedback {
+  ${block(feedbackFields)}
+    """The memory itself, with its relations."""
+    memory: Memory
+  }
+  type RecordFeedbackPayload { clientMutationId: String  feedback: MemoryFeedback! }
   type UpdateMemoryPayload { clientMutationId: String  status: SaveStatus!  memory: Memory }
   type DeleteMemoryPayload { clientMutationId: String  status: String!  packetId: UUID! }
   type DeleteExpiredMemoriesPayload { clientMutationId: String  "How many were deleted." deleted: Int! }
@@ -97,6 +110,8 @@ const typeDefs = `
   extend type Mutation {
     ${described('save_memory')}
     saveMemory(input: SaveMemoryInput!): SaveMemoryPayload
+    ${described('record_feedback')}
+    recordFeedback(input: RecordFeedbackInput!): RecordFeedbackPayload
     ${described('update_memory')}
     updateMemory(input: UpdateMemoryInput!): UpdateMemoryPayload
     ${described('delete_memory')}
@@ -159,6 +174,7 @@ export function operationsPlugin(perform: Perform, onRefused: (identity: Identit
         Mutation: {
           plans: {
             saveMemory: mutation('save_memory'),
+            recordFeedback: mutation('record_feedback'),
             updateMemory: mutation('update_memory'),
             deleteMemory: mutation('delete_memory'),
             deleteExpiredMemories: mutation('delete_expired_memories'),
@@ -171,6 +187,10 @@ export function operationsPlugin(perform: Perform, onRefused: (identity: Identit
         },
         MemoryStats: { plans: plansOf(statsFields) },
         SaveMemoryPayload: saved,
+        MemoryFeedback: {
+          plans: { ...plansOf(feedbackFields), memory: ($said: Step) => memoryOf(access($said, 'packet_id')) },
+        },
+        RecordFeedbackPayload: payload({ feedback: ($output) => $output }),
         UpdateMemoryPayload: saved,
         DeleteMemoryPayload: payload({
           status: ($output) => access($output, 'status'),

@@ -16,13 +16,34 @@ export const tagsPlugin = jsonPgSmartTags({
           thread_id: { tags: searchable },
           timestamp: { tags: searchable },
           updated_at: { tags: searchable },
-          importance_score: { tags: searchable },
+          // What was learned since has the plain names: packet_store_importance_score() and its like.
+          importance_score: { tags: { name: 'estimated_importance', ...searchable } },
+          access_count: { tags: { behavior: '-*' } },
+          last_accessed: { tags: { behavior: '-*' } },
+          contradiction_count: { tags: { behavior: '-*' } },
         },
       },
       'public.packet_versions': {
         tags: { name: 'memory_version' },
         attribute: { packet_type: { tags: { name: 'kind' } } },
       },
+      'public.memory_access_log': {
+        tags: {
+          name: 'memory_access',
+          primaryKey: 'access_id',
+          foreignKey:
+            '(target_id) references public.packet_store (packet_id)|@fieldName memory|@foreignFieldName accesses',
+        },
+        attribute: Object.fromEntries(
+          ['target_id', 'agent_id', 'access_context', 'accessed_at', 'was_useful'].map((name) => [
+            name,
+            { tags: searchable },
+          ]),
+        ),
+      },
+      // Seen in memory_access_log, and as fields of the memory.
+      'public.memory_feedback': { tags: { behavior: '-*' } },
+      'public.memory_signals': { tags: { behavior: '-*' } },
       'public.memory_tombstones': { attribute: { packet_type: { tags: { name: 'kind' } } } },
       // A row of the matrix is a cell of it.
       'public.access_matrix': { tags: { name: 'access_matrix_cell' } },
@@ -84,6 +105,7 @@ export const tagsPlugin = jsonPgSmartTags({
           'save_memory',
           'search_memory',
           'get_memory',
+          'record_feedback',
           'update_memory',
           'delete_memory',
           'delete_expired_memories',

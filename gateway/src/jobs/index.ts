@@ -7,6 +7,7 @@ import { deleteExpired } from './delete-expired.ts';
 import { type EmbedPendingOptions, embedPending } from './embed-pending.ts';
 import { makePartitions } from './make-partitions.ts';
 import { type PeriodicTask, startPeriodic } from './periodic.ts';
+import { rollUpAccesses } from './roll-up-accesses.ts';
 import { sealAudit } from './seal-audit.ts';
 import { statisticsKeeper } from './statistics.ts';
 
@@ -33,6 +34,7 @@ export async function startJobs(database: Database, logger: Logger, options: Job
   const periodicTasks: readonly PeriodicTask[] = [
     makePartitions,
     sealAudit,
+    rollUpAccesses,
     ...(cleanupIntervalMs > 0 ? [deleteExpired(cleanupIntervalMs)] : []),
   ];
   const abort = new AbortController();

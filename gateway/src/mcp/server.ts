@@ -15,7 +15,7 @@ import type { Perform } from '../memory/perform.ts';
 
 const instructions =
   'Long-term memory shared by agents and people. Search before you start on something; save decisions, lessons and facts that ' +
-  'will matter later. Scope developer belongs to a project and is shared by all coding agents; scope global is for everyone. ' +
+  'will matter later, and say with record_feedback whether what you found helped. Scope developer belongs to a project and is shared by all coding agents; scope global is for everyone. ' +
   'Who you are is decided by your key.';
 
 // Agents read the schemas every time: what `format` says already need not be spelt out as a regular expression.

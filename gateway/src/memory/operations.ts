@@ -6,6 +6,8 @@ import {
   cleanupInput,
   cleanupOutput,
   deleteOutput,
+  feedbackInput,
+  feedbackOutput,
   getOutput,
   packetIdInput,
   saveInput,
@@ -135,6 +137,29 @@ const getMemory = define({
   summarize: ({ memory }) => memory.content,
 });
 
+const recordFeedback = define({
+  name: 'record_feedback',
+  graphqlName: 'recordFeedback',
+  title: 'Say whether a memory helped',
+  description:
+    'After using a search hit, say whether it was useful: what helped is found sooner, by you and others. The last word on an access counts.',
+  input: feedbackInput,
+  output: feedbackOutput,
+  isReadOnly: false,
+  isDestructive: false,
+  isIdempotent: true,
+  audit: 'INSERT',
+  enqueuesEmbeddings: false,
+  run: (client, input) =>
+    call<z.output<typeof feedbackOutput>>(
+      client,
+      'r.access_id, r.packet_id, r.was_useful, r.reason, to_jsonb(r.given_at) as given_at',
+      'record_feedback',
+      input,
+    ),
+  summarize: ({ packet_id, was_useful }) => `Noted: ${packet_id} was ${was_useful ? 'useful' : 'of no use'}.`,
+});
+
 const updateMemory = define({
   name: 'update_memory',
   graphqlName: 'updateMemory',
@@ -227,6 +252,7 @@ export const operations: readonly Operation[] = [
   saveMemory,
   searchMemory,
   getMemory,
+  recordFeedback,
   updateMemory,
   deleteMemory,
   getMemoryStats,

@@ -101,6 +101,12 @@ export const cleanupInput = z.strictObject({
     .describe('How many at most, 1 to 100000.'),
 });
 
+export const feedbackInput = z.strictObject({
+  access_id: uuid.describe('access_id of the hit that it is about.'),
+  was_useful: z.boolean().describe('Whether the memory helped you.'),
+  reason: z.string().nullish().describe('Why, in a few words: 1000 bytes at most.'),
+});
+
 export const memory = z.object({
   packet_id: z.string().describe('Id, ordered by time.'),
   content: z.string(),
@@ -132,6 +138,7 @@ export const saveOutput = z.object({
 
 export const hit = z.object({
   packet_id: z.string(),
+  access_id: z.string().describe('For record_feedback: this hit of this search.'),
   content: z.string().describe('Cut after 8000 characters; get_memory gives the whole.'),
   is_truncated: z.boolean(),
   snippet: z.string().describe('The part that matched best.'),
@@ -145,7 +152,7 @@ export const hit = z.object({
   tags: z.array(z.string()),
   thread_id: z.string().nullable(),
   creator: z.string(),
-  importance: z.number(),
+  importance: z.number().describe('How much it matters, from 0 to 1, as learned from its use.'),
   timestamp: z.string(),
 });
 
@@ -164,6 +171,13 @@ export const searched = z.object({
 
 export const searchOutput = z.object({ hits: z.array(hit), searched });
 export const getOutput = z.object({ memory });
+export const feedbackOutput = z.object({
+  access_id: z.string(),
+  packet_id: z.string().describe('The memory that it is about.'),
+  was_useful: z.boolean(),
+  reason: z.string().nullable(),
+  given_at: z.string(),
+});
 export const deleteOutput = z.object({ status: z.literal('deleted'), packet_id: z.string() });
 export const cleanupOutput = z.object({ deleted: z.int() });
 

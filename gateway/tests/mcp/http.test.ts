@@ -25,6 +25,7 @@ describe('MCP over HTTP', () => {
       save_memory: [false, false],
       search_memory: [true, false],
       get_memory: [true, false],
+      record_feedback: [false, false],
       update_memory: [false, true],
       delete_memory: [false, true],
       get_memory_stats: [true, false],

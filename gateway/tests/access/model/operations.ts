@@ -300,6 +300,8 @@ const acts: Record<string, Act> = {
     fc.constant(null),
     async ({ run, session, me, door }) => {
       const expected = model.cleanUp(run.world, me);
+      // Cleanup leaves for later what a job holds.
+      await run.house.embedded();
       const answer = await door.cleanUp(session);
       const refused = refusal(expected, answer);
       if (expected.refused || answer.code !== null) return refused!;

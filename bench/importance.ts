@@ -1,0 +1,134 @@
+// Shows that importance learns: `npm run bench:importance`, on the embedded engine with the real embedder, through GraphQL
+// (with TEST_DATABASE_URL of a superuser: on that server). 200 memories; 40 questions that come back, 30 with five answers
+// that are equally relevant, of which one is what the asker needed and is marked useful; 10 with one answer alone. 20 rounds
+// of searching and voting, with a roll-up after each. What has one answer alone must not fall, and neither must 30 more
+// questions that are asked before and after: for each praised memory one that another of its five alone answers.
+import { openHouse } from '../gateway/tests/support/house.ts';
+
+const ROUNDS = 20;
+const TO_REACH = 0.15;
+const k = 10;
+
+const subjects = [
+  ...['billing', 'checkout', 'search', 'login', 'export', 'import', 'mail', 'report', 'invoice', 'catalogue'],
+  ...['upload', 'backup', 'archive', 'console', 'metrics', 'payment', 'shipping', 'profile', 'session', 'message'],
+  ...['calendar', 'ticket', 'survey', 'coupon', 'warehouse', 'tax', 'refund', 'address', 'contract', 'translation'],
+];
+// Five that answer alike: each names another cause, and only the asker knows which it was this time.
+const causes = ['connection pool', 'job queue', 'page cache', 'table index', 'nightly job'];
+const answers = (subject: string) =>
+  causes.map((cause) => `The ${subject} service was slow because of a problem with its ${cause}.`);
+const alone = [
+  ['Who wrote the melody of the company anthem?', 'The company anthem has a melody by Clara, from accounting.'],
+  ['Where is the spare key of the bicycle cellar?', 'The spare key of the bicycle cellar hangs behind the fuse box.'],
+  ['Which colour has the logo on dark backgrounds?', 'On dark backgrounds the logo is printed in pale yellow.'],
+  ['How do we pronounce the name of the product?', 'The name of the product is pronounced with a long first vowel.'],
+  [
+    'What does the penguin poster in the kitchen mean?',
+    'The penguin poster in the kitchen is a souvenir of the first release.',
+  ],
+  ['When does the gym of the building open?', 'The gym of the building opens at half past six in the morning.'],
+  ['Which airline do we book for conferences?', 'For conferences we book the airline that flies by night.'],
+  ['Who waters the plants in summer?', 'In summer the plants are watered by the interns, on Mondays.'],
+  ['What is the maximum weight of the lift?', 'The lift carries at most six hundred kilograms.'],
+  ['Where do parcels for the office arrive?', 'Parcels for the office arrive at the reception of the east wing.'],
+] as const;
+const filler = Array.from(
+  { length: 40 },
+  (_, n) => `Minutes of meeting ${n}: attendance, apologies, and the date of meeting ${n + 1}.`,
+);
+
+interface Question {
+  query: string;
+  /** The memory that the asker needs. */
+  wanted: string;
+  sort: 'equals' | 'alone' | 'rival';
+}
+
+const house = await openHouse();
+try {
+  const save = async (content: string) => {
+    const { result, isError, text } = await house.tool('C', 'save_memory', { content, project_id: 'l9' });
+    if (isError) throw new Error(text);
+    return result.memory.packet_id as string;
+  };
+  const questions: Question[] = [];
+  for (const [n, subject] of subjects.entries()) {
+    const ids: string[] = [];
+    for (const content of answers(subject)) ids.push(await save(content));
+    // Every one of the five wordings is the wanted one as often as the others.
+    questions.push({ query: `Why is the ${subject} service slow?`, wanted: ids[n % ids.length]!, sort: 'equals' });
+    const other = (n + 1) % ids.length;
+    questions.push({
+      query: `Was the ${subject} service slow because of its ${causes[other]}?`,
+      wanted: ids[other]!,
+      sort: 'rival',
+    });
+  }
+  for (const [query, content] of alone) questions.push({ query, wanted: await save(content), sort: 'alone' });
+  for (const content of filler) await save(content);
+  await house.embedded();
+
+  const search = async (caller: string, query: string) => {
+    const { data, errors } = await house.graphql(
+      caller,
+      'query ($q: String!, $k: Int!) { searchMemory(query: $q, k: $k) { hits { packetId accessId } } }',
+      { q: query, k },
+    );
+    if (errors) throw new Error(errors[0]!.message);
+    return data.searchMemory.hits as { packetId: string; accessId: string }[];
+  };
+  const rollUp = async () => {
+    const { workerPool } = house.gateway.database;
+    for (;;) {
+      const { rows } = await workerPool.query('select l9_private.roll_up_accesses() as counted');
+      if (Number(rows[0].counted) === 0) return;
+    }
+  };
+  const reciprocals = async () => {
+    const list: number[] = [];
+    for (const { query, wanted } of questions) {
+      const place = (await search('C', query)).findIndex(({ packetId }) => packetId === wanted);
+      list.push(place < 0 ? 0 : 1 / (place + 1));
+    }
+    return list;
+  };
+  const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const part = (values: number[], ...sorts: Question['sort'][]) =>
+    values.filter((_, n) => sorts.includes(questions[n]!.sort));
+
+  const before = await reciprocals();
+  for (let round = 1; round <= ROUNDS; round++) {
+    // The two agents take turns.
+    const caller = round % 2 ? 'C' : 'L';
+    for (const { query, wanted, sort } of questions) {
+      if (sort === 'rival') continue;
+      const hits = await search(caller, query);
+      const hit = hits.find(({ packetId }) => packetId === wanted);
+      if (sort === 'alone' || !hit) continue;
+      const { errors } = await house.graphql(
+        caller,
+        'mutation ($a: UUID!) { recordFeedback(input: { accessId: $a, wasUseful: true }) { feedback { packetId } } }',
+        { a: hit.accessId },
+      );
+      if (errors) throw new Error(errors[0]!.message);
+    }
+    await rollUp();
+  }
+  const after = await reciprocals();
+  const fallen = questions.filter(({ sort }, n) => sort !== 'equals' && after[n]! < before[n]!);
+
+  const row = (name: string, a: number[], b: number[]) =>
+    console.log(`| ${name} | ${mean(a).toFixed(3)} | ${mean(b).toFixed(3)} | ${(mean(b) - mean(a)).toFixed(3)} |`);
+  console.log(`| MRR@${k} | before | after ${ROUNDS} rounds | difference |\n|---|---|---|---|`);
+  const recurrent = [part(before, 'equals', 'alone'), part(after, 'equals', 'alone')] as const;
+  row('the 40 questions', ...recurrent);
+  row('30 with five equal answers, one marked useful', part(before, 'equals'), part(after, 'equals'));
+  row('10 with one answer alone', part(before, 'alone'), part(after, 'alone'));
+  row('30 that a rival of a praised memory alone answers', part(before, 'rival'), part(after, 'rival'));
+  console.log(`Of those with one answer alone ${fallen.length} fell.`);
+  for (const { query } of fallen) console.log(`  ${query}`);
+  if (mean(recurrent[1]) - mean(recurrent[0]) < TO_REACH || fallen.length > 0) process.exitCode = 1;
+} finally {
+  await house.close();
+}

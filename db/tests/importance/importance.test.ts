@@ -1,0 +1,151 @@
+// The pure function that says what a memory is worth.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { standIn } from './support.ts';
+
+const arguments_ = ['estimate', 'kind', 'useful', 'useless', 'uses', 'contradictions', 'age_days'] as const;
+type Argument = (typeof arguments_)[number];
+type Known = Record<Exclude<Argument, 'kind'>, number> & { kind: string };
+
+/** Which way the score goes with each, strictly. */
+const directions: [Exclude<Argument, 'kind'>, number][] = [
+  ['estimate', 1],
+  ['useful', 1],
+  ['useless', -1],
+  ['uses', 1],
+  ['contradictions', -1],
+  ['age_days', -1],
+];
+
+// Not the smallest doubles there are, which no sum of votes and uses comes to.
+const between = (min: number, max: number) =>
+  fc.double({ min, max, noNaN: true }).map((value) => (value < 1e-9 ? min : value));
+const known: fc.Arbitrary<Known> = fc.record({
+  estimate: between(0, 1),
+  kind: fc.constantFrom('note', 'decision', 'todo', 'anything_else'),
+  useful: between(0, 1_000),
+  useless: between(0, 1_000),
+  uses: between(0, 1e6),
+  contradictions: fc.nat(1_000).map(Number),
+  age_days: between(0, 20_000),
+});
+
+describe('importance()', () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse({ embedder: standIn });
+  });
+  after(() => house.close());
+
+  /** The scores of many cases, in one query. */
+  const scores = async (cases: Known[]): Promise<number[]> => {
+    const types = { kind: 'text' } as Record<string, string>;
+    const rows = await house.sql(
+      'C',
+      `select l9_private.importance(${arguments_.map((name) => `c.${name}`)}) as score
+       from unnest(${arguments_.map((name, i) => `$${i + 1}::${types[name] ?? 'float8'}[]`)})
+         with ordinality as c (${arguments_}, place) order by place`,
+      arguments_.map((name) => cases.map((one) => one[name])),
+    );
+    return rows.map(({ score }) => score);
+  };
+  const plain: Known = {
+    estimate: 0.5,
+    kind: 'note',
+    useful: 0,
+    useless: 0,
+    uses: 0,
+    contradictions: 0,
+    age_days: 0,
+  };
+
+  it('is above 0 and below 1, whatever is known', async () => {
+    const cases = fc.sample(known, { numRuns: 2_000, seed: 1 });
+    for (const estimate of [0, 1]) {
+      for (const useful of [0, 1e9]) {
+        for (const useless of [0, 1e9]) cases.push({ ...plain, estimate, useful, useless, uses: 1e9, age_days: 1e6 });
+      }
+    }
+    const all = await scores(cases);
+    assert.ok(all.every((score) => score > 0 && score < 1));
+  });
+
+  for (const [argument, direction] of directions) {
+    it(`${direction > 0 ? 'rises' : 'falls'} with ${argument}, all else equal`, async () => {
+      const pairs = fc.sample(fc.tuple(known, between(1e-3, 1)), { numRuns: 500, seed: 2 });
+      const less = pairs.map(([one]) => ({
+        ...one,
+        [argument]: argument === 'estimate' ? one.estimate * 0.9 : one[argument],
+      }));
+      const more = pairs.map(([one, by], i) => {
+        const from = less[i]![argument];
+        return { ...one, [argument]: argument === 'estimate' ? Math.min(1, from + by * 0.1) : from + by * (1 + from) };
+      });
+      const [before, after] = [await scores(less), await scores(more)];
+      before.forEach((score, i) => {
+        assert.ok(direction * (after[i]! - score) >= 0, JSON.stringify([less[i], more[i], score, after[i]]));
+      });
+      // Where nothing else has pushed it to where a double has no room, it does move.
+      const by = argument === 'age_days' ? 30 : 0.3;
+      const [low, high] = await scores([plain, { ...plain, [argument]: plain[argument] + by }]);
+      assert.ok(direction * (high! - low!) > 0.001);
+    });
+  }
+
+  it('is the estimate of the writer where nothing else is known', async () => {
+    const estimates = [0, 0.1, 0.25, 0.5, 0.75, 0.9, 1];
+    const learned = await scores(estimates.map((estimate) => ({ ...plain, estimate })));
+    for (const [i, estimate] of estimates.entries())
+      assert.ok(Math.abs(learned[i]! - estimate) < 0.03, `${estimate}: ${learned[i]}`);
+    assert.equal(learned[3], 0.5);
+  });
+
+  it('gives less and less for more use', async () => {
+    const uses = [0, 5, 10, 15, 20];
+    const all = await scores(uses.map((n) => ({ ...plain, uses: n })));
+    const gains = all.slice(1).map((score, i) => score - all[i]!);
+    for (const [i, gain] of gains.slice(1).entries()) assert.ok(gain > 0 && gain < gains[i]!);
+  });
+
+  it('lets one agent, however often it votes, move it less than two that vote once', async () => {
+    const [{ once, often }] = await house.sql(
+      'C',
+      'select l9_private.opinion(1, 0) as once, l9_private.opinion(1000000, 0) as often',
+    );
+    assert.equal(once, 0.5);
+    assert.ok(often < 1);
+    const [one, two] = await scores([
+      { ...plain, useful: often },
+      { ...plain, useful: once + once },
+    ]);
+    assert.ok(one! <= two! && one! < 0.83);
+    const rows = await house.sql(
+      'C',
+      `select l9_private.opinion(a, b) as o, l9_private.opinion(a + 1, b) as more, l9_private.opinion(a, b + 1) as less
+       from generate_series(0, 20) a, generate_series(0, 20) b`,
+    );
+    assert.ok(rows.every(({ o, more, less }) => o >= 0 && more < 1 && more >= o && less <= o));
+  });
+
+  it('forgets use: half of it in 30 days', async () => {
+    const [row] = await house.sql(
+      'C',
+      `select l9_private.decayed(8, t, t) as now, l9_private.decayed(8, t, t + interval '30 days') as later,
+         l9_private.decayed(8, t, t - interval '1 day') as before, l9_private.decayed(0, null, t) as never
+       from (select timestamptz '2026-01-01 00:00Z') as x (t)`,
+    );
+    assert.deepEqual(row, { now: 8, later: 4, before: 8, never: 0 });
+  });
+
+  it('is declared pure, and so is all that it calls', async () => {
+    const rows = await house.sql(
+      'C',
+      `select proname, provolatile, proparallel from pg_proc where pronamespace = 'l9_private'::regnamespace
+         and proname in ('importance', 'importance_of', 'kind_weight', 'opinion', 'decayed')`,
+    );
+    assert.equal(rows.length, 5);
+    for (const { proname, provolatile, proparallel } of rows) assert.equal(provolatile + proparallel, 'is', proname);
+  });
+});

@@ -1,0 +1,56 @@
+import type { Embedder } from '../../../gateway/src/embeddings/index.ts';
+import type { House } from '../../../gateway/tests/support/house.ts';
+
+/** What vectors mean plays no part in these tests, and the model takes its time: any will do. */
+export const standIn: Embedder = {
+  model: 'stand-in',
+  dimensions: 8,
+  embed: async (texts) => texts.map((text) => Array.from({ length: 8 }, (_, i) => (i === text.length % 8 ? 1 : 0))),
+  chunk: async () => [],
+  close: async () => {},
+};
+
+/** Rolls up until nothing is left; on a server that others use too, transactions of theirs may hold it up for a while. */
+export async function rollUp(house: House, rows = 10_000): Promise<void> {
+  const { workerPool } = house.gateway.database;
+  for (let tries = 0; tries < 1_200; tries++) {
+    await workerPool.query('select l9_private.roll_up_accesses($1)', [rows]);
+    const { rows: answer } = await workerPool.query('select waiting from l9_private.access_backlog()');
+    if (Number(answer[0].waiting) === 0) return;
+    if (tries > 100) await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error('the access log could not be rolled up: is a transaction open?');
+}
+
+export async function save(house: House, caller: string, content: string, args: object = {}): Promise<string> {
+  const given = { content, project_id: 'l9', ...args };
+  const names = Object.keys(given);
+  const [{ id }] = await house.sql(
+    caller,
+    `select (memory).packet_id as id from public.save_memory(${names.map((name, i) => `${name} => $${i + 1}`)})`,
+    Object.values(given),
+  );
+  return id;
+}
+
+export interface Hit {
+  packet_id: string;
+  access_id: string;
+  score: number;
+  importance: number;
+  content: string;
+}
+
+/** The hits of a search by words. */
+export async function search(house: House, caller: string, query: string, claims = {}, k = 10): Promise<Hit[]> {
+  const [{ hits }] = await house.sql(
+    caller,
+    `select to_jsonb((public.search_memory($1, k => $2, mode => 'lexical')).hits) as hits`,
+    [query, k],
+    claims,
+  );
+  return hits;
+}
+
+export const vote = (house: House, caller: string, access: string, useful: boolean, reason?: string, claims = {}) =>
+  house.sql(caller, 'select * from public.record_feedback($1, $2, $3)', [access, useful, reason], claims);
