@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:dc4347f34df8f6adfb05a12940f88445da577070
+--! Hash: sha1:d4e5543e53a36c119ec75655270f38b083c5724c
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3500,7 +3500,7 @@ comment on column public.idempotency_keys.caller is 'The caller that used it.';
 comment on column public.idempotency_keys.idempotency_key is 'The key: 1 to 200 bytes.';
 comment on column public.idempotency_keys.created_at is 'When it was first used.';
 comment on column public.idempotency_keys.packet_id is 'The memory of the first answer; the key goes when the memory goes.';
-comment on column public.idempotency_keys.status is 'inserted or skipped_dedupe, as first answered.';
+comment on column public.idempotency_keys.status is 'inserted, updated or skipped_dedupe, as first answered.';
 
 alter table public.idempotency_keys enable row level security;
 alter table public.idempotency_keys force row level security;
@@ -3521,8 +3521,13 @@ grant select, insert (tenant_id, caller, idempotency_key), update (packet_id, st
 -- No delete: a key goes with its memory.
 --! EndIncluded 030-packets/070-idempotency-keys.sql
 --! Included 030-packets/080-save-memory.sql
-create type public.save_result as (status text, memory public.packet_store);
-comment on type public.save_result is 'status: inserted, updated or skipped_dedupe; memory: the row as it is now.';
+create type public.similar_memory as (packet_id uuid, similarity real);
+comment on type public.similar_memory is 'A memory that says nearly the same.';
+comment on column public.similar_memory.similarity is 'From 0 to 1; 1: the same words.';
+
+create type public.save_result as (status text, memory public.packet_store, "similar" public.similar_memory[]);
+comment on type public.save_result is
+  'status: inserted, updated or skipped_dedupe; memory: the row as it is now; similar: memories that say nearly the same, most similar first, null where they were not looked for.';
 
 create function public.save_memory(
   content text,
@@ -3541,7 +3546,10 @@ create function public.save_memory(
   correlation_id text default null,
   session_id text default null,
   trace_id text default null,
-  idempotency_key text default null
+  idempotency_key text default null,
+  on_similar text default null,
+  content_vector extensions.vector default null,
+  model text default null
 )
 returns public.save_result
 language plpgsql
@@ -3586,8 +3594,17 @@ begin
     end if;
   end if;
 
+  if on_similar is not null then
+    answer := l9_private.settle_similar(
+      on_similar, save_memory.content, save_memory.scope, save_memory.project_id, kind, tags, parent_ids, ttl, importance,
+      save_memory.metadata, save_memory.envelope, content_vector, model);
+    saved := answer.memory;
+  end if;
+
   hash := l9_private.content_hash(save_memory.content);
   for attempt in 1..3 loop
+    -- Already settled by a memory that says nearly the same.
+    exit when answer.status is not null;
     insert into public.packet_store (
       packet_type, envelope, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
       importance_score, correlation_id, session_id, trace_id)
@@ -3636,12 +3653,14 @@ end
 $$;
 
 comment on function public.save_memory(
-  text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text) is
-  'Saves a memory. Answers inserted, or skipped_dedupe with the memory that already says the same (case and white space aside) in this scope, project and kind. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
+  extensions.vector, text) is
+  'Saves a memory. Answers inserted, or skipped_dedupe with the memory that already says the same (case and white space aside) in this scope, project and kind. on_similar: what to do about memories that say nearly the same (keep: save, and report them; skip: save nothing; merge: join the two); null: they are not looked for. content_vector, of the model named, lets meaning count there. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function l9_private.content_hash(text) to l9_agent, l9_admin;
 grant execute on function public.save_memory(
-  text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text)
+  text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
+  extensions.vector, text)
   to l9_agent, l9_admin;
 --! EndIncluded 030-packets/080-save-memory.sql
 --! Included 030-packets/085-memory-json.sql
@@ -4968,6 +4987,356 @@ comment on function public.get_memory_stats(text) is
 
 grant execute on function public.get_memory_stats(text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/030-memory-stats.sql
+--! Included 055-duplicates/010-compare-words.sql
+create function l9_private.distinct_words(content text)
+returns text[]
+language sql
+stable
+parallel safe
+strict
+set search_path = ''
+-- A "word" of two thousand letters is left out without a word.
+set client_min_messages = warning
+return array(
+  -- In pieces, since a text of 1 MiB may have more words than fit into one tsvector. Scripts that write no spaces are taken
+  -- sign by sign.
+  select distinct w.lexeme
+  from pg_catalog.generate_series(1, pg_catalog.length(content), 65536) as piece (start)
+  cross join lateral pg_catalog.unnest(pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple',
+    pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, 65536),
+      '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme));
+
+comment on function l9_private.distinct_words(text) is 'The words of a text, in lower case, each once; of scripts without spaces, its signs.';
+
+create function l9_private.compare_words(one text, other text, out similarity real, out are_told_apart boolean)
+returns record
+language sql
+stable
+parallel safe
+strict
+set search_path = ''
+begin atomic
+  with words as (
+    select
+      coalesce(stem.stems[1], w.word) as word,
+      bool_or(w.place = 1) and bool_or(w.place = 2) as is_shared,
+      bool_or(stem.stems = '{}') as is_stop_word,
+      -- What was left of "don't".
+      bool_or(w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')) as is_negation,
+      bool_or(
+        w.word ~ '[0-9]'
+        or stem.stems <> '{}' and (
+          position(upper(left(w.word, 1)) || substr(w.word, 2) in case w.place when 1 then one else other end) > 0
+          or length(w.word) > 1 and position(upper(w.word) in case w.place when 1 then one else other end) > 0)
+          and lower(w.word) <> upper(w.word)) as is_name_or_number
+    from (
+      select 1 as place, a.word from unnest(l9_private.distinct_words(one)) as a (word)
+      union all
+      select 2, b.word from unnest(l9_private.distinct_words(other)) as b (word)
+    ) w
+    cross join lateral (select ts_lexize('pg_catalog.english_stem', w.word) as stems) stem
+    group by 1
+  ), weighed as (
+    select is_shared, is_negation or is_name_or_number as is_telling,
+      -- A word that one of them lacks counts by how much it may change what is said.
+      case
+        when not is_shared and is_negation then 3
+        when not is_shared and is_name_or_number then 1.5
+        when is_stop_word then 0.5
+        else 1
+      end as weight
+    from words
+  )
+  select
+    coalesce(sum(weight) filter (where is_shared) / sum(weight), 0)::real,
+    coalesce(bool_or(is_telling) filter (where not is_shared), false)
+  from weighed;
+end;
+
+comment on function l9_private.compare_words(text, text) is
+  'How much of their words two texts share, from 0 to 1 (weighted Jaccard, of English stems; order does not count), and whether a number, a name (by its capitals) or a negation that only one of them has tells them apart.';
+
+grant execute on function l9_private.distinct_words(text), l9_private.compare_words(text, text)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 055-duplicates/010-compare-words.sql
+--! Included 055-duplicates/020-find-similar.sql
+create function l9_private.similarity_threshold()
+returns real
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 0.75;
+
+comment on function l9_private.similarity_threshold() is
+  'From which similarity on two memories say nearly the same. Judged pairs: docs/duplicates.md.';
+
+create function l9_private.find_similar(
+  content text, scope text, project_id text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
+  content_vector extensions.vector default null, model text default null)
+returns table (packet_id uuid, similarity real, content_hash bytea)
+language plpgsql
+stable
+-- pg_textsearch looks up a function of its own by an unqualified name when it plans.
+set search_path = pg_catalog, extensions
+-- What says nearly the same is among the nearest of all, whoever may see those: so no iteration, and a bounded cost.
+set hnsw.iterative_scan = 'off'
+set hnsw.ef_search = 100
+set max_parallel_workers_per_gather = 0
+set enable_sort = off
+as $$
+#variable_conflict use_variable
+declare
+  small_place constant integer := 50;
+  candidates_each constant integer := 10;
+  tenant_id uuid := l9_private.current_tenant_id();
+  -- Shorter or longer than this, and they can't share enough words.
+  least_length integer := length(content) / 4;
+  most_length integer := least(length(content)::bigint * 4 + 40, 2147483647);
+  dimensions integer;
+  candidates uuid[];
+  near uuid[];
+  -- $1 to $8, in each of the statements.
+  place text := 'p.tenant_id = $1 and p.scope = $2 and p.project_id is not distinct from $3 and p.packet_type = $4'
+    || ' and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
+    || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())'
+    || ' and length(p.envelope ->> ''content'') between $8 and $9';
+begin
+  if project_id is not null then
+    place := replace(place, 'p.project_id is not distinct from $3', 'p.project_id = $3');
+  else
+    place := replace(place, 'p.project_id is not distinct from $3', 'p.project_id is null');
+  end if;
+
+  -- Where there are few, all of them are compared: next to nothing to find is what an index walks longest for.
+  execute format('select array_agg(f.packet_id) from (select p.packet_id from public.packet_store p where %s limit %s) f',
+    place, small_place + 1)
+  into candidates
+  using tenant_id, scope, project_id, kind, org_id, user_id, except_id, least_length, most_length;
+
+  if cardinality(candidates) > small_place then
+    -- As in search_memory: a statement of its own, two spellings. Long words are the rare ones, so these are enough.
+    execute format($sql$
+      select array_agg(f.packet_id)
+      from (
+        select p.packet_id,
+          (p.envelope ->> 'content') <@> to_bm25query($10, 'public.' || 'packet_store_content_bm25') as distance
+        from public.packet_store p
+        where %s
+        order by (p.envelope ->> 'content') <@> to_bm25query($10, 'public.packet_store_content_bm25')
+        limit %s
+      ) f
+      where f.distance < 0$sql$, place, candidates_each)
+    into candidates
+    using tenant_id, scope, project_id, kind, org_id, user_id, except_id, least_length, most_length, (
+      select coalesce(string_agg(w.word, ' '), '')
+      from (
+        select t.word from unnest(l9_private.distinct_words(left(content, 65536))) as t (word)
+        order by length(t.word) desc, t.word limit 16
+      ) w);
+
+    select m.dimensions into dimensions from public.embedding_models m
+    where m.model = find_similar.model and vector_dims(content_vector) = 1536;
+    if found then
+      execute format($sql$
+        select array_agg(f.packet_id)
+        from (
+          select p.packet_id
+          from public.memory_embeddings e
+          join public.packet_store p on p.packet_id = e.packet_id
+          where e.model = %3$L and e.embedding_type = 'content' and %4$s
+          order by %1$s operator(extensions.<=>) extensions.subvector($10, 1, %6$s)::%2$s
+          limit %5$s
+        ) f$sql$,
+        l9_private.embedding_expression(dimensions), l9_private.embedding_type_name(dimensions), model, place,
+        candidates_each, dimensions)
+      into near
+      using tenant_id, scope, project_id, kind, org_id, user_id, except_id, least_length, most_length, content_vector;
+    end if;
+  end if;
+
+  return query
+  with compared as materialized (
+    select p.packet_id, p.content_hash,
+      case
+        -- Where both agree on numbers, names and negations, other words for the same thing count half.
+        when not w.are_told_apart then greatest(w.similarity, (w.similarity + (
+          select (1 - (e.vector operator(extensions.<=>) content_vector))::real
+          from public.memory_embeddings e
+          where e.packet_id = p.packet_id and e.model = find_similar.model and e.embedding_type = 'content'
+            and e.chunk_index = 0 and vector_dims(content_vector) = 1536)) / 2)
+        else w.similarity
+      end as similarity
+    from public.packet_store p
+    cross join lateral l9_private.compare_words(content, p.envelope ->> 'content') w
+    where p.packet_id = any (candidates || near)
+  )
+  select c.packet_id, least(c.similarity, 1)::real, c.content_hash
+  from compared c
+  where c.similarity >= l9_private.similarity_threshold()
+  order by c.similarity desc, c.packet_id
+  limit candidates_each;
+end
+$$;
+
+comment on function l9_private.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
+  'Memories of one owner, scope, project and kind that say nearly the same as a text, among those the caller may read, most similar first. By words, and where a vector of the text is given, by meaning.';
+
+create function l9_private.similar_to_memory(packet_id uuid, content_vector extensions.vector default null, model text default null)
+returns public.similar_memory[]
+language sql
+stable
+set search_path = ''
+return coalesce((
+  select pg_catalog.array_agg(row(s.packet_id, s.similarity)::public.similar_memory order by s.similarity desc, s.packet_id)
+  from public.packet_store p
+  cross join lateral l9_private.find_similar(
+    p.envelope ->> 'content', p.scope, p.project_id, p.packet_type, p.org_id, p.user_id, p.packet_id,
+    content_vector, model) s
+  where p.packet_id = similar_to_memory.packet_id), '{}');
+
+comment on function l9_private.similar_to_memory(uuid, extensions.vector, text) is
+  'As find_similar, for a memory that is saved: what the gateway reports after a save that keeps both.';
+
+grant execute on function
+  l9_private.similarity_threshold(),
+  l9_private.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text),
+  l9_private.similar_to_memory(uuid, extensions.vector, text)
+to l9_agent, l9_admin;
+--! EndIncluded 055-duplicates/020-find-similar.sql
+--! Included 055-duplicates/030-merge-into.sql
+create function l9_private.merge_into(
+  target public.packet_store, content text, tags text[], parent_ids uuid[], ttl timestamptz, importance real, metadata jsonb,
+  envelope jsonb)
+returns public.save_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  answer public.save_result;
+  saved public.packet_store;
+  old_content text := target.envelope ->> 'content';
+  -- Of texts of one length the newer stays: it may be the one that is right.
+  new_content text := case
+    when l9_private.content_hash(content) <> target.content_hash and length(content) >= length(old_content) then content
+    else old_content
+  end;
+  joined_tags text[] := target.tags || array(
+    select btrim(t.tag) from unnest(tags) as t (tag) where btrim(t.tag) <> '' and btrim(t.tag) <> all (target.tags));
+  joined_parents uuid[] := target.parent_ids || array(
+    select distinct p.id from unnest(parent_ids) as p (id) where p.id <> all (target.parent_ids) and p.id <> target.packet_id);
+  joined_envelope jsonb := coalesce(envelope, '{}') || target.envelope || jsonb_build_object('content', new_content);
+  joined_metadata jsonb := coalesce(metadata, '{}') || target.metadata;
+  -- What is said again is kept as long, and counts as much, as either saver meant it to.
+  joined_ttl timestamptz := greatest(coalesce(target.ttl, 'infinity'), coalesce(ttl, 'infinity'));
+  joined_importance real := greatest(target.importance_score, importance);
+begin
+  if joined_ttl = 'infinity' then
+    joined_ttl := null;
+  end if;
+  if (joined_tags, joined_parents, joined_envelope, joined_metadata, joined_importance)
+      = (target.tags, target.parent_ids, target.envelope, target.metadata, target.importance_score)
+    and joined_ttl is not distinct from target.ttl then
+    answer.status := 'skipped_dedupe';
+    answer.memory := target;
+    return answer;
+  end if;
+  begin
+    update public.packet_store p set
+      envelope = joined_envelope, tags = joined_tags, parent_ids = joined_parents, ttl = joined_ttl,
+      importance_score = joined_importance, metadata = joined_metadata
+    where p.packet_id = target.packet_id
+    returning p.* into saved;
+    answer.status := 'updated';
+    answer.memory := saved;
+  exception
+    -- Too many tags together, a parent that is younger than the memory, a text that a third memory has: the two stay two.
+    when sqlstate 'L9LIM' or sqlstate 'L9VAL' or unique_violation then
+      answer := null;
+  end;
+  return answer;
+end
+$$;
+
+comment on function l9_private.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb) is
+  'Joins what is saved into a memory that says nearly the same, as its writer''s update: the longer text, all tags and parents. updated; skipped_dedupe where nothing is new; null where they can''t be joined.';
+
+grant execute on function
+  l9_private.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb)
+to l9_agent, l9_admin;
+--! EndIncluded 055-duplicates/030-merge-into.sql
+--! Included 055-duplicates/040-settle-similar.sql
+create function l9_private.settle_similar(
+  on_similar text, content text, scope text, project_id text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
+  importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
+returns public.save_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  me l9_private.identity := l9_private.require_identity();
+  answer public.save_result;
+  joined public.save_result;
+  candidate record;
+  target public.packet_store;
+begin
+  if on_similar not in ('keep', 'skip', 'merge') then
+    perform l9_private.fail('L9VAL', 'on_similar: keep, skip or merge', 'on_similar');
+  elsif content is null or content !~ '\S' or octet_length(content) > 1048576 then
+    return null; -- The insert says what is wrong with it.
+  end if;
+  scope := coalesce(scope, 'developer');
+  kind := coalesce(kind, 'note');
+  perform l9_private.check_scope(scope, project_id);
+
+  if on_similar <> 'keep' then
+    -- Until the end of the transaction. The statements that follow see what those committed who had it before.
+    perform pg_advisory_xact_lock(hashtextextended(
+      concat_ws(e'\n', 'save_memory', me.tenant_id, coalesce(me.org_id::text, ''), coalesce(me.user_id::text, ''), scope,
+        coalesce(project_id, ''), kind), 0));
+  end if;
+
+  answer."similar" := '{}';
+  for candidate in
+    select s.* from l9_private.find_similar(
+      content, scope, project_id, kind, me.org_id, me.user_id, null, content_vector, model) s
+    order by s.similarity desc, s.packet_id
+  loop
+    answer."similar" := answer."similar" || row(candidate.packet_id, candidate.similarity)::public.similar_memory;
+    continue when on_similar = 'keep' or answer.status is not null;
+    if on_similar = 'skip' then
+      select p.* into target from public.packet_store p where p.packet_id = candidate.packet_id;
+    else
+      -- Under row-level security FOR UPDATE finds only rows the caller may change: another's memory stays as it is.
+      select p.* into target from public.packet_store p where p.packet_id = candidate.packet_id for update;
+    end if;
+    -- Deleted, or changed to say something else, a moment ago.
+    continue when not found or target.content_hash <> candidate.content_hash;
+    if on_similar = 'skip' then
+      answer.status := 'skipped_dedupe';
+      answer.memory := target;
+    else
+      joined := l9_private.merge_into(target, content, tags, parent_ids, ttl, importance, metadata, envelope);
+      answer.status := joined.status;
+      answer.memory := joined.memory;
+    end if;
+  end loop;
+  return answer;
+end
+$$;
+
+comment on function l9_private.settle_similar(
+  text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text) is
+  'What save_memory does about memories that say nearly the same: reports them, and where it is to skip or merge and can, answers with a status. Without a status the memory is to be inserted.';
+
+grant execute on function l9_private.settle_similar(
+  text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text)
+to l9_agent, l9_admin;
+--! EndIncluded 055-duplicates/040-settle-similar.sql
 --! Included 080-access/010-access-matrix.sql
 create view public.access_matrix
 with (security_invoker = true)
