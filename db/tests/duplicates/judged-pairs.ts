@@ -18,10 +18,7 @@ export const same: [string, string][] = [
     'Integration tests need Docker running, otherwise they hang at start-up.',
     'The integration tests need Docker running; otherwise they hang on start-up.',
   ],
-  [
-    'The user prefers short answers with code examples.',
-    'User prefers short answers, with code examples',
-  ],
+  ['The user prefers short answers with code examples.', 'User prefers short answers, with code examples'],
   [
     'Feature flags live in the config service and are cached for 60 seconds.',
     'Feature flags live in the config service, and they are cached for 60 seconds.',
@@ -55,10 +52,7 @@ export const different: [string, string][] = [
     'The rate limit is 100 requests a minute for each API key.',
   ],
   ['Alice owns the billing service.', 'Bob owns the billing service.'],
-  [
-    'Alice owns the billing service and its on-call rota.',
-    'Bob owns the billing service and its on-call rota.',
-  ],
+  ['Alice owns the billing service and its on-call rota.', 'Bob owns the billing service and its on-call rota.'],
   ['Use tabs for indentation.', "Don't use tabs for indentation."],
   ['Release 1.4.2 was cut on 2026-03-01.', 'Release 1.4.3 was cut on 2026-03-08.'],
   ['The cache expires after 60 seconds.', 'The cache expires after 60 minutes.'],
