@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:e3617994a780ddb88e457fde46a63092aaa7a8c6
+--! Hash: sha1:74a151934119da96e7a991608afe42384a6439d4
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -5333,14 +5333,18 @@ strict
 set search_path = ''
 -- A "word" of two thousand letters is left out without a word.
 set client_min_messages = warning
-return array(
-  -- In pieces, since a text of 1 MiB may have more words than fit into one tsvector. Scripts that write no spaces are taken
-  -- sign by sign.
-  select distinct w.lexeme
-  from pg_catalog.generate_series(1, pg_catalog.length(content), 65536) as piece (start)
-  cross join lateral pg_catalog.unnest(pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple',
-    pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, 65536),
-      '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme));
+return case
+  when pg_catalog.length(content) <= 65536 and content !~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
+    pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple', content))
+  else array(
+    -- In pieces, since a text of 1 MiB may have more words than fit into one tsvector. Scripts that write no spaces are taken
+    -- sign by sign.
+    select distinct w.lexeme
+    from pg_catalog.generate_series(1, pg_catalog.length(content), 65536) as piece (start)
+    cross join lateral pg_catalog.unnest(pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple',
+      pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, 65536),
+        '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme))
+end;
 
 comment on function l9_private.distinct_words(text) is 'The words of a text, in lower case, each once; of scripts without spaces, its signs.';
 
@@ -5426,17 +5430,20 @@ declare
   small_place constant integer := 50;
   candidates_each constant integer := 10;
   tenant_id uuid := l9_private.current_tenant_id();
-  -- Shorter or longer than this, and they can't share enough words.
-  least_length integer := length(content) / 4;
-  most_length integer := least(length(content)::bigint * 4 + 40, 2147483647);
+  -- Long words are the rare ones, so these are enough to find it by.
+  long_words text[] := array(
+    select t.word from unnest(l9_private.distinct_words(left(content, 65536))) as t (word)
+    order by length(t.word) desc, t.word limit 12);
+  long_stems text[] := array(
+    select coalesce(nullif((ts_lexize('pg_catalog.english_stem', t.word))[1], ''), t.word) from unnest(long_words) as t (word));
   dimensions integer;
   candidates uuid[];
   near uuid[];
-  -- $1 to $8, in each of the statements.
+  in_place integer;
+  -- $1 to $7, in each of the statements.
   place text := 'p.tenant_id = $1 and p.scope = $2 and p.project_id is not distinct from $3 and p.packet_type = $4'
     || ' and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
-    || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())'
-    || ' and length(p.envelope ->> ''content'') between $8 and $9';
+    || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())';
 begin
   if project_id is not null then
     place := replace(place, 'p.project_id is not distinct from $3', 'p.project_id = $3');
@@ -5445,31 +5452,27 @@ begin
   end if;
 
   -- Where there are few, all of them are compared: next to nothing to find is what an index walks longest for.
-  execute format('select array_agg(f.packet_id) from (select p.packet_id from public.packet_store p where %s limit %s) f',
-    place, small_place + 1)
-  into candidates
-  using tenant_id, scope, project_id, kind, org_id, user_id, except_id, least_length, most_length;
+  execute format($sql$
+    select count(*), array_agg(f.packet_id)
+    from (select p.packet_id from public.packet_store p where %s limit %s) f$sql$, place, small_place + 1)
+  into in_place, candidates
+  using tenant_id, scope, project_id, kind, org_id, user_id, except_id;
 
-  if cardinality(candidates) > small_place then
-    -- As in search_memory: a statement of its own, two spellings. Long words are the rare ones, so these are enough.
+  if in_place > small_place then
+    -- As in search_memory: a statement of its own, two spellings.
     execute format($sql$
       select array_agg(f.packet_id)
       from (
         select p.packet_id,
-          (p.envelope ->> 'content') <@> to_bm25query($10, 'public.' || 'packet_store_content_bm25') as distance
+          (p.envelope ->> 'content') <@> to_bm25query($8, 'public.' || 'packet_store_content_bm25') as distance
         from public.packet_store p
         where %s
-        order by (p.envelope ->> 'content') <@> to_bm25query($10, 'public.packet_store_content_bm25')
+        order by (p.envelope ->> 'content') <@> to_bm25query($8, 'public.packet_store_content_bm25')
         limit %s
       ) f
       where f.distance < 0$sql$, place, candidates_each)
     into candidates
-    using tenant_id, scope, project_id, kind, org_id, user_id, except_id, least_length, most_length, (
-      select coalesce(string_agg(w.word, ' '), '')
-      from (
-        select t.word from unnest(l9_private.distinct_words(left(content, 65536))) as t (word)
-        order by length(t.word) desc, t.word limit 16
-      ) w);
+    using tenant_id, scope, project_id, kind, org_id, user_id, except_id, array_to_string(long_words[1:8], ' ');
 
     select m.dimensions into dimensions from public.embedding_models m
     where m.model = find_similar.model and m.state = 'serving' and vector_dims(content_vector) = 1536;
@@ -5481,21 +5484,25 @@ begin
           from public.memory_embeddings e
           join public.packet_store p on p.packet_id = e.packet_id
           where e.model = %3$L and e.embedding_type = 'content' and %4$s
-          order by %1$s operator(extensions.<=>) extensions.subvector($10, 1, %6$s)::%2$s
+          order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s
           limit %5$s
         ) f$sql$,
         l9_private.embedding_expression(dimensions), l9_private.embedding_type_name(dimensions), model, place,
         candidates_each, dimensions)
       into near
-      using tenant_id, scope, project_id, kind, org_id, user_id, except_id, least_length, most_length, content_vector;
+      using tenant_id, scope, project_id, kind, org_id, user_id, except_id, content_vector;
     end if;
   end if;
 
+  candidates := candidates || near;
+  if candidates is null then
+    return;
+  end if;
   return query
   with compared as materialized (
     select p.packet_id, p.content_hash,
       case
-        -- Where both agree on numbers, names and negations, being near in meaning lifts it by up to a quarter of the way to 1.
+        -- Where both agree on numbers, names and negations, being near in meaning lifts it a quarter of the way to the cosine.
         -- More would make `writes to` and `reads from` the same: their cosine is .97.
         when not w.are_told_apart then greatest(w.similarity, (3 * w.similarity + (
           select (1 - (e.vector operator(extensions.<=>) content_vector))::real
@@ -5505,8 +5512,15 @@ begin
         else w.similarity
       end as similarity
     from public.packet_store p
-    cross join lateral l9_private.compare_words(content, p.envelope ->> 'content') w
-    where p.packet_id = any (candidates || near)
+    cross join lateral (
+      select c.* from l9_private.compare_words(content, p.envelope ->> 'content') c
+      -- What lacks half of the long words is not worth comparing word by word.
+      where (
+        select 2 * count(*) filter (where position(s.stem in lowered.text) > 0) >= count(*)
+        from (select lower(p.envelope ->> 'content') as text offset 0) lowered, unnest(long_stems) as s (stem))
+      offset 0
+    ) w
+    where p.packet_id = any (candidates)
   )
   select c.packet_id, least(c.similarity, 1)::real, c.content_hash
   from compared c
