@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:74a151934119da96e7a991608afe42384a6439d4
+--! Hash: sha1:dea0a524ea9d0becdeff5b41970a4cce5c073690
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -5441,20 +5441,16 @@ declare
   near uuid[];
   in_place integer;
   -- $1 to $7, in each of the statements.
-  place text := 'p.tenant_id = $1 and p.scope = $2 and p.project_id is not distinct from $3 and p.packet_type = $4'
-    || ' and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
+  project text := 'p.tenant_id = $1 and p.scope = $2 and '
+    || case when project_id is null then '$3 is null and p.project_id is null' else 'p.project_id = $3' end;
+  place text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
     || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())';
 begin
-  if project_id is not null then
-    place := replace(place, 'p.project_id is not distinct from $3', 'p.project_id = $3');
-  else
-    place := replace(place, 'p.project_id is not distinct from $3', 'p.project_id is null');
-  end if;
-
   -- Where there are few, all of them are compared: next to nothing to find is what an index walks longest for.
   execute format($sql$
-    select count(*), array_agg(f.packet_id)
-    from (select p.packet_id from public.packet_store p where %s limit %s) f$sql$, place, small_place + 1)
+    select count(*), array_agg(f.packet_id) filter (where f.is_in_place)
+    from (select p.packet_id, %s as is_in_place from public.packet_store p where %s limit %s) f$sql$,
+    place, project, small_place + 1)
   into in_place, candidates
   using tenant_id, scope, project_id, kind, org_id, user_id, except_id;
 
@@ -5466,11 +5462,11 @@ begin
         select p.packet_id,
           (p.envelope ->> 'content') <@> to_bm25query($8, 'public.' || 'packet_store_content_bm25') as distance
         from public.packet_store p
-        where %s
+        where %s and %s
         order by (p.envelope ->> 'content') <@> to_bm25query($8, 'public.packet_store_content_bm25')
         limit %s
       ) f
-      where f.distance < 0$sql$, place, candidates_each)
+      where f.distance < 0$sql$, project, place, candidates_each)
     into candidates
     using tenant_id, scope, project_id, kind, org_id, user_id, except_id, array_to_string(long_words[1:8], ' ');
 
@@ -5483,12 +5479,12 @@ begin
           select p.packet_id
           from public.memory_embeddings e
           join public.packet_store p on p.packet_id = e.packet_id
-          where e.model = %3$L and e.embedding_type = 'content' and %4$s
+          where e.model = %3$L and e.embedding_type = 'content' and %7$s and %4$s
           order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s
           limit %5$s
         ) f$sql$,
         l9_private.embedding_expression(dimensions), l9_private.embedding_type_name(dimensions), model, place,
-        candidates_each, dimensions)
+        candidates_each, dimensions, project)
       into near
       using tenant_id, scope, project_id, kind, org_id, user_id, except_id, content_vector;
     end if;

@@ -19,7 +19,7 @@ import { createLogger } from '../logger.ts';
 import { startProgress } from './progress.ts';
 import { openWorker } from './worker.ts';
 
-const LOOK_EVERY_MS = 500;
+const LOOK_EVERY_MS = 1_000;
 const OUTAGES_AT_MOST = 8;
 const OUTAGE_LAST_SECONDS = 60;
 // A provider answers several at once; the model that comes with the gateway has one thread.
