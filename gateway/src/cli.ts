@@ -144,6 +144,18 @@ program
     process.exitCode = await migrateLegacy(process.env, options);
   });
 
+program
+  .command('reembed')
+  .description('change the embedding model: embed all memories anew in the background, switch, drop the old vectors')
+  .option('--model <name>', 'the model to change to; without it, tells which model serves and how far a change is')
+  .option('--dimensions <number>', 'its dimensions; EMBEDDING_DIMENSIONS if left out')
+  .option('--allow-missing <number>', 'switch though so many memories have no vector of the new model', '0')
+  .option('--abandon', 'give up the change that is under way')
+  .action(async (options) => {
+    const { reembed } = await import('./commands/reembed.ts');
+    process.exitCode = await reembed(process.env, options);
+  });
+
 const db = program.command('db').description('look after the database');
 db.command('setup')
   .description('make database, roles and extensions on a server, migrate, and print the URLs to use')

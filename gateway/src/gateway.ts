@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import express from 'express';
 import type { Logger } from 'pino';
 import { createDenials } from './audit/denials.ts';
@@ -9,7 +10,8 @@ import { openDirectory } from './auth/directory.ts';
 import { tokenVerifier } from './auth/jwt.ts';
 import type { Config } from './config.ts';
 import { type Database, openDatabase } from './database/index.ts';
-import { cachedQueryEmbedder, createEmbedder, type Embedder, EmbeddingRejected } from './embeddings/index.ts';
+import { createEmbedder, type Embedder, EmbeddingRejected } from './embeddings/index.ts';
+import { openModels } from './embeddings/models.ts';
 import { KnownError } from './errors.ts';
 import { createGraphql } from './graphql/index.ts';
 import { mountHealth } from './health.ts';
@@ -20,18 +22,23 @@ import { mountGuard } from './http-guard.ts';
 import { startJobs } from './jobs/index.ts';
 import { logRequests } from './logger.ts';
 import { mountMcp } from './mcp/http.ts';
-import type { EmbedQuery } from './memory/operations.ts';
+import type { Embedding } from './memory/operations.ts';
 import { createPerform, type Perform } from './memory/perform.ts';
 import { createMetrics } from './metrics.ts';
 import { version } from './version.ts';
 
 // `docker stop` kills after ten seconds.
 const CLOSE_WITHIN_MS = 8_000;
+// Long enough for a provider that is well; longer, and memories are compared by their words.
+const EMBED_CONTENT_WITHIN_MS = 1_000;
 
 export interface Gateway {
   url: string;
   database: Database;
-  embedder: Embedder;
+  /** Of the model that serves; where we have no provider for that one, of the one that is configured. */
+  readonly embedder: Embedder;
+  /** The model that serves. */
+  servingModel(): string;
   /** Reads credentials.json again, so that its keys rotate while we run; one that is no good changes nothing. */
   reloadCredentials(): void;
   close(): Promise<void>;
@@ -66,20 +73,22 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
 
   try {
     // The model loads while the database opens.
-    const embedder = options.embedder ?? (await createEmbedder(config.embedding, logger));
-    closers.push(() => embedder.close());
+    const configured = options.embedder ?? (await createEmbedder(config.embedding, logger));
+    closers.push(() => configured.close());
     const database = await openDatabase(config, logger);
     closers.push(() => database.close());
     signal?.throwIfAborted();
-    await database.workerPool.query('select public.register_embedding_model($1, $2)', [
-      embedder.model,
-      embedder.dimensions,
+    await database.workerPool.query('select l9_private.adopt_embedding_model($1, $2)', [
+      configured.model,
+      configured.dimensions,
     ]);
     if (database.engine === 'embedded') {
       // Alone on this database: whatever is claimed was claimed by a process that died.
       await database.workerPool.query('select l9_private.release_embedding_claims()');
     }
 
+    const models = await openModels(database, config.embedding, configured, logger);
+    closers.push(() => models.close());
     const directory = await openDirectory(database, logger);
     closers.push(() => directory.close());
     const denials = createDenials(database, logger);
@@ -87,7 +96,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const metrics = createMetrics(database);
     const jobs = await startJobs(database, logger, {
       cleanupIntervalMs: config.cleanupIntervalMs,
-      embedder,
+      models,
       logger,
       onEmbedded: (memories, vectors) => {
         metrics.embeddedMemories.inc(memories);
@@ -97,19 +106,32 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     closers.push(() => jobs.close());
     signal?.throwIfAborted();
 
-    const embedCached = cachedQueryEmbedder(embedder);
-    const embedQuery: EmbedQuery = async (text) => {
-      try {
-        return { vector: await embedCached(text), model: embedder.model };
-      } catch (error) {
-        // A provider that is down makes a hybrid search a lexical one, which says so.
-        logger.warn({ name: (error as Error).name }, 'a query could not be embedded');
-        if (error instanceof EmbeddingRejected)
-          throw new KnownError('L9VAL', 'query: the embedder refuses it', 'query');
-        return null;
-      }
+    const embedding: Embedding = {
+      async query(text) {
+        try {
+          return await models.embedQuery(text);
+        } catch (error) {
+          // A provider that is down makes a hybrid search a lexical one, which says so.
+          logger.warn({ name: (error as Error).name }, 'a query could not be embedded');
+          if (error instanceof EmbeddingRejected)
+            throw new KnownError('L9VAL', 'query: the embedder refuses it', 'query');
+          return null;
+        }
+      },
+      async content(text) {
+        const embedder = models.serving();
+        const vectors = embedder?.embed([text]).catch(() => null);
+        const inTime = await Promise.race([vectors, sleep(EMBED_CONTENT_WITHIN_MS, null, { ref: false })]);
+        return embedder && inTime ? { vector: inTime[0]!, model: embedder.model } : null;
+      },
     };
-    const performOnce = createPerform({ database, logger, embedQuery, onEnqueued: jobs.kick });
+    const performOnce = createPerform({
+      database,
+      logger,
+      embedding,
+      refreshModels: models.refresh,
+      onEnqueued: jobs.kick,
+    });
     const perform: Perform = async (operation, identity, toolName, input) => {
       const done = metrics.operations.startTimer({ operation: operation.name });
       const outcome = await performOnce(operation, identity, toolName, input);
@@ -123,7 +145,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     mountGuard(app, config);
     const server = createServer(app);
 
-    mountHealth(app, { database, embedder, metrics, logger });
+    mountHealth(app, { database, models, metrics, logger });
     const verifyKey = keyVerifier(() => credentials.mcpApiKeys, directory);
     const detachAll = mountAttach(app, { verifyKey, ...(options.onIdle ? { onIdle: options.onIdle } : {}) });
     closers.push(detachAll);
@@ -167,7 +189,10 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     return {
       url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
       database,
-      embedder,
+      get embedder() {
+        return models.serving() ?? configured;
+      },
+      servingModel: models.servingModel,
       reloadCredentials,
       close,
     };

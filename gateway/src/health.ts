@@ -2,7 +2,7 @@ import type { Express } from 'express';
 import type { Logger } from 'pino';
 import type { Database } from './database/index.ts';
 import { pendingMigrations } from './database/migrations.ts';
-import type { Embedder } from './embeddings/index.ts';
+import type { Models } from './embeddings/models.ts';
 import type { Metrics } from './metrics.ts';
 import { version } from './version.ts';
 
@@ -10,22 +10,25 @@ const EMBEDDER_ASKED_EVERY_MS = 15_000;
 
 interface HealthOptions {
   database: Database;
-  embedder: Embedder;
+  models: Models;
   metrics: Metrics;
   logger: Logger;
 }
 
 /** GET /health (the process), GET /ready (database, migrations, embedder), GET /metrics. They tell nothing of memories. */
-export function mountHealth(app: Express, { database, embedder, metrics, logger }: HealthOptions): void {
-  let embedderAsked = { at: 0, isReady: false };
+export function mountHealth(app: Express, { database, models, metrics, logger }: HealthOptions): void {
+  let embedderAsked = { at: 0, isReady: false, model: '' };
 
   const isEmbedderReady = async () => {
-    if (Date.now() - embedderAsked.at > EMBEDDER_ASKED_EVERY_MS || !embedderAsked.isReady) {
-      const isReady = await embedder.embed(['ready?']).then(
-        () => true,
-        () => false,
-      );
-      embedderAsked = { at: Date.now(), isReady };
+    const model = models.servingModel();
+    if (
+      Date.now() - embedderAsked.at > EMBEDDER_ASKED_EVERY_MS ||
+      !embedderAsked.isReady ||
+      embedderAsked.model !== model
+    ) {
+      // Not through what remembers: it is the provider that is asked.
+      const isReady = await models.isReady();
+      embedderAsked = { at: Date.now(), isReady, model };
     }
     return embedderAsked.isReady;
   };
@@ -52,7 +55,7 @@ export function mountHealth(app: Express, { database, embedder, metrics, logger 
     response.status(isReady ? 200 : 503).json({
       status: isReady ? (isEmbedding ? 'ready' : 'degraded') : 'unavailable',
       engine: database.engine,
-      embedding_model: embedder.model,
+      embedding_model: models.servingModel(),
       ...checks,
     });
   });

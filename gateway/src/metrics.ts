@@ -10,7 +10,7 @@ export function createMetrics(database: Database) {
   const registry = registers[0]!;
   collectDefaultMetrics({ register: registry });
 
-  const gauges = <Row extends pg.QueryResultRow>(
+  const gauges = <Row extends pg.QueryResultRow | undefined>(
     query: string,
     described: Record<string, [string, (row: Row) => number]>,
   ) => {
@@ -18,8 +18,8 @@ export function createMetrics(database: Database) {
     let asked: Promise<Row> | null = null;
     const ask = () => {
       asked ??= database.workerPool
-        .query<Row>(query)
-        .then(({ rows }) => rows[0]!)
+        .query(query)
+        .then(({ rows }) => rows[0] as Row)
         .finally(() => {
           asked = null;
         });
@@ -37,10 +37,24 @@ export function createMetrics(database: Database) {
     }
   };
   gauges<{ pending: string; failing: string; oldest_seconds: number }>('select * from l9_private.embedding_backlog()', {
-    l9_embedding_backlog: ['Memories that wait for their vectors.', ({ pending }) => Number(pending)],
+    l9_embedding_backlog: [
+      'Memories that wait for vectors of the model that serves.',
+      ({ pending }) => Number(pending),
+    ],
     l9_embedding_backlog_failing: ['Memories among them that failed before.', ({ failing }) => Number(failing)],
     l9_embedding_backlog_oldest_seconds: ['Age of the oldest of them.', (row) => row.oldest_seconds],
   });
+  gauges<{ to_embed: string; remaining: string; refused: string } | undefined>(
+    'select * from l9_private.embedding_change()',
+    {
+      l9_reembedding_memories: [
+        'Memories that a change of the embedding model has to embed; 0: no change is under way.',
+        (row) => Number(row?.to_embed ?? 0),
+      ],
+      l9_reembedding_remaining: ['Memories among them that still wait.', (row) => Number(row?.remaining ?? 0)],
+      l9_reembedding_refused: ['Memories among those that the new model refused.', (row) => Number(row?.refused ?? 0)],
+    },
+  );
   gauges<{ unsealed: string; oldest_seconds: number; last_sealed_at: Date | null }>(
     'select * from l9_private.audit_backlog()',
     {

@@ -1,5 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import { type Config, ConfigError, loadConfig } from './config.ts';
+import type { Embedder } from './embeddings/index.ts';
 import type { Gateway } from './gateway.ts';
 import { credentialsPath } from './home/credentials.ts';
 import { type HomeLock, HomeLocked, lockHome } from './home/lock.ts';
@@ -97,9 +98,19 @@ function explain(error: NodeJS.ErrnoException): string {
   return `l9-memory could not start: ${first.message}`;
 }
 
-const welcome = (config: Config, { url, database, embedder }: Gateway) => `l9-memory is ready.
+function embedderLine({ embedding }: Config, { model, dimensions }: Embedder, serving: string): string {
+  if (model !== serving)
+    return `none: no provider for ${serving}, which serves, is configured, so searches go by words (docs/models.md)`;
+  const configured =
+    embedding.model === serving
+      ? ''
+      : `; ${embedding.model} is configured: \`l9-memory reembed --model ${embedding.model}\` changes to it`;
+  return `${model}, ${dimensions} dimensions${configured}`;
+}
+
+const welcome = (config: Config, { url, database, embedder, servingModel }: Gateway) => `l9-memory is ready.
   engine    ${database.engine === 'embedded' ? `embedded (PostgreSQL in this process, data in ${config.home})` : 'server'}
-  embedder  ${embedder.model}, ${embedder.dimensions} dimensions
+  embedder  ${embedderLine(config, embedder, servingModel())}
   GraphQL   ${url}/graphql${config.isProduction ? '' : ` (editor: ${url}/)`}
   MCP       ${url}/mcp (keys: ${credentialsPath(config.home)})
   token     npm run token -- --caller C

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:8607168bd1d59adee9859b1eaa20d53b50c8e234
+--! Hash: sha1:dc79f8c7be8cf5212e3ee77305590d879e7a5d1c
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3556,7 +3556,7 @@ comment on column public.idempotency_keys.caller is 'The caller that used it.';
 comment on column public.idempotency_keys.idempotency_key is 'The key: 1 to 200 bytes.';
 comment on column public.idempotency_keys.created_at is 'When it was first used.';
 comment on column public.idempotency_keys.packet_id is 'The memory of the first answer; the key goes when the memory goes.';
-comment on column public.idempotency_keys.status is 'inserted or skipped_dedupe, as first answered.';
+comment on column public.idempotency_keys.status is 'inserted, updated or skipped_dedupe, as first answered.';
 
 alter table public.idempotency_keys enable row level security;
 alter table public.idempotency_keys force row level security;
@@ -3577,8 +3577,13 @@ grant select, insert (tenant_id, caller, idempotency_key), update (packet_id, st
 -- No delete: a key goes with its memory.
 --! EndIncluded 030-packets/070-idempotency-keys.sql
 --! Included 030-packets/080-save-memory.sql
-create type public.save_result as (status text, memory public.packet_store);
-comment on type public.save_result is 'status: inserted, updated or skipped_dedupe; memory: the row as it is now.';
+create type public.similar_memory as (packet_id uuid, similarity real);
+comment on type public.similar_memory is 'A memory that says nearly the same.';
+comment on column public.similar_memory.similarity is 'From 0 to 1; 1: the same words.';
+
+create type public.save_result as (status text, memory public.packet_store, "similar" public.similar_memory[]);
+comment on type public.save_result is
+  'status: inserted, updated or skipped_dedupe; memory: the row as it is now; similar: memories that say nearly the same, most similar first, null where they were not looked for.';
 
 create function public.save_memory(
   content text,
@@ -3597,7 +3602,10 @@ create function public.save_memory(
   correlation_id text default null,
   session_id text default null,
   trace_id text default null,
-  idempotency_key text default null
+  idempotency_key text default null,
+  on_similar text default null,
+  content_vector extensions.vector default null,
+  model text default null
 )
 returns public.save_result
 language plpgsql
@@ -3642,7 +3650,16 @@ begin
     end if;
   end if;
 
+  if on_similar is not null then
+    answer := l9_private.settle_similar(
+      on_similar, save_memory.content, save_memory.scope, save_memory.project_id, kind, tags, parent_ids, ttl, importance,
+      save_memory.metadata, save_memory.envelope, content_vector, model);
+    saved := answer.memory;
+  end if;
+
   for attempt in 1..3 loop
+    -- Already settled by a memory that says nearly the same.
+    exit when answer.status is not null;
     insert into public.packet_store (
       packet_type, envelope, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
       importance_score, correlation_id, session_id, trace_id)
@@ -3693,12 +3710,14 @@ end
 $$;
 
 comment on function public.save_memory(
-  text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text) is
-  'Saves a memory. Answers inserted, or skipped_dedupe with the memory that already says the same (case and white space aside) in this scope, project and kind. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
+  extensions.vector, text) is
+  'Saves a memory. Answers inserted, or skipped_dedupe with the memory that already says the same (case and white space aside) in this scope, project and kind. on_similar: what to do about memories that say nearly the same (keep: save, and report them; skip: save nothing; merge: join the two); null: they are not looked for. content_vector, of the model named, lets meaning count there. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function l9_private.content_hash(text) to l9_agent, l9_admin;
 grant execute on function public.save_memory(
-  text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text)
+  text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
+  extensions.vector, text)
   to l9_agent, l9_admin;
 --! EndIncluded 030-packets/080-save-memory.sql
 --! Included 030-packets/085-memory-json.sql
@@ -4224,8 +4243,15 @@ create table public.embedding_models (
   model text primary key,
   dimensions integer not null,
   created_at timestamptz not null default now(),
+  state text,
+  state_since timestamptz,
   constraint embedding_model_plain check (model ~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$'),
-  constraint embedding_dimensions_fit check (dimensions between 1 and 1536)
+  constraint embedding_dimensions_fit check (dimensions between 1 and 1536),
+  constraint embedding_state_known check (state in ('serving', 'arriving', 'leaving')),
+  constraint embedding_state_dated check ((state is null) = (state_since is null)),
+  -- Deferred, so that the switch can be one update of two rows.
+  constraint embedding_state_one_each exclude using btree (state with =) where (state in ('serving', 'arriving'))
+    deferrable initially deferred
 );
 
 comment on table public.embedding_models is 'Models whose vectors are stored. A search compares vectors of one model only.';
@@ -4233,15 +4259,51 @@ comment on column public.embedding_models.model is 'Its name, as each of its vec
 comment on column public.embedding_models.created_at is 'When it was registered.';
 comment on column public.embedding_models.dimensions is 'The model''s own dimensions; its vectors are padded with zeros to 1536, which leaves cosines as they are.';
 
+comment on column public.embedding_models.state is
+  'serving: searches compare its vectors; arriving: memories are embedded with it too, so that it can serve; leaving: its vectors are being dropped; null: none of these.';
+comment on column public.embedding_models.state_since is 'Since when.';
+
 alter table public.embedding_models enable row level security;
 alter table public.embedding_models force row level security;
 
 create policy scope_access on public.embedding_models for select to l9_agent, l9_admin, l9_platform_admin, l9_worker using (true);
+create policy worker_access on public.embedding_models for update to l9_worker using (true);
 create policy definer_functions on public.embedding_models to l9_owner using (true);
 comment on policy scope_access on public.embedding_models is 'Which models there are is nobody''s secret.';
-comment on policy definer_functions on public.embedding_models is 'register_embedding_model() adds rows.';
+comment on policy worker_access on public.embedding_models is 'The change from one model to another is the jobs'' to make.';
+comment on policy definer_functions on public.embedding_models is 'register_embedding_model() adds rows, drop_embedding_model() takes them away.';
 
 grant select on public.embedding_models to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant update (state, state_since) on public.embedding_models to l9_worker;
+
+create function l9_private.tg_embedding_models__notify()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform pg_notify('l9_embedding_models', '');
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_embedding_models__notify() is
+  'Tells the running gateways that another model may serve. It says that something changed, never what.';
+
+create trigger _900_notify after insert or update or delete on public.embedding_models
+  for each statement execute function l9_private.tg_embedding_models__notify();
+
+create function l9_private.serving_model()
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return (select m.model from public.embedding_models m where m.state = 'serving');
+
+comment on function l9_private.serving_model() is 'The model whose vectors searches compare; null where no gateway has ever started.';
+
+grant execute on function l9_private.serving_model() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-embeddings/010-embedding-models.sql
 --! Included 040-embeddings/020-memory-embeddings.sql
 create table public.memory_embeddings (
@@ -4365,6 +4427,27 @@ return pg_catalog.format('(extensions.subvector(vector, 1, %s)::%s)', dimensions
 comment on function l9_private.embedding_expression(integer) is
   'The expression over memory_embeddings that a model''s indexes hold: its own dimensions only. A search must use the same.';
 
+create function l9_private.embedding_types()
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array['content', 'context', 'entity', 'summary', 'reasoning'];
+
+comment on function l9_private.embedding_types() is 'What is embedded: each has an index for each model.';
+
+create function l9_private.embedding_index_name(model text, kind text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.format('hnsw_%s_%s', kind,
+  pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(model, 'UTF8')), 'hex'), 16));
+
+comment on function l9_private.embedding_index_name(text, text) is 'The name of a model''s index for one embedding type.';
+
 create function public.register_embedding_model(model text, dimensions integer)
 returns void
 language plpgsql
@@ -4382,16 +4465,16 @@ begin
   elsif dimensions is null or dimensions not between 1 and 1536 then
     perform l9_private.fail('L9VAL', 'dimensions: from 1 to 1536', 'dimensions');
   end if;
-  insert into public.embedding_models as m (model, dimensions) values (model, dimensions) on conflict do nothing;
+  insert into public.embedding_models as m (model, dimensions) values (model, dimensions) on conflict on constraint embedding_models_pkey do nothing;
   select m.dimensions into known from public.embedding_models m where m.model = register_embedding_model.model;
   if known <> dimensions then
     perform l9_private.fail('L9VAL', format('dimensions: model %s is registered with %s', model, known), 'dimensions');
   end if;
 
-  foreach kind in array array['content', 'context', 'entity', 'summary', 'reasoning'] loop
+  foreach kind in array l9_private.embedding_types() loop
     execute format(
       'create index if not exists %I on public.memory_embeddings using hnsw ((%s) extensions.%s) where model = %L and embedding_type = %L',
-      format('hnsw_%s_%s', kind, left(encode(sha256(convert_to(model, 'UTF8')), 'hex'), 16)),
+      l9_private.embedding_index_name(model, kind),
       l9_private.embedding_expression(dimensions),
       case when l9_private.is_embedded_engine() then 'vector_cosine_ops' else 'halfvec_cosine_ops' end,
       model, kind);
@@ -4409,18 +4492,22 @@ grant execute on function public.register_embedding_model(text, integer) to l9_w
 --! EndIncluded 040-embeddings/030-register-embedding-model.sql
 --! Included 040-embeddings/040-pending-embeddings.sql
 create table l9_private.pending_embeddings (
-  packet_id uuid primary key references public.packet_store on delete cascade,
+  packet_id uuid not null references public.packet_store on delete cascade,
+  model text not null references public.embedding_models on delete cascade,
   enqueued_at timestamptz not null default clock_timestamp(),
   attempts integer not null default 0,
   next_attempt_at timestamptz not null default now(),
   claimed_until timestamptz,
-  last_error text
+  last_error text,
+  primary key (packet_id, model)
 );
 
-create index pending_embeddings_due_idx on l9_private.pending_embeddings (next_attempt_at);
+create index pending_embeddings_due_idx on l9_private.pending_embeddings (model, next_attempt_at);
 
 comment on table l9_private.pending_embeddings is
   'Memories that wait for their vectors. A row comes in the transaction of the save and goes in that of the vectors, so nothing is lost or embedded twice.';
+comment on column l9_private.pending_embeddings.model is
+  'The model they wait for: the one that serves, and while the model changes also the one that arrives.';
 comment on column l9_private.pending_embeddings.claimed_until is 'A job works on it until then; later, another may take it.';
 comment on column l9_private.pending_embeddings.attempts is 'How often its own content was refused or failed.';
 comment on column l9_private.pending_embeddings.last_error is 'Name of the last error. Never a text.';
@@ -4433,7 +4520,7 @@ create policy definer_functions on l9_private.pending_embeddings to l9_owner usi
 comment on policy worker_access on l9_private.pending_embeddings is 'Jobs work the list off.';
 comment on policy definer_functions on l9_private.pending_embeddings is 'Triggers of packet_store put memories on the list.';
 
-grant select, insert (packet_id), update, delete on l9_private.pending_embeddings to l9_worker;
+grant select, insert (packet_id, model), update, delete on l9_private.pending_embeddings to l9_worker;
 --! EndIncluded 040-embeddings/040-pending-embeddings.sql
 --! Included 040-embeddings/050-follow-packet.sql
 create function l9_private.tg_packet_store__enqueue_embedding()
@@ -4443,8 +4530,11 @@ security definer
 set search_path = ''
 as $$
 begin
-  insert into l9_private.pending_embeddings (packet_id)
-  select n.packet_id from new_rows n order by n.packet_id;
+  insert into l9_private.pending_embeddings (packet_id, model)
+  select n.packet_id, m.model
+  from new_rows n cross join public.embedding_models m
+  where m.state in ('serving', 'arriving')
+  order by n.packet_id, m.model;
   return null;
 end
 $$;
@@ -4466,8 +4556,10 @@ begin
   if new.content_hash <> old.content_hash then
     -- What its old words meant must not be found any more.
     delete from public.memory_embeddings e where e.packet_id = new.packet_id;
-    insert into l9_private.pending_embeddings as p (packet_id) values (new.packet_id)
-    on conflict (packet_id) do update
+    insert into l9_private.pending_embeddings as p (packet_id, model)
+    select new.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
+    order by m.model
+    on conflict (packet_id, model) do update
       set attempts = 0, next_attempt_at = now(), claimed_until = null, last_error = null;
     if new.chunk_count > 0 then
       new.chunk_count := 0;
@@ -4499,7 +4591,7 @@ create trigger _600_embeddings_follow before update on public.packet_store
 --! Included 040-embeddings/060-embedding-job.sql
 -- What the embedding job calls, as l9_worker. Each is one short transaction: none is open while a provider answers.
 
-create function l9_private.claim_pending_embeddings(batch_size integer, lease interval)
+create function l9_private.claim_pending_embeddings(model text, batch_size integer, lease interval)
 returns table (packet_id uuid, content text, content_hash bytea, attempts integer)
 language sql
 volatile
@@ -4507,21 +4599,21 @@ set search_path = ''
 begin atomic
   with due as (
     select q.packet_id from l9_private.pending_embeddings q
-    where q.next_attempt_at <= now() and (q.claimed_until is null or q.claimed_until < now())
+    where q.model = claim_pending_embeddings.model and q.next_attempt_at <= now() and (q.claimed_until is null or q.claimed_until < now())
     order by q.next_attempt_at
     limit batch_size
     for update skip locked
   ), claimed as (
     update l9_private.pending_embeddings q set claimed_until = now() + lease
-    from due where q.packet_id = due.packet_id
+    from due where q.packet_id = due.packet_id and q.model = claim_pending_embeddings.model
     returning q.packet_id, q.attempts
   )
   select p.packet_id, p.envelope ->> 'content', p.content_hash, claimed.attempts
   from claimed join public.packet_store p on p.packet_id = claimed.packet_id;
 end;
 
-comment on function l9_private.claim_pending_embeddings(integer, interval) is
-  'Takes up to batch_size memories off the top of the list for the length of the lease.';
+comment on function l9_private.claim_pending_embeddings(text, integer, interval) is
+  'Takes up to batch_size memories that wait for this model off the top of the list for the length of the lease.';
 
 create function l9_private.store_embeddings(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
@@ -4556,7 +4648,8 @@ begin
     update public.packet_store p set chunk_count = coalesce(cardinality(chunk_texts), 0)
     where p.packet_id = store_embeddings.packet_id;
   end if;
-  delete from l9_private.pending_embeddings q where q.packet_id = store_embeddings.packet_id;
+  delete from l9_private.pending_embeddings q
+  where q.packet_id = store_embeddings.packet_id and q.model = store_embeddings.model;
   return true;
 end
 $$;
@@ -4564,7 +4657,7 @@ $$;
 comment on function l9_private.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]) is
   'Stores the vectors of a memory, the whole first and then its chunks, and takes it off the list, in one transaction. False, and nothing stored, where its content has changed since it was claimed.';
 
-create function l9_private.postpone_embeddings(packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
+create function l9_private.postpone_embeddings(model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
 returns void
 language sql
 volatile
@@ -4575,23 +4668,23 @@ begin atomic
     next_attempt_at = now() + delay,
     last_error = left(error, 100),
     attempts = q.attempts + case when counts_as_attempt then 1 else 0 end
-  where q.packet_id = any (packet_ids);
+  where q.packet_id = any (packet_ids) and q.model = postpone_embeddings.model;
 end;
 
-comment on function l9_private.postpone_embeddings(uuid[], interval, text, boolean) is
+comment on function l9_private.postpone_embeddings(text, uuid[], interval, text, boolean) is
   'Puts memories back on the list for later, after a failure of the provider, or (as an attempt) of their own content.';
 
-create function l9_private.renew_embedding_claims(packet_ids uuid[], lease interval)
+create function l9_private.renew_embedding_claims(model text, packet_ids uuid[], lease interval)
 returns void
 language sql
 volatile
 set search_path = ''
 begin atomic
   update l9_private.pending_embeddings q set claimed_until = now() + lease
-  where q.packet_id = any (packet_ids) and q.claimed_until is not null;
+  where q.packet_id = any (packet_ids) and q.model = renew_embedding_claims.model and q.claimed_until is not null;
 end;
 
-comment on function l9_private.renew_embedding_claims(uuid[], interval) is
+comment on function l9_private.renew_embedding_claims(text, uuid[], interval) is
   'Holds on to memories that a job still works on. A short lease, renewed, lets others take over soon from one that died.';
 
 create function l9_private.release_embedding_claims()
@@ -4613,8 +4706,8 @@ volatile
 set search_path = ''
 begin atomic
   with enqueued as (
-    insert into l9_private.pending_embeddings (packet_id)
-    select p.packet_id from public.packet_store p
+    insert into l9_private.pending_embeddings (packet_id, model)
+    select p.packet_id, enqueue_missing_embeddings.model from public.packet_store p
     where not exists (
       select from public.memory_embeddings e
       where e.packet_id = p.packet_id and e.embedding_type = 'content' and e.model = enqueue_missing_embeddings.model)
@@ -4625,7 +4718,7 @@ begin atomic
 end;
 
 comment on function l9_private.enqueue_missing_embeddings(text) is
-  'Puts every memory without a vector of this model on the list; returns how many. For the start of a gateway, whose model may not be the one that served before.';
+  'Puts every memory without a vector of this model on the list; returns how many. For a model that begins to serve or to arrive, and for what was saved while no gateway knew of it.';
 
 create function l9_private.embedding_backlog()
 returns table (pending bigint, failing bigint, oldest_seconds double precision)
@@ -4635,22 +4728,279 @@ set search_path = ''
 begin atomic
   select count(*), count(*) filter (where q.last_error is not null),
     coalesce(extract(epoch from now() - min(q.enqueued_at)), 0)::double precision
-  from l9_private.pending_embeddings q;
+  from l9_private.pending_embeddings q
+  where q.model = l9_private.serving_model();
 end;
 
 comment on function l9_private.embedding_backlog() is
-  'How many memories wait for their vectors, how many of them failed before, and the age of the oldest in seconds.';
+  'How many memories wait for vectors of the model that serves, how many of them failed before, and the age of the oldest in seconds.';
+
+create function l9_private.has_due_embeddings(models text[])
+returns boolean
+language sql
+stable
+set search_path = ''
+return exists (
+  select from l9_private.pending_embeddings q
+  where q.model = any (models) and q.next_attempt_at <= now() and (q.claimed_until is null or q.claimed_until < now()));
+
+comment on function l9_private.has_due_embeddings(text[]) is 'Whether a memory waits for one of these models, and may be claimed.';
 
 grant execute on function
-  l9_private.claim_pending_embeddings(integer, interval),
+  l9_private.has_due_embeddings(text[]),
+  l9_private.claim_pending_embeddings(text, integer, interval),
   l9_private.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]),
-  l9_private.postpone_embeddings(uuid[], interval, text, boolean),
-  l9_private.renew_embedding_claims(uuid[], interval),
+  l9_private.postpone_embeddings(text, uuid[], interval, text, boolean),
+  l9_private.renew_embedding_claims(text, uuid[], interval),
   l9_private.release_embedding_claims(),
   l9_private.enqueue_missing_embeddings(text),
   l9_private.embedding_backlog()
 to l9_worker;
 --! EndIncluded 040-embeddings/060-embedding-job.sql
+--! Included 040-embeddings/070-change-model.sql
+-- From one model to another, as l9_worker. The state is the database's, so whoever drives it can stop anywhere.
+
+create table l9_private.embedding_changes (
+  model text primary key references public.embedding_models on delete cascade,
+  began_at timestamptz not null default now(),
+  memories_to_embed bigint not null,
+  constraint embedding_change_not_negative check (memories_to_embed >= 0)
+);
+
+comment on table l9_private.embedding_changes is
+  'How much a change to a model has to do. Apart from embedding_models, since it counts the memories of all tenants.';
+comment on column l9_private.embedding_changes.model is 'The model that arrives.';
+comment on column l9_private.embedding_changes.began_at is 'When it began to.';
+comment on column l9_private.embedding_changes.memories_to_embed is 'How many memories had no vector of it then.';
+
+alter table l9_private.embedding_changes enable row level security;
+alter table l9_private.embedding_changes force row level security;
+
+create policy worker_access on l9_private.embedding_changes to l9_worker using (true);
+create policy definer_functions on l9_private.embedding_changes to l9_owner using (true);
+comment on policy worker_access on l9_private.embedding_changes is 'The change from one model to another is the jobs'' to make.';
+comment on policy definer_functions on l9_private.embedding_changes is 'drop_embedding_model() takes its row away with the model.';
+
+grant select, insert (model, memories_to_embed), update (memories_to_embed), delete on l9_private.embedding_changes to l9_worker;
+
+create function l9_private.adopt_embedding_model(model text, dimensions integer)
+returns text
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  serving text;
+begin
+  -- Of several gateways that start at once, one decides.
+  perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
+  serving := l9_private.serving_model();
+  if serving is null
+    or serving <> adopt_embedding_model.model and not exists (select from public.packet_store)
+      and not exists (select from public.embedding_models m where m.state = 'arriving') then
+    perform public.register_embedding_model(adopt_embedding_model.model, dimensions);
+    update public.embedding_models m
+    set state = case when m.model = adopt_embedding_model.model then 'serving' else 'leaving' end, state_since = clock_timestamp()
+    where m.model in (adopt_embedding_model.model, serving);
+    return adopt_embedding_model.model;
+  end if;
+  if serving = adopt_embedding_model.model then
+    perform public.register_embedding_model(adopt_embedding_model.model, dimensions);
+  end if;
+  return serving;
+end
+$$;
+
+comment on function l9_private.adopt_embedding_model(text, integer) is
+  'For the start of a gateway: the model serves where none does, or where there is no memory yet. Returns the model that serves.';
+
+create function l9_private.begin_embedding_change(model text, dimensions integer)
+returns bigint
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  other text;
+  missing bigint;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
+  if l9_private.serving_model() = begin_embedding_change.model then
+    perform l9_private.fail('L9VAL', format('model: %s serves already', begin_embedding_change.model), 'model');
+  end if;
+  select m.model into other from public.embedding_models m where m.state = 'arriving' and m.model <> begin_embedding_change.model;
+  if found then
+    perform l9_private.fail('L9VAL', format('model: a change to %s is under way; finish it or abandon it', other), 'model');
+  end if;
+  perform public.register_embedding_model(begin_embedding_change.model, dimensions);
+  -- From here on new memories wait for this model too. One that is arriving goes on where it was.
+  update public.embedding_models m set state = 'arriving', state_since = clock_timestamp()
+  where m.model = begin_embedding_change.model and m.state is distinct from 'arriving';
+  perform l9_private.enqueue_missing_embeddings(begin_embedding_change.model);
+  select count(*) into missing from l9_private.pending_embeddings q where q.model = begin_embedding_change.model;
+  insert into l9_private.embedding_changes as c (model, memories_to_embed) values (begin_embedding_change.model, missing)
+  on conflict on constraint embedding_changes_pkey do update set memories_to_embed = greatest(c.memories_to_embed, missing);
+  return missing;
+end
+$$;
+
+comment on function l9_private.begin_embedding_change(text, integer) is
+  'Lets a model arrive: every memory is put on the list of those that wait for its vector, new ones as they come. Again: goes on. Returns how many wait.';
+
+create function l9_private.embedding_change()
+returns table (model text, serving text, to_embed bigint, remaining bigint, refused bigint)
+language sql
+stable
+set search_path = ''
+begin atomic
+  select m.model, l9_private.serving_model(), greatest(max(c.memories_to_embed), count(q.packet_id)), count(q.packet_id),
+    count(q.packet_id) filter (where q.attempts > 0)
+  from public.embedding_models m
+  left join l9_private.embedding_changes c on c.model = m.model
+  left join l9_private.pending_embeddings q on q.model = m.model
+  where m.state = 'arriving'
+  group by m.model;
+end;
+
+comment on function l9_private.embedding_change() is
+  'How far the change to another model is: memories in all, those that still wait, and those of them that its embedder refused. No row: no change is under way.';
+
+create function l9_private.switch_embedding_model(model text, allow_missing bigint default 0)
+returns bigint
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  serving text;
+  missing bigint;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
+  serving := l9_private.serving_model();
+  if serving = switch_embedding_model.model then
+    return 0;
+  elsif not exists (
+      select from public.embedding_models m where m.model = switch_embedding_model.model and m.state = 'arriving') then
+    perform l9_private.fail('L9VAL', format('model: %s is not arriving', switch_embedding_model.model), 'model');
+  end if;
+  -- What can be found by meaning must stay so. What was saved a moment ago waits for either model.
+  select count(*) into missing
+  from public.packet_store p
+  where (p.ttl is null or p.ttl > now())
+    and exists (
+      select from public.memory_embeddings e
+      where e.packet_id = p.packet_id and e.embedding_type = 'content' and e.model = serving)
+    and not exists (
+      select from public.memory_embeddings e
+      where e.packet_id = p.packet_id and e.embedding_type = 'content' and e.model = switch_embedding_model.model);
+  if missing > allow_missing then
+    perform l9_private.enqueue_missing_embeddings(switch_embedding_model.model);
+    return missing;
+  end if;
+  update public.embedding_models m
+  set state = case when m.model = switch_embedding_model.model then 'serving' else 'leaving' end, state_since = clock_timestamp()
+  where m.model in (switch_embedding_model.model, serving);
+  delete from l9_private.pending_embeddings q where q.model = serving;
+  delete from l9_private.embedding_changes c where c.model = switch_embedding_model.model;
+  return 0;
+end
+$$;
+
+comment on function l9_private.switch_embedding_model(text, bigint) is
+  'Lets the model that arrives serve, in one update, if no more than allow_missing memories would be lost to search by meaning; else changes nothing and returns how many would. 0: it serves.';
+
+create function l9_private.abandon_embedding_change()
+returns text
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  abandoned text;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
+  update public.embedding_models m set state = 'leaving', state_since = clock_timestamp()
+  where m.state = 'arriving' returning m.model into abandoned;
+  delete from l9_private.pending_embeddings q where q.model = abandoned;
+  delete from l9_private.embedding_changes c where c.model = abandoned;
+  return abandoned;
+end
+$$;
+
+comment on function l9_private.abandon_embedding_change() is
+  'Gives up a change that is under way: the vectors made for it are dropped. Returns the model; null where there was none.';
+
+create function l9_private.drop_leaving_vectors(model text, batch_size integer, after uuid default null)
+returns table (dropped bigint, last_packet_id uuid)
+language sql
+volatile
+set search_path = ''
+-- By packet, so that the next batch does not walk over what this one deleted.
+set enable_seqscan = off
+begin atomic
+  with batch as (
+    select e.embedding_id, e.packet_id from public.memory_embeddings e
+    where e.model = drop_leaving_vectors.model and (after is null or e.packet_id > after)
+      and exists (select from public.embedding_models m where m.model = e.model and m.state = 'leaving')
+    order by e.packet_id
+    limit batch_size
+  ), gone as (
+    delete from public.memory_embeddings e using batch b where e.embedding_id = b.embedding_id
+    returning e.packet_id
+  )
+  -- There is no greatest uuid among the aggregates.
+  select count(*), (array_agg(g.packet_id order by g.packet_id desc))[1] from gone g;
+end;
+
+comment on function l9_private.drop_leaving_vectors(text, integer, uuid) is
+  'Deletes up to batch_size vectors of a model that leaves, after those of the packet given; returns how many, and the last packet.';
+
+create function l9_private.drop_embedding_model(model text)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+-- To drop an index nobody may be using the table. Rather later than have everyone wait behind us.
+set lock_timeout = '1s'
+as $$
+#variable_conflict use_column
+declare
+  index_name text;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
+  perform from public.embedding_models m where m.model = drop_embedding_model.model and m.state = 'leaving' for update;
+  if not found or exists (select from public.memory_embeddings e where e.model = drop_embedding_model.model) then
+    return false;
+  end if;
+  for index_name in
+    select format('%I.%I', 'public', l9_private.embedding_index_name(drop_embedding_model.model, t.kind))
+    from unnest(l9_private.embedding_types()) as t (kind)
+  loop
+    execute format('drop index if exists %s', index_name);
+  end loop;
+  delete from public.embedding_models m where m.model = drop_embedding_model.model;
+  return true;
+end
+$$;
+
+comment on function l9_private.drop_embedding_model(text) is
+  'Drops the indexes and the row of a model that leaves, once it has no vectors; false where it has some, or does not leave. Definer: only the owner of the table drops indexes.';
+
+grant execute on function
+  l9_private.adopt_embedding_model(text, integer),
+  l9_private.begin_embedding_change(text, integer),
+  l9_private.embedding_change(),
+  l9_private.switch_embedding_model(text, bigint),
+  l9_private.abandon_embedding_change(),
+  l9_private.drop_leaving_vectors(text, integer, uuid),
+  l9_private.drop_embedding_model(text)
+to l9_worker;
+--! EndIncluded 040-embeddings/070-change-model.sql
 --! Included 050-search/010-search-types.sql
 create type public.memory_hit as (
   packet_id uuid,
@@ -4811,13 +5161,17 @@ begin
     where scopes is null or s.name = any (scopes) order by s.name);
 
   if mode in ('hybrid', 'semantic') then
-    select m.dimensions into dimensions from public.embedding_models m where m.model = search_memory.model;
+    -- Vectors of the model that serves, and of no other: those of one that arrives or leaves are not all there.
+    select m.dimensions into dimensions from public.embedding_models m where m.model = search_memory.model and m.state = 'serving';
     if query_vector is null or dimensions is null then
       if mode = 'semantic' then
         perform l9_private.fail('L9VAL', 'mode: semantic needs the vector of the query, and the embedder is not available; try lexical', 'mode');
       end if;
       run_mode := 'lexical';
-      notice := 'The embedder is not available: searched by words only.';
+      notice := case
+        when query_vector is null then 'The embedder is not available: searched by words only.'
+        else 'The vector of the query is of a model that does not serve: searched by words only.'
+      end;
     elsif extensions.vector_dims(query_vector) <> 1536 then
       perform l9_private.fail('L9VAL', 'query_vector: 1536 dimensions', 'query_vector');
     end if;
@@ -5006,7 +5360,8 @@ begin
     select p.packet_id, p.packet_type, p.scope, p.project_id, p.metadata ->> 'creator' as creator, p."timestamp",
       exists (
         select from public.memory_embeddings e
-        where e.packet_id = p.packet_id and e.embedding_type = 'content') as is_embedded
+        where e.packet_id = p.packet_id and e.embedding_type = 'content'
+          and e.model = (select l9_private.serving_model())) as is_embedded
     from public.packet_store p
     where (p.ttl is null or p.ttl > now())
       and (get_memory_stats.project_id is null or p.project_id = get_memory_stats.project_id)
@@ -5041,6 +5396,367 @@ comment on function public.get_memory_stats(text) is
 
 grant execute on function public.get_memory_stats(text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/030-memory-stats.sql
+--! Included 055-duplicates/010-compare-words.sql
+create function l9_private.distinct_words(content text)
+returns text[]
+language sql
+stable
+parallel safe
+strict
+set search_path = ''
+-- A "word" of two thousand letters is left out without a word.
+set client_min_messages = warning
+return case
+  when pg_catalog.length(content) <= 65536 and content !~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
+    pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple', content))
+  else array(
+    -- In pieces, since a text of 1 MiB may have more words than fit into one tsvector. Scripts that write no spaces are taken
+    -- sign by sign.
+    select distinct w.lexeme
+    from pg_catalog.generate_series(1, pg_catalog.length(content), 65536) as piece (start)
+    cross join lateral pg_catalog.unnest(pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple',
+      pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, 65536),
+        '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme))
+end;
+
+comment on function l9_private.distinct_words(text) is 'The words of a text, in lower case, each once; of scripts without spaces, its signs.';
+
+create function l9_private.compare_words(one text, other text, out similarity real, out are_told_apart boolean)
+returns record
+language sql
+stable
+parallel safe
+strict
+set search_path = ''
+begin atomic
+  with words as (
+    select
+      coalesce(stem.stems[1], w.word) as word,
+      bool_or(w.place = 1) and bool_or(w.place = 2) as is_shared,
+      bool_or(stem.stems = '{}') as is_stop_word,
+      -- What was left of "don't".
+      bool_or(w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')) as is_negation,
+      bool_or(
+        w.word ~ '[0-9]'
+        or stem.stems <> '{}' and (
+          position(upper(left(w.word, 1)) || substr(w.word, 2) in case w.place when 1 then one else other end) > 0
+          or length(w.word) > 1 and position(upper(w.word) in case w.place when 1 then one else other end) > 0)
+          and lower(w.word) <> upper(w.word)) as is_name_or_number
+    from (
+      select 1 as place, a.word from unnest(l9_private.distinct_words(one)) as a (word)
+      union all
+      select 2, b.word from unnest(l9_private.distinct_words(other)) as b (word)
+    ) w
+    cross join lateral (select ts_lexize('pg_catalog.english_stem', w.word) as stems) stem
+    group by 1
+  ), weighed as (
+    select is_shared, is_negation or is_name_or_number as is_telling,
+      -- A word that one of them lacks counts by how much it may change what is said.
+      case
+        when not is_shared and is_negation then 3
+        when not is_shared and is_name_or_number then 1.5
+        when is_stop_word then 0.5
+        else 1
+      end as weight
+    from words
+  )
+  select
+    coalesce(sum(weight) filter (where is_shared) / sum(weight), 0)::real,
+    coalesce(bool_or(is_telling) filter (where not is_shared), false)
+  from weighed;
+end;
+
+comment on function l9_private.compare_words(text, text) is
+  'How much of their words two texts share, from 0 to 1 (weighted Jaccard, of English stems; order does not count), and whether a number, a name (by its capitals) or a negation that only one of them has tells them apart.';
+
+grant execute on function l9_private.distinct_words(text), l9_private.compare_words(text, text)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 055-duplicates/010-compare-words.sql
+--! Included 055-duplicates/020-find-similar.sql
+create function l9_private.similarity_threshold()
+returns real
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 0.75;
+
+comment on function l9_private.similarity_threshold() is
+  'From which similarity on two memories say nearly the same. Judged pairs: docs/duplicates.md.';
+
+create function l9_private.find_similar(
+  content text, scope text, project_id text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
+  content_vector extensions.vector default null, model text default null)
+returns table (packet_id uuid, similarity real, content_hash bytea)
+language plpgsql
+stable
+-- pg_textsearch looks up a function of its own by an unqualified name when it plans.
+set search_path = pg_catalog, extensions
+-- What says nearly the same is among the nearest of all, whoever may see those: so no iteration, and a bounded cost.
+set hnsw.iterative_scan = 'off'
+set hnsw.ef_search = 100
+set max_parallel_workers_per_gather = 0
+set enable_sort = off
+as $$
+#variable_conflict use_variable
+declare
+  small_place constant integer := 50;
+  candidates_each constant integer := 10;
+  tenant_id uuid := l9_private.current_tenant_id();
+  -- Long words are the rare ones, so these are enough to find it by.
+  long_words text[] := array(
+    select t.word from unnest(l9_private.distinct_words(left(content, 65536))) as t (word)
+    order by length(t.word) desc, t.word limit 12);
+  long_stems text[] := array(
+    select coalesce(nullif((ts_lexize('pg_catalog.english_stem', t.word))[1], ''), t.word) from unnest(long_words) as t (word));
+  dimensions integer;
+  candidates uuid[];
+  near uuid[];
+  in_place integer;
+  -- $1 to $7, in each of the statements.
+  project text := 'p.tenant_id = $1 and p.scope = $2 and '
+    || case when project_id is null then '$3 is null and p.project_id is null' else 'p.project_id = $3' end;
+  place text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
+    || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())';
+begin
+  -- Where there are few, all of them are compared: next to nothing to find is what an index walks longest for.
+  execute format($sql$
+    select count(*), array_agg(f.packet_id) filter (where f.is_in_place)
+    from (select p.packet_id, %s as is_in_place from public.packet_store p where %s limit %s) f$sql$,
+    place, project, small_place + 1)
+  into in_place, candidates
+  using tenant_id, scope, project_id, kind, org_id, user_id, except_id;
+
+  if in_place > small_place then
+    -- As in search_memory: a statement of its own, two spellings.
+    execute format($sql$
+      select array_agg(f.packet_id)
+      from (
+        select p.packet_id,
+          (p.envelope ->> 'content') <@> to_bm25query($8, 'public.' || 'packet_store_content_bm25') as distance
+        from public.packet_store p
+        where %s and %s
+        order by (p.envelope ->> 'content') <@> to_bm25query($8, 'public.packet_store_content_bm25')
+        limit %s
+      ) f
+      where f.distance < 0$sql$, project, place, candidates_each)
+    into candidates
+    using tenant_id, scope, project_id, kind, org_id, user_id, except_id, array_to_string(long_words[1:8], ' ');
+
+    select m.dimensions into dimensions from public.embedding_models m
+    where m.model = find_similar.model and m.state = 'serving' and vector_dims(content_vector) = 1536;
+    if found then
+      execute format($sql$
+        select array_agg(f.packet_id)
+        from (
+          select p.packet_id
+          from public.memory_embeddings e
+          join public.packet_store p on p.packet_id = e.packet_id
+          where e.model = %3$L and e.embedding_type = 'content' and %7$s and %4$s
+          order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s
+          limit %5$s
+        ) f$sql$,
+        l9_private.embedding_expression(dimensions), l9_private.embedding_type_name(dimensions), model, place,
+        candidates_each, dimensions, project)
+      into near
+      using tenant_id, scope, project_id, kind, org_id, user_id, except_id, content_vector;
+    end if;
+  end if;
+
+  candidates := candidates || near;
+  if candidates is null then
+    return;
+  end if;
+  return query
+  with compared as materialized (
+    select p.packet_id, p.content_hash,
+      case
+        -- Where both agree on numbers, names and negations, being near in meaning lifts it a quarter of the way to the cosine.
+        -- More would make `writes to` and `reads from` the same: their cosine is .97.
+        when not w.are_told_apart then greatest(w.similarity, (3 * w.similarity + (
+          select (1 - (e.vector operator(extensions.<=>) content_vector))::real
+          from public.memory_embeddings e
+          where e.packet_id = p.packet_id and e.model = find_similar.model and e.embedding_type = 'content'
+            and e.chunk_index = 0 and vector_dims(content_vector) = 1536)) / 4)
+        else w.similarity
+      end as similarity
+    from public.packet_store p
+    cross join lateral (
+      select c.* from l9_private.compare_words(content, p.envelope ->> 'content') c
+      -- What lacks half of the long words is not worth comparing word by word.
+      where (
+        select 2 * count(*) filter (where position(s.stem in lowered.text) > 0) >= count(*)
+        from (select lower(p.envelope ->> 'content') as text offset 0) lowered, unnest(long_stems) as s (stem))
+      offset 0
+    ) w
+    where p.packet_id = any (candidates)
+  )
+  select c.packet_id, least(c.similarity, 1)::real, c.content_hash
+  from compared c
+  where c.similarity >= l9_private.similarity_threshold()
+  order by c.similarity desc, c.packet_id
+  limit candidates_each;
+end
+$$;
+
+comment on function l9_private.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
+  'Memories of one owner, scope, project and kind that say nearly the same as a text, among those the caller may read, most similar first. By words, and where a vector of the text is given, by meaning.';
+
+create function l9_private.similar_to_memory(packet_id uuid, content_vector extensions.vector default null, model text default null)
+returns public.similar_memory[]
+language sql
+stable
+set search_path = ''
+return coalesce((
+  select pg_catalog.array_agg(row(s.packet_id, s.similarity)::public.similar_memory order by s.similarity desc, s.packet_id)
+  from public.packet_store p
+  cross join lateral l9_private.find_similar(
+    p.envelope ->> 'content', p.scope, p.project_id, p.packet_type, p.org_id, p.user_id, p.packet_id,
+    content_vector, model) s
+  where p.packet_id = similar_to_memory.packet_id), '{}');
+
+comment on function l9_private.similar_to_memory(uuid, extensions.vector, text) is
+  'As find_similar, for a memory that is saved: what the gateway reports after a save that keeps both.';
+
+grant execute on function
+  l9_private.similarity_threshold(),
+  l9_private.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text),
+  l9_private.similar_to_memory(uuid, extensions.vector, text)
+to l9_agent, l9_admin;
+--! EndIncluded 055-duplicates/020-find-similar.sql
+--! Included 055-duplicates/030-merge-into.sql
+create function l9_private.merge_into(
+  target public.packet_store, content text, tags text[], parent_ids uuid[], ttl timestamptz, importance real, metadata jsonb,
+  envelope jsonb)
+returns public.save_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  answer public.save_result;
+  saved public.packet_store;
+  old_content text := target.envelope ->> 'content';
+  -- Of texts of one length the newer stays: it may be the one that is right.
+  new_content text := case
+    when l9_private.content_hash(content) <> target.content_hash and length(content) >= length(old_content) then content
+    else old_content
+  end;
+  joined_tags text[] := target.tags || array(
+    select btrim(t.tag) from unnest(tags) as t (tag) where btrim(t.tag) <> '' and btrim(t.tag) <> all (target.tags));
+  joined_parents uuid[] := target.parent_ids || array(
+    select distinct p.id from unnest(parent_ids) as p (id) where p.id <> all (target.parent_ids) and p.id <> target.packet_id);
+  joined_envelope jsonb := coalesce(envelope, '{}') || target.envelope || jsonb_build_object('content', new_content);
+  joined_metadata jsonb := coalesce(metadata, '{}') || target.metadata;
+  -- What is said again is kept as long, and counts as much, as either saver meant it to.
+  joined_ttl timestamptz := greatest(coalesce(target.ttl, 'infinity'), coalesce(ttl, 'infinity'));
+  joined_importance real := greatest(target.importance_score, importance);
+begin
+  if joined_ttl = 'infinity' then
+    joined_ttl := null;
+  end if;
+  if (joined_tags, joined_parents, joined_envelope, joined_metadata, joined_importance)
+      = (target.tags, target.parent_ids, target.envelope, target.metadata, target.importance_score)
+    and joined_ttl is not distinct from target.ttl then
+    answer.status := 'skipped_dedupe';
+    answer.memory := target;
+    return answer;
+  end if;
+  begin
+    update public.packet_store p set
+      envelope = joined_envelope, tags = joined_tags, parent_ids = joined_parents, ttl = joined_ttl,
+      importance_score = joined_importance, metadata = joined_metadata
+    where p.packet_id = target.packet_id
+    returning p.* into saved;
+    answer.status := 'updated';
+    answer.memory := saved;
+  exception
+    -- Too many tags together, a parent that is younger than the memory, a text that a third memory has: the two stay two.
+    when sqlstate 'L9LIM' or sqlstate 'L9VAL' or unique_violation then
+      answer := null;
+  end;
+  return answer;
+end
+$$;
+
+comment on function l9_private.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb) is
+  'Joins what is saved into a memory that says nearly the same, as its writer''s update: the longer text, all tags and parents. updated; skipped_dedupe where nothing is new; null where they can''t be joined.';
+
+grant execute on function
+  l9_private.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb)
+to l9_agent, l9_admin;
+--! EndIncluded 055-duplicates/030-merge-into.sql
+--! Included 055-duplicates/040-settle-similar.sql
+create function l9_private.settle_similar(
+  on_similar text, content text, scope text, project_id text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
+  importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
+returns public.save_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  me l9_private.identity := l9_private.require_identity();
+  answer public.save_result;
+  joined public.save_result;
+  candidate record;
+  target public.packet_store;
+begin
+  if on_similar not in ('keep', 'skip', 'merge') then
+    perform l9_private.fail('L9VAL', 'on_similar: keep, skip or merge', 'on_similar');
+  elsif content is null or content !~ '\S' or octet_length(content) > 1048576 then
+    return null; -- The insert says what is wrong with it.
+  end if;
+  scope := coalesce(scope, 'developer');
+  kind := coalesce(kind, 'note');
+  perform l9_private.check_scope(scope, project_id);
+
+  if on_similar <> 'keep' then
+    -- Until the end of the transaction. The statements that follow see what those committed who had it before.
+    perform pg_advisory_xact_lock(hashtextextended(
+      concat_ws(e'\n', 'save_memory', me.tenant_id, coalesce(me.org_id::text, ''), coalesce(me.user_id::text, ''), scope,
+        coalesce(project_id, ''), kind), 0));
+  end if;
+
+  answer."similar" := '{}';
+  for candidate in
+    select s.* from l9_private.find_similar(
+      content, scope, project_id, kind, me.org_id, me.user_id, null, content_vector, model) s
+    order by s.similarity desc, s.packet_id
+  loop
+    answer."similar" := answer."similar" || row(candidate.packet_id, candidate.similarity)::public.similar_memory;
+    continue when on_similar = 'keep' or answer.status is not null;
+    if on_similar = 'skip' then
+      select p.* into target from public.packet_store p where p.packet_id = candidate.packet_id;
+    else
+      -- Under row-level security FOR UPDATE finds only rows the caller may change: another's memory stays as it is.
+      select p.* into target from public.packet_store p where p.packet_id = candidate.packet_id for update;
+    end if;
+    -- Deleted, or changed to say something else, a moment ago.
+    continue when not found or target.content_hash <> candidate.content_hash;
+    if on_similar = 'skip' then
+      answer.status := 'skipped_dedupe';
+      answer.memory := target;
+    else
+      joined := l9_private.merge_into(target, content, tags, parent_ids, ttl, importance, metadata, envelope);
+      answer.status := joined.status;
+      answer.memory := joined.memory;
+    end if;
+  end loop;
+  return answer;
+end
+$$;
+
+comment on function l9_private.settle_similar(
+  text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text) is
+  'What save_memory does about memories that say nearly the same: reports them, and where it is to skip or merge and can, answers with a status. Without a status the memory is to be inserted.';
+
+grant execute on function l9_private.settle_similar(
+  text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text)
+to l9_agent, l9_admin;
+--! EndIncluded 055-duplicates/040-settle-similar.sql
 --! Included 060-importance/010-memory-access-log.sql
 -- The log proper. What has to be erasable (texts of queries, feedback) is elsewhere; the view of the same name in public
 -- (040) has it all together.
@@ -7083,7 +7799,7 @@ begin
   if is_present_model then
     delete from l9_private.pending_embeddings q
     using unnest(outcomes) o, public.packet_store p
-    where o.has_vector and q.packet_id = o.packet_id and p.packet_id = o.packet_id
+    where o.has_vector and q.packet_id = o.packet_id and q.model = import_legacy.model and p.packet_id = o.packet_id
       and octet_length(p.envelope ->> 'content') <= 1000;
   end if;
   return query select o.* from unnest(outcomes) o;

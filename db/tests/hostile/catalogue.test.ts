@@ -311,7 +311,7 @@ describe('a session under the role of an agent', () => {
     for (const call of [
       'l9_private.tg_packet_store__audit()',
       "l9_private.write_audit('INSERT', 'packet_store')",
-      "l9_private.claim_pending_embeddings(10, '1 day')",
+      "l9_private.claim_pending_embeddings('any', 10, '1 day')",
       "public.register_embedding_model('mine', 3)",
     ]) {
       await assert.rejects(house.sql('C', `select ${call}`), { code: '42501' }, call);

@@ -138,10 +138,10 @@ async function run(
   };
   if (apply && model) {
     // Its indexes come when the vectors are in: built at once they take a fraction of the time.
-    await target('insert into public.embedding_models (model, dimensions) values ($1, $2) on conflict do nothing', [
-      model.name,
-      model.dimensions,
-    ]);
+    await target(
+      'insert into public.embedding_models (model, dimensions) values ($1, $2) on conflict (model) do nothing',
+      [model.name, model.dimensions],
+    );
   }
 
   const total = tables.reduce((sum, { rows }) => sum + rows, 0);

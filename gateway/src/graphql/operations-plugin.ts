@@ -6,20 +6,21 @@ import { extendSchema } from 'postgraphile/utils';
 import type { Identity } from '../auth/identity.ts';
 import { errorExtensions } from '../errors.ts';
 import { operations } from '../memory/operations.ts';
-import type { Perform } from '../memory/perform.ts';
-import { hit, searched } from '../memory/schemas.ts';
+import type { Outcome, Perform } from '../memory/perform.ts';
+import { hit, searched, similarMemory } from '../memory/schemas.ts';
 import { type Field, fieldsOf, toOperationInput } from './sdl.ts';
 
 const byName = new Map(operations.map((operation) => [operation.name, operation]));
 const operationOf = (name: string) => byName.get(name)!;
 
-const enums = { mode: 'SearchMode', tags_match: 'TagsMatch', status: 'SaveStatus' };
+const enums = { mode: 'SearchMode', tags_match: 'TagsMatch', status: 'SaveStatus', on_similar: 'OnSimilar' };
 const times = { timestamp: 'Datetime', oldest: 'Datetime', newest: 'Datetime', given_at: 'Datetime' };
 
 const block = (fields: readonly Field[]) => fields.map(({ sdl }) => `  ${sdl}`).join('\n');
 
 const inputs = new Map(operations.map(({ name, input }) => [name, fieldsOf(input, 'input', enums)]));
 const hitFields = fieldsOf(hit, 'output', times);
+const similarFields = fieldsOf(similarMemory, 'output', { packet_id: 'UUID' });
 const searchedFields = fieldsOf(searched, 'output');
 const feedbackFields = fieldsOf(operationOf('record_feedback').output, 'output', times);
 const statsFields = fieldsOf(operationOf('get_memory_stats').output, 'output', times);
@@ -41,8 +42,17 @@ const typeDefs = `
     semantic
   }
   enum TagsMatch { any all }
+  enum OnSimilar {
+    "Save it all the same."
+    keep
+    "Save nothing: the memory in the answer says it."
+    skip
+    "Join the two: the longer text, all tags and parents. Only into a memory that the caller may change."
+    merge
+  }
   enum SaveStatus {
     inserted
+    "Of a save: merged into the memory in the answer."
     updated
     "Nothing was saved: the memory in the answer already says it."
     skipped_dedupe
@@ -51,6 +61,12 @@ const typeDefs = `
   """A memory that a search found, and why."""
   type MemoryHit {
   ${block(hitFields)}
+    """The memory itself, with its relations."""
+    memory: Memory
+  }
+  """A memory that says nearly the same."""
+  type SimilarMemory {
+  ${block(similarFields)}
     """The memory itself, with its relations."""
     memory: Memory
   }
@@ -95,7 +111,13 @@ const typeDefs = `
   clientMutationId: String
   ${block(inputs.get('delete_expired_memories')!)}
   }
-  type SaveMemoryPayload { clientMutationId: String  status: SaveStatus!  memory: Memory }
+  type SaveMemoryPayload {
+    clientMutationId: String
+    status: SaveStatus!
+    memory: Memory
+    "Memories that say nearly the same, most similar first, 10 at most; null: not found out in time."
+    similar: [SimilarMemory!]
+  }
   """What was said of a memory."""
   type MemoryFeedback {
   ${block(feedbackFields)}
@@ -123,16 +145,16 @@ const typeDefs = `
 
 /** `onRefused` is told the errors of operations that were refused: they are on the record. */
 export function operationsPlugin(perform: Perform, onRefused: (identity: Identity, error: GraphQLError) => void) {
-  async function run(name: string, identity: Identity, given: Record<string, unknown>): Promise<unknown> {
+  async function run(name: string, identity: Identity, given: Record<string, unknown>) {
     const operation = operationOf(name);
     const input = toOperationInput(inputs.get(name)!, given);
-    const { output, error } = await perform(operation, identity, operation.graphqlName, input);
-    if (error) {
-      const refused = new GraphQLError(error.message, { extensions: errorExtensions(error) });
+    const outcome = await perform(operation, identity, operation.graphqlName, input);
+    if (outcome.error) {
+      const refused = new GraphQLError(outcome.error.message, { extensions: errorExtensions(outcome.error) });
       onRefused(identity, refused);
       throw refused;
     }
-    return output;
+    return outcome as Outcome & { error: null };
   }
 
   return extendSchema((build) => {
@@ -143,13 +165,13 @@ export function operationsPlugin(perform: Perform, onRefused: (identity: Identit
     const query = (name: string) => (_root: Step, fieldArgs: { getRaw(): Step }) =>
       lambda(
         list([identityOf(), fieldArgs.getRaw()]),
-        ([identity, given]) => run(name, identity as Identity, given as Record<string, unknown>),
+        async ([identity, given]) => (await run(name, identity as Identity, given as Record<string, unknown>)).output,
         false,
       );
     const mutation = (name: string) => (_root: Step, fieldArgs: { getRaw(path: string): Step }) =>
       sideEffect([identityOf(), fieldArgs.getRaw('input')], async ([identity, given]) => ({
         clientMutationId: (given as { clientMutationId?: string }).clientMutationId ?? null,
-        output: await run(name, identity as Identity, given as Record<string, unknown>),
+        ...(await run(name, identity as Identity, given as Record<string, unknown>)),
       }));
 
     const plansOf = (fields: readonly Field[]) =>
@@ -186,11 +208,25 @@ export function operationsPlugin(perform: Perform, onRefused: (identity: Identit
           plans: { hits: ($r: Step) => access($r, 'hits'), searched: ($r: Step) => access($r, 'searched') },
         },
         MemoryStats: { plans: plansOf(statsFields) },
-        SaveMemoryPayload: saved,
         MemoryFeedback: {
           plans: { ...plansOf(feedbackFields), memory: ($said: Step) => memoryOf(access($said, 'packet_id')) },
         },
         RecordFeedbackPayload: payload({ feedback: ($output) => $output }),
+        SimilarMemory: {
+          plans: { ...plansOf(similarFields), memory: ($similar: Step) => memoryOf(access($similar, 'packet_id')) },
+        },
+        SaveMemoryPayload: {
+          plans: {
+            ...saved.plans,
+            // Looked for only where it is asked for.
+            similar: ($payload: Step) =>
+              lambda(
+                access($payload, 'complete'),
+                async (complete) => ((await (complete as () => Promise<unknown>)()) as { similar: unknown }).similar,
+                false,
+              ),
+          },
+        },
         UpdateMemoryPayload: saved,
         DeleteMemoryPayload: payload({
           status: ($output) => access($output, 'status'),

@@ -73,6 +73,7 @@ export const tagsPlugin = jsonPgSmartTags({
       // Callers have no use for the bookkeeping of retries.
       'public.idempotency_keys': { tags: { behavior: '-*' } },
       'public.save_result': { tags: { behavior: '-*' } },
+      'public.similar_memory': { tags: { behavior: '-*' } },
       'public.search_result': { tags: { behavior: '-*' } },
       'public.memory_hit': { tags: { behavior: '-*' } },
       'public.memory_stats': { tags: { behavior: '-*' } },

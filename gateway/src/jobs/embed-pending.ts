@@ -2,7 +2,13 @@
 // can stop anywhere: what was not stored is claimed again when its lease ends.
 import type pg from 'pg';
 import type { Logger } from 'pino';
-import { type Chunk, type Embedder, EmbeddingRejected, toVectorLiteral } from '../embeddings/index.ts';
+import {
+  type Chunk,
+  type Embedder,
+  EmbedderUnavailable,
+  EmbeddingRejected,
+  toVectorLiteral,
+} from '../embeddings/index.ts';
 import { backoffSeconds } from './backoff.ts';
 
 const LEASE_SECONDS = 60;
@@ -17,7 +23,8 @@ interface Pending {
 }
 
 export interface EmbedPendingOptions {
-  embedder: Embedder;
+  /** By the models to embed with, the one that serves first: asked before each batch, since they may change. */
+  embedders: () => readonly Embedder[];
   logger: Logger;
   batchSize?: number;
   onEmbedded?: (memories: number, vectors: number) => void;
@@ -25,40 +32,70 @@ export interface EmbedPendingOptions {
 
 const delay = (failures: number) => `${backoffSeconds(failures, RETRY_LAST_SECONDS)} seconds`;
 
-/** Embeds until nothing is due. Rejects when the provider can't be reached; what it had claimed is back on the list. */
-export async function embedPending(pool: pg.Pool, options: EmbedPendingOptions, signal?: AbortSignal): Promise<number> {
-  const { batchSize = 16 } = options;
+/** All that this needs of a pool of l9_worker. */
+export type WorkerPool = Pick<pg.Pool, 'query'>;
+
+/** A provider that could not be reached. What was claimed for its model is back on the list. */
+export class ModelUnavailable extends Error {
+  readonly model: string;
+  constructor(model: string, cause: unknown) {
+    super((cause as Error).message, { cause });
+    this.name = (cause as Error).name;
+    this.model = model;
+  }
+}
+
+/** Embeds until nothing is due for any of the models. Rejects with ModelUnavailable when a provider can't be reached. */
+export async function embedPending(
+  pool: WorkerPool,
+  options: EmbedPendingOptions,
+  signal?: AbortSignal,
+): Promise<number> {
+  const { batchSize = 16, embedders } = options;
   let done = 0;
-  while (!signal?.aborted) {
-    const { rows } = await pool.query<Pending>('select * from l9_private.claim_pending_embeddings($1, $2)', [
-      batchSize,
-      `${LEASE_SECONDS} seconds`,
-    ]);
-    if (rows.length === 0) break;
-    done += await embedBatch(pool, rows, options, signal);
+  for (let worked = true; worked && !signal?.aborted; ) {
+    worked = false;
+    for (const embedder of embedders()) {
+      const { rows } = await pool.query<Pending>('select * from l9_private.claim_pending_embeddings($1, $2, $3)', [
+        embedder.model,
+        batchSize,
+        `${LEASE_SECONDS} seconds`,
+      ]);
+      if (rows.length === 0) continue;
+      done += await embedBatch(pool, embedder, rows, options, signal);
+      worked = true;
+      break;
+    }
   }
   return done;
 }
 
-async function embedBatch(pool: pg.Pool, rows: Pending[], options: EmbedPendingOptions, signal?: AbortSignal) {
-  const { embedder, logger, onEmbedded } = options;
+async function embedBatch(
+  pool: WorkerPool,
+  embedder: Embedder,
+  rows: Pending[],
+  options: EmbedPendingOptions,
+  signal?: AbortSignal,
+) {
+  const { logger, onEmbedded } = options;
+  const { model } = embedder;
   let done = 0;
   // A long memory can take longer than the lease, which is short so that the work of a dead process is soon taken up.
   const renewal = setInterval(() => {
     const ids = rows.map(({ packet_id }) => packet_id);
     pool
-      .query('select l9_private.renew_embedding_claims($1, $2)', [ids, `${LEASE_SECONDS} seconds`])
+      .query('select l9_private.renew_embedding_claims($1, $2, $3)', [model, ids, `${LEASE_SECONDS} seconds`])
       .catch((error: Error) => logger.warn({ name: error.name }, 'claims could not be renewed'));
   }, LEASE_SECONDS * 333);
   try {
     for (const [index, memory] of rows.entries()) {
       if (signal?.aborted) {
-        await postpone(pool, rows.slice(index), '0 seconds', 'stopped', false);
+        await postpone(pool, model, rows.slice(index), '0 seconds', 'stopped', false);
         return done;
       }
       try {
         const vectors = await embedMemory(embedder, memory.content);
-        const stored = await store(pool, embedder.model, memory, vectors);
+        const stored = await store(pool, model, memory, vectors);
         if (stored) {
           done += 1;
           onEmbedded?.(1, vectors.vectors.length);
@@ -70,11 +107,11 @@ async function embedBatch(pool: pg.Pool, rows: Pending[], options: EmbedPendingO
             { packetId: memory.packet_id, attempts: memory.attempts + 1 },
             'a memory was refused by the embedder',
           );
-          await postpone(pool, [memory], delay(memory.attempts + 1), name, true);
+          await postpone(pool, model, [memory], delay(memory.attempts + 1), name, true);
           continue;
         }
-        await postpone(pool, rows.slice(index), delay(1), name, false);
-        throw error;
+        await postpone(pool, model, rows.slice(index), delay(1), name, false);
+        throw error instanceof EmbedderUnavailable ? new ModelUnavailable(model, error) : error;
       }
     }
     return done;
@@ -99,7 +136,7 @@ async function embedMemory(embedder: Embedder, content: string): Promise<Vectors
   return { vectors, chunks };
 }
 
-async function store(pool: pg.Pool, model: string, memory: Pending, { vectors, chunks }: Vectors): Promise<boolean> {
+async function store(pool: WorkerPool, model: string, memory: Pending, { vectors, chunks }: Vectors): Promise<boolean> {
   const { rows } = await pool.query<{ stored: boolean }>(
     'select l9_private.store_embeddings($1, $2, $3, $4, $5, $6, $7) as stored',
     [
@@ -115,8 +152,16 @@ async function store(pool: pg.Pool, model: string, memory: Pending, { vectors, c
   return rows[0]?.stored === true;
 }
 
-async function postpone(pool: pg.Pool, memories: Pending[], wait: string, error: string, countsAsAttempt: boolean) {
-  await pool.query('select l9_private.postpone_embeddings($1, $2, $3, $4)', [
+async function postpone(
+  pool: WorkerPool,
+  model: string,
+  memories: Pending[],
+  wait: string,
+  error: string,
+  countsAsAttempt: boolean,
+) {
+  await pool.query('select l9_private.postpone_embeddings($1, $2, $3, $4, $5)', [
+    model,
     memories.map(({ packet_id }) => packet_id),
     wait,
     error,

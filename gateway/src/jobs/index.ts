@@ -2,9 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { makeWorkerUtils, type Runner, run, runOnce, type TaskList, Logger as WorkerLogger } from 'graphile-worker';
 import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
+import type { Models } from '../embeddings/models.ts';
 import { outagePause } from './backoff.ts';
 import { deleteExpired } from './delete-expired.ts';
-import { type EmbedPendingOptions, embedPending } from './embed-pending.ts';
+import { dropLeavingModels } from './drop-leaving-models.ts';
+import { type EmbedPendingOptions, embedPending, ModelUnavailable } from './embed-pending.ts';
 import { makePartitions } from './make-partitions.ts';
 import { type PeriodicTask, startPeriodic } from './periodic.ts';
 import { rollUpAccesses } from './roll-up-accesses.ts';
@@ -17,7 +19,8 @@ const KICK_DELAY_MS = 30;
 const OUTAGE_LAST_SECONDS = 60;
 const RUN_AGAIN_AFTER_MS = 1_000;
 
-export interface JobsOptions extends EmbedPendingOptions {
+export interface JobsOptions extends Omit<EmbedPendingOptions, 'embedders'> {
+  models: Models;
   /** How often expired memories are deleted; 0: never. */
   cleanupIntervalMs: number;
 }
@@ -30,26 +33,39 @@ export interface Jobs {
 
 /** Background work by graphile-worker: its own loop on a server, run when there is something to do on the embedded engine. */
 export async function startJobs(database: Database, logger: Logger, options: JobsOptions): Promise<Jobs> {
-  const { cleanupIntervalMs } = options;
+  const { cleanupIntervalMs, models } = options;
   const periodicTasks: readonly PeriodicTask[] = [
     makePartitions,
     sealAudit,
     rollUpAccesses,
+    dropLeavingModels,
     ...(cleanupIntervalMs > 0 ? [deleteExpired(cleanupIntervalMs)] : []),
   ];
   const abort = new AbortController();
   const keepStatistics = database.engine === 'embedded' ? statisticsKeeper(database.workerPool) : null;
   // A provider that is down is asked less and less often, however much is saved meanwhile.
-  const outage = outagePause(OUTAGE_LAST_SECONDS);
+  const outages = new Map<string, ReturnType<typeof outagePause>>();
+  const outageOf = (model: string) => {
+    const outage = outages.get(model) ?? outagePause(OUTAGE_LAST_SECONDS);
+    outages.set(model, outage);
+    return outage;
+  };
+  const awake = () => models.inUse().filter(({ model }) => !outageOf(model).isPausing());
   const taskList: TaskList = {
     embed_pending: async () => {
-      try {
-        const embedded = await embedPending(database.workerPool, options, abort.signal);
-        outage.isOver();
-        await keepStatistics?.(embedded);
-      } catch (error) {
-        outage.met(error);
-        throw error;
+      // One provider that is down does not keep another from its work.
+      for (let isDone = false; !isDone; ) {
+        const embedders = awake();
+        try {
+          const embedded = await embedPending(database.workerPool, { ...options, embedders: awake }, abort.signal);
+          for (const { model } of embedders) outageOf(model).isOver();
+          await keepStatistics?.(embedded);
+          isDone = true;
+        } catch (error) {
+          if (!(error instanceof ModelUnavailable)) throw error;
+          logger.warn({ model: error.model, name: error.name }, 'memories could not be embedded for now');
+          outageOf(error.model).met(error.cause);
+        }
       }
     },
     ...Object.fromEntries(
@@ -100,9 +116,9 @@ export async function startJobs(database: Database, logger: Logger, options: Job
   let again = false;
 
   const enqueue = async () => {
-    if (outage.isPausing()) return;
     const { rows } = await database.workerPool.query<{ due: boolean }>(
-      'select exists (select from l9_private.pending_embeddings q where q.next_attempt_at <= now() and (q.claimed_until is null or q.claimed_until < now())) as due',
+      'select l9_private.has_due_embeddings($1) as due',
+      [awake().map(({ model }) => model)],
     );
     if (!rows[0]?.due) return;
     await utils.addJob('embed_pending', {}, { jobKey: 'embed_pending', maxAttempts: 25 });
@@ -136,18 +152,24 @@ export async function startJobs(database: Database, logger: Logger, options: Job
       if (database.engine === 'embedded') await runOnce(shared);
     },
   });
-  // Another model may have served before: what has no vector of this one would not be found by meaning.
-  const catchUp = database.workerPool
-    .query<{ enqueued: string }>('select l9_private.enqueue_missing_embeddings($1) as enqueued', [
-      options.embedder.model,
-    ])
-    .then(({ rows }) => {
-      const enqueued = Number(rows[0]?.enqueued ?? 0);
-      if (enqueued > 0)
-        logger.info({ memories: enqueued, model: options.embedder.model }, 'memories wait for a vector of this model');
-    })
-    .catch((error: Error) => logger.warn({ name: error.name }, 'memories without a vector could not be listed'))
-    .finally(work);
+  // What has no vector of a model in use would not be found by meaning: saved while no model was known, or in a
+  // transaction that began before a model did.
+  const catchUpOnce = () =>
+    database.workerPool
+      .query<{ model: string; enqueued: string }>(
+        "select m.model, l9_private.enqueue_missing_embeddings(m.model) as enqueued from public.embedding_models m where m.state in ('serving', 'arriving')",
+      )
+      .then(({ rows }) => {
+        for (const { model, enqueued } of rows)
+          if (Number(enqueued) > 0)
+            logger.info({ memories: Number(enqueued), model }, 'memories wait for a vector of this model');
+      })
+      .catch((error: Error) => logger.warn({ name: error.name }, 'memories without a vector could not be listed'))
+      .finally(work);
+  let catchUp = catchUpOnce();
+  models.onChange(() => {
+    if (!abort.signal.aborted) catchUp = catchUp.then(catchUpOnce);
+  });
 
   return {
     kick() {

@@ -71,11 +71,12 @@ export function createMcpServer(identity: Identity, { perform, refuse, version }
     // Who calls is the key's to say: a caller, creator or source among the arguments counts for nothing.
     const { caller, creator, source, ...input } = params.arguments ?? {};
     void [caller, source];
-    const { output, error } = await perform(operation, identity, operation.name, {
+    const outcome = await perform(operation, identity, operation.name, {
       ...input,
       ...(operation.name === 'search_memory' && creator !== undefined ? { creator } : {}),
     });
-    if (error) return failure(error);
+    if (outcome.error) return failure(outcome.error);
+    const output = await outcome.complete();
     return {
       structuredContent: output as Record<string, unknown>,
       content: [{ type: 'text', text: operation.summarize(output) }],

@@ -17,10 +17,18 @@ import {
   statsInput,
   statsOutput,
   updateInput,
+  updateOutput,
 } from './schemas.ts';
 
-/** The vector of a query, or null when no embedder can be reached. */
-export type EmbedQuery = (text: string) => Promise<{ vector: number[]; model: string } | null>;
+/** A vector of the model that serves, or null when no embedder can be reached. */
+export type Embed = (text: string) => Promise<{ vector: number[]; model: string } | null>;
+
+export interface Embedding {
+  /** Throws L9VAL where the embedder refuses the text. */
+  query: Embed;
+  /** Null also where it takes too long: a save does not wait for it. */
+  content: Embed;
+}
 
 export interface Operation<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
   /** The MCP tool, and (in camel case) the GraphQL field. */
@@ -38,11 +46,20 @@ export interface Operation<Input extends z.ZodType = z.ZodType, Output extends z
   /** Whether something may now be waiting for its vectors. */
   enqueuesEmbeddings: boolean;
   /** What has to be had before a transaction is opened. */
-  prepare?: (input: z.output<Input>, embedQuery: EmbedQuery) => Promise<unknown>;
+  prepare?: (input: z.output<Input>, embedding: Embedding) => Promise<unknown>;
+  /** Whether what was prepared had been overtaken: by a change of the embedding model, say. */
+  isOvertaken?: (prepared: unknown, result: { output: z.output<Output> } | { error: unknown }) => boolean;
   /** Asks one query, at once, before it waits for anything: commit goes out right behind it. */
   run: (client: pg.ClientBase, input: z.output<Input>, prepared: unknown) => Promise<z.output<Output>>;
+  /** What the answer holds besides, found out once all is committed; null where it holds it already. */
+  complete?: (output: z.output<Output>) => Completion<z.output<Output>> | null;
   /** What happened, in one line for people. */
   summarize: (output: z.output<Output>) => string;
+}
+
+export interface Completion<Output = unknown> {
+  prepare: (embedding: Embedding) => Promise<unknown>;
+  run: (client: pg.ClientBase, prepared: unknown) => Promise<Output>;
 }
 
 const define = <Input extends z.ZodType, Output extends z.ZodType>(operation: Operation<Input, Output>) =>
@@ -65,6 +82,8 @@ async function call<Row>(
 const isPlainObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const saved = 'r.status, l9_private.memory_json(r.memory) as memory';
+type Embedded = Awaited<ReturnType<Embed>>;
+const vectorOf = (embedded: Embedded) => embedded && toVectorLiteral(embedded.vector);
 const memories = (count: number) => (count === 1 ? '1 memory' : `${count} memories`);
 
 const saveMemory = define({
@@ -73,7 +92,8 @@ const saveMemory = define({
   title: 'Save a memory',
   description:
     'Remember something for yourself and for others who may read its scope: a decision, a fact, how something works, what went wrong. ' +
-    'Saving what is already known changes nothing and says so (skipped_dedupe).',
+    'Saving what is already known changes nothing and says so (skipped_dedupe); memories that say nearly the same are reported, ' +
+    'or with on_similar skipped for or merged into.',
   input: saveInput,
   output: saveOutput,
   isReadOnly: false,
@@ -81,11 +101,44 @@ const saveMemory = define({
   isIdempotent: true,
   audit: 'INSERT',
   enqueuesEmbeddings: true,
-  run: (client, input) => call<z.output<typeof saveOutput>>(client, saved, 'save_memory', input),
-  summarize: ({ status, memory }) =>
-    status === 'skipped_dedupe'
-      ? `Already known: ${memory.packet_id} says the same in scope ${memory.scope}. Nothing was saved.`
-      : `Saved as ${memory.packet_id} in scope ${memory.scope}${memory.project_id ? `, project ${memory.project_id}` : ''}.`,
+  prepare: async ({ content, on_similar }, embedding) => (on_similar === 'keep' ? null : embedding.content(content)),
+  run: (client, { on_similar, ...input }, prepared) => {
+    const embedded = prepared as Embedded;
+    return call<z.output<typeof saveOutput>>(client, `${saved}, to_jsonb(r."similar") as similar`, 'save_memory', {
+      ...input,
+      // Whoever keeps both is told once the memory is saved: nothing waits for it.
+      ...(on_similar !== 'keep' && { on_similar, content_vector: vectorOf(embedded), model: embedded?.model }),
+    });
+  },
+  complete: (output) => {
+    if (output.similar !== null) return null;
+    const { packet_id, content } = output.memory;
+    return {
+      prepare: (embedding) => embedding.content(content),
+      run: async (client, prepared) => {
+        const embedded = prepared as Embedded;
+        const { rows } = await client.query('select to_jsonb(l9_private.similar_to_memory($1, $2, $3)) as similar', [
+          packet_id,
+          vectorOf(embedded),
+          embedded?.model,
+        ]);
+        return { ...output, similar: rows[0].similar };
+      },
+    };
+  },
+  summarize: ({ status, memory, similar }) => {
+    const others = (similar ?? []).filter(({ packet_id }) => packet_id !== memory.packet_id);
+    const also = others.length
+      ? ` Nearly the same: ${others.map((it) => `${it.packet_id} (${it.similarity.toFixed(2)})`).join(', ')}.`
+      : '';
+    const where = `in scope ${memory.scope}${memory.project_id ? `, project ${memory.project_id}` : ''}`;
+    const what = {
+      skipped_dedupe: `Already known: ${memory.packet_id} says it ${where}. Nothing was saved.`,
+      updated: `Merged into ${memory.packet_id} ${where}.`,
+      inserted: `Saved as ${memory.packet_id} ${where}.`,
+    };
+    return `${what[status]}${also}`;
+  },
 });
 
 const searchMemory = define({
@@ -101,13 +154,19 @@ const searchMemory = define({
   isIdempotent: true,
   audit: 'SEARCH',
   enqueuesEmbeddings: false,
-  prepare: async (input, embedQuery) =>
-    input.mode === 'lexical' || !/\S/.test(input.query) ? null : embedQuery(input.query),
+  prepare: async (input, embedding) =>
+    input.mode === 'lexical' || !/\S/.test(input.query) ? null : embedding.query(input.query),
+  isOvertaken: (prepared, result) => {
+    if (prepared === null) return false;
+    if ('output' in result) return result.output.searched.vectors === 'unavailable';
+    const { code, column } = result.error as { code?: string; column?: string };
+    return code === 'L9VAL' && column === 'mode';
+  },
   run: (client, input, prepared) => {
-    const embedded = prepared as Awaited<ReturnType<EmbedQuery>>;
+    const embedded = prepared as Embedded;
     return call<z.output<typeof searchOutput>>(client, 'to_jsonb(r.hits) as hits, r.searched', 'search_memory', {
       ...input,
-      query_vector: embedded && toVectorLiteral(embedded.vector),
+      query_vector: vectorOf(embedded),
       model: embedded?.model,
     });
   },
@@ -167,13 +226,13 @@ const updateMemory = define({
   description:
     'Change what you give of a memory and leave the rest. Only what you wrote yourself can be changed, unless you are an admin.',
   input: updateInput,
-  output: saveOutput,
+  output: updateOutput,
   isReadOnly: false,
   isDestructive: true,
   isIdempotent: true,
   audit: 'UPDATE',
   enqueuesEmbeddings: true,
-  run: (client, input) => call<z.output<typeof saveOutput>>(client, saved, 'update_memory', input),
+  run: (client, input) => call<z.output<typeof updateOutput>>(client, saved, 'update_memory', input),
   summarize: ({ memory }) => `Updated ${memory.packet_id}.`,
 });
 

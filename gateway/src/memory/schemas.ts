@@ -49,6 +49,12 @@ export const saveInput = z.strictObject({
     .string()
     .nullish()
     .describe('Saving again with the same key gives the first answer again. 1 to 200 bytes.'),
+  on_similar: z
+    .enum(['keep', 'skip', 'merge'])
+    .default('keep')
+    .describe(
+      'What to do where a memory of this scope, project and kind says nearly the same: keep both, skip this one, or merge it into the other (the longer text, all tags and parents).',
+    ),
 });
 
 export const updateInput = z.strictObject({
@@ -129,11 +135,25 @@ export const memory = z.object({
   trace_id: z.string().nullable(),
 });
 
-export const saveOutput = z.object({
+export const updateOutput = z.object({
   status: z
     .enum(['inserted', 'updated', 'skipped_dedupe'])
-    .describe('skipped_dedupe: this was already known; memory is the one that says it.'),
+    .describe(
+      'skipped_dedupe: this was already known; memory is the one that says it. updated, of a save: merged into it.',
+    ),
   memory,
+});
+
+export const similarMemory = z.object({
+  packet_id: z.string(),
+  similarity: z.number().describe('From 0.75 to 1; 1: the same words.'),
+});
+
+export const saveOutput = updateOutput.extend({
+  similar: z
+    .array(similarMemory)
+    .nullable()
+    .describe('Memories that say nearly the same, most similar first, 10 at most; null: not found out in time.'),
 });
 
 export const hit = z.object({

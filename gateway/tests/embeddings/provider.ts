@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Asked {
   url: string;
@@ -14,6 +15,8 @@ export interface Reply {
   body?: unknown;
   /** Leave the client waiting: for everything, or for the rest of the body. */
   hang?: 'all' | 'body';
+  /** Think first. */
+  afterMs?: number;
 }
 
 export interface Provider {
@@ -48,7 +51,8 @@ export async function startProvider(dimensions: number): Promise<Provider> {
     const call: Asked = { url: request.url!, headers: request.headers, body: JSON.parse(text) };
     asked.push(call);
     const next = (script.length > 1 ? script.shift() : script[0]) ?? ((it: Asked) => vectors(it, dimensions));
-    const { status = 200, body, hang } = typeof next === 'function' ? next(call) : next;
+    const { status = 200, body, hang, afterMs } = typeof next === 'function' ? next(call) : next;
+    if (afterMs) await sleep(afterMs);
     if (hang === 'all') return;
     // A short pause between the client's attempts, or every retry would cost the test a second.
     response.writeHead(status, { 'content-type': 'application/json', 'retry-after-ms': '1' });

@@ -1,0 +1,235 @@
+// `l9-memory reembed`: from one embedding model to another, while the old one serves. All state is in the database, so
+// this can be stopped anywhere, killed too, and run again.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Config, ConfigError, loadConfig } from '../config.ts';
+import {
+  createEmbedder,
+  type Embedder,
+  EmbedderUnavailable,
+  EmbeddingRejected,
+  LOCAL_DIMENSIONS,
+  LOCAL_MODEL,
+} from '../embeddings/index.ts';
+import { configFor } from '../embeddings/models.ts';
+import { HomeLocked } from '../home/lock.ts';
+import { backoffSeconds } from '../jobs/backoff.ts';
+import { dropModel } from '../jobs/drop-leaving-models.ts';
+import { embedPending, ModelUnavailable, type WorkerPool } from '../jobs/embed-pending.ts';
+import { createLogger } from '../logger.ts';
+import { startProgress } from './progress.ts';
+import { openWorker } from './worker.ts';
+
+const LOOK_EVERY_MS = 1_000;
+const OUTAGES_AT_MOST = 8;
+const OUTAGE_LAST_SECONDS = 60;
+// A provider answers several at once; the model that comes with the gateway has one thread.
+const AT_ONCE = 4;
+
+export interface ReembedOptions {
+  model?: string;
+  dimensions?: string;
+  allowMissing?: string;
+  abandon?: boolean;
+}
+
+interface Change {
+  model: string;
+  to_embed: string;
+  remaining: string;
+  refused: string;
+}
+
+/** Why the change can't be finished now. What was done is kept. */
+class Unfinished extends Error {}
+
+const say = (text: string) => process.stdout.write(`${text}\n`);
+
+/** Returns the exit code: 0 when the model serves and nothing of the former one is left. */
+export async function reembed(env: NodeJS.ProcessEnv, options: ReembedOptions): Promise<number> {
+  const stopped = new AbortController();
+  const stop = () => stopped.abort();
+  process.on('SIGINT', stop).on('SIGTERM', stop);
+  try {
+    const config = loadConfig(env);
+    const worker = await openWorker(config, createLogger(config.logLevel));
+    try {
+      if (options.abandon) await abandon(worker.pool);
+      else if (options.model) await change(config, worker.pool, options.model, options, stopped.signal);
+      else await tell(worker.pool);
+    } finally {
+      await worker.close();
+    }
+    return 0;
+  } catch (error) {
+    const { code, message } = error as Error & { code?: string };
+    const isPlain =
+      error instanceof ConfigError ||
+      error instanceof HomeLocked ||
+      error instanceof Unfinished ||
+      error instanceof EmbedderUnavailable ||
+      error instanceof EmbeddingRejected ||
+      code?.startsWith('L9');
+    process.stderr.write(`${isPlain ? message : `reembed failed: ${message}`}\n`);
+    return 1;
+  } finally {
+    process.off('SIGINT', stop).off('SIGTERM', stop);
+  }
+}
+
+const servingModel = async (pool: WorkerPool) =>
+  (await pool.query<{ model: string | null }>('select l9_private.serving_model() as model')).rows[0]!.model;
+
+const changeUnderWay = async (pool: WorkerPool) =>
+  (await pool.query<Change>('select * from l9_private.embedding_change()')).rows[0];
+
+async function tell(pool: WorkerPool) {
+  say(`${(await servingModel(pool)) ?? 'no model'} serves`);
+  const now = await changeUnderWay(pool);
+  if (now)
+    say(
+      `${now.model} arrives: ${now.remaining} of ${now.to_embed} memories wait for its vectors, ${now.refused} refused`,
+    );
+}
+
+async function abandon(pool: WorkerPool) {
+  const { rows } = await pool.query<{ model: string | null }>('select l9_private.abandon_embedding_change() as model');
+  const model = rows[0]!.model;
+  if (model) await dropWith(pool, model);
+  say(model ? `the change to ${model} is given up` : 'no change is under way');
+}
+
+const wholeNumber = (name: string, value: string | undefined, fallback: number) => {
+  if (value === undefined) return fallback;
+  if (!/^\d{1,9}$/.test(value)) throw new ConfigError(`${name}: a whole number`);
+  return Number(value);
+};
+
+async function change(
+  config: Config,
+  pool: WorkerPool,
+  model: string,
+  options: ReembedOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const allowMissing = wholeNumber('--allow-missing', options.allowMissing, 0);
+  if ((await servingModel(pool)) !== model) {
+    const embedder = await embedderFor(config, model, options);
+    try {
+      // A model that does not answer, or with other dimensions, is better known of before anything is begun.
+      await embedder.embed(['ready?']);
+      await pool.query('select l9_private.begin_embedding_change($1, $2)', [model, embedder.dimensions]);
+      await embedAll(config, pool, embedder, allowMissing, signal);
+    } finally {
+      await embedder.close();
+    }
+  }
+  say(`${model} serves`);
+  await dropFormer(pool);
+}
+
+function embedderFor(config: Config, model: string, options: ReembedOptions): Promise<Embedder> {
+  const dimensions =
+    model === LOCAL_MODEL
+      ? LOCAL_DIMENSIONS
+      : wholeNumber(
+          '--dimensions',
+          options.dimensions,
+          config.embedding.provider === 'openai' ? config.embedding.dimensions : 1536,
+        );
+  const reachable = configFor(config.embedding, model, dimensions);
+  if (!reachable)
+    throw new ConfigError(
+      `--model ${model}: needs OPENAI_API_KEY or OPENAI_BASE_URL, here and where the gateways run; ${LOCAL_MODEL} needs neither`,
+    );
+  return createEmbedder(reachable, createLogger(config.logLevel));
+}
+
+/** Embeds what has no vector of this model, then switches. Gateways that can reach it help. */
+async function embedAll(
+  config: Config,
+  pool: WorkerPool,
+  embedder: Embedder,
+  allowMissing: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const logger = createLogger(config.logLevel);
+  const { model } = embedder;
+  const first = await changeUnderWay(pool);
+  const total = Number(first?.to_embed ?? 0);
+  const progress = startProgress(`embedding with ${model}`, total);
+  let outages = 0;
+  try {
+    for (;;) {
+      const done = new AbortController();
+      const show = (async () => {
+        while (!done.signal.aborted) {
+          const now = await changeUnderWay(pool);
+          if (now) progress.update(total - Number(now.remaining), `${now.remaining} to go`);
+          await sleep(LOOK_EVERY_MS, null, { signal: done.signal }).catch(() => {});
+        }
+      })();
+      try {
+        const embedders = () => [embedder];
+        const one = () => embedPending(pool, { embedders, logger }, signal);
+        await Promise.all(Array.from({ length: model === LOCAL_MODEL ? 1 : AT_ONCE }, one));
+        outages = 0;
+      } catch (error) {
+        if (!(error instanceof ModelUnavailable)) throw error;
+        if (++outages >= OUTAGES_AT_MOST)
+          throw new Unfinished(`${error.message}. What was embedded is kept: run this again to go on.`);
+        progress.update(0, `${error.message}: trying again`);
+        await sleep(backoffSeconds(outages, OUTAGE_LAST_SECONDS) * 1_000, null, { signal }).catch(() => {});
+      } finally {
+        done.abort();
+        await show;
+      }
+      if (signal.aborted) throw new Unfinished('stopped. What was embedded is kept: run this again to go on.');
+      if (await isSwitched(pool, model, allowMissing)) return;
+      await sleep(LOOK_EVERY_MS);
+    }
+  } finally {
+    progress.stop();
+  }
+}
+
+/** Whether the model serves now. False while others still work; throws where all that is left was refused. */
+async function isSwitched(pool: WorkerPool, model: string, allowMissing: number): Promise<boolean> {
+  const now = await changeUnderWay(pool);
+  if (!now) {
+    if ((await servingModel(pool)) === model) return true;
+    throw new Unfinished(`the change to ${model} was given up meanwhile`);
+  }
+  const [remaining, refused] = [Number(now.remaining), Number(now.refused)];
+  if (remaining > refused) return false;
+  const { rows } = await pool.query<{ missing: string }>(
+    'select l9_private.switch_embedding_model($1, $2) as missing',
+    [model, allowMissing],
+  );
+  const missing = Number(rows[0]!.missing);
+  if (missing === 0) return true;
+  if (refused === 0) return false;
+  throw new Unfinished(
+    `${missing} memories would be lost to search by meaning, for ${model} refuses ${refused}. The old model goes on serving. ` +
+      `Shorten or delete them, or switch without them: --allow-missing ${missing}`,
+  );
+}
+
+async function dropFormer(pool: WorkerPool) {
+  const { rows } = await pool.query<{ model: string }>(
+    "select model from public.embedding_models where state = 'leaving'",
+  );
+  for (const { model } of rows) await dropWith(pool, model);
+}
+
+async function dropWith(pool: WorkerPool, model: string) {
+  const progress = startProgress(`dropping vectors of ${model}`, null);
+  const isGone = await dropModel(pool, model, createLogger('silent'), {
+    onDropped: (vectors) => progress.update(vectors, `${vectors} dropped`),
+  });
+  progress.stop();
+  say(
+    isGone
+      ? `${model} is gone`
+      : `the vectors of ${model} are dropped; the server drops its indexes when nobody uses them`,
+  );
+}

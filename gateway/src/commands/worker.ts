@@ -1,0 +1,46 @@
+// The database as l9_worker, for a command that does the work of a job: on a server, in the folder of the embedded engine
+// where no gateway has it, or through the gateway that has.
+import pg from 'pg';
+import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
+import { inTransaction, openDatabase } from '../database/index.ts';
+import { psqlSocket } from '../database/psql-socket.ts';
+import { findServer } from '../home/find-server.ts';
+import { lockHome } from '../home/lock.ts';
+import type { WorkerPool } from '../jobs/embed-pending.ts';
+
+export interface Worker {
+  pool: WorkerPool;
+  close(): Promise<void>;
+}
+
+export async function openWorker(config: Config, logger: Logger): Promise<Worker> {
+  if (config.databaseUrl) {
+    const database = await openDatabase(config, logger);
+    return { pool: database.workerPool, close: database.close };
+  }
+  if (await findServer(config.home)) return throughServer(config.home);
+  const lock = await lockHome(config.home);
+  try {
+    const database = await openDatabase(config, logger);
+    return {
+      pool: database.workerPool,
+      close: async () => {
+        await database.close();
+        lock.release();
+      },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** By the socket that psql uses. What a turn sets there is gone with it, so each statement takes the role anew. */
+function throughServer(home: string): Worker {
+  const pool = new pg.Pool({ connectionString: psqlSocket(home).url, max: 1, application_name: 'l9-memory command' });
+  pool.on('error', () => {});
+  const query = (text: string, values?: unknown[]) =>
+    inTransaction(pool, { role: 'l9_worker' }, (client) => client.query(text, values));
+  return { pool: { query } as WorkerPool, close: () => pool.end() };
+}

@@ -1,0 +1,122 @@
+// Which models are in use is the database's to say, and may change while we run. Here are the embedders for them.
+import type { Logger } from 'pino';
+import type { Database } from '../database/index.ts';
+import type { Embedder, EmbeddingConfig } from './embedder.ts';
+import { createEmbedder, LOCAL_MODEL } from './index.ts';
+import { cachedQueryEmbedder } from './query-cache.ts';
+import { rememberingEmbedder } from './remember.ts';
+
+interface ModelInUse {
+  model: string;
+  dimensions: number;
+  state: 'serving' | 'arriving';
+}
+
+export interface Models {
+  /** Of the model that serves; null where this gateway has no provider for it. */
+  serving(): Embedder | null;
+  servingModel(): string;
+  /** The vector of a query, by the model that serves. */
+  embedQuery(text: string): Promise<{ vector: number[]; model: string } | null>;
+  /** Of the models that memories are to be embedded with, the one that serves first; without those we have no provider for. */
+  inUse(): Embedder[];
+  /** Whether the provider of the model that serves answers. */
+  isReady(): Promise<boolean>;
+  /** Reads anew which models those are. */
+  refresh(): Promise<void>;
+  /** Calls back when they have changed. */
+  onChange(callback: () => void): void;
+  close(): Promise<void>;
+}
+
+/** How to reach a model with the providers of this configuration; null where none of them can have it. */
+export function configFor(config: EmbeddingConfig, model: string, dimensions: number): EmbeddingConfig | null {
+  if (model === LOCAL_MODEL) return { ...config, provider: 'local', model, dimensions };
+  if (!config.apiKey && !config.baseUrl) return null;
+  return { ...config, provider: 'openai', model, dimensions };
+}
+
+/** `configured` is the embedder that the configuration names, or one that stands in for it. */
+export async function openModels(
+  database: Database,
+  config: EmbeddingConfig,
+  configured: Embedder,
+  logger: Logger,
+): Promise<Models> {
+  const embedders = new Map<
+    string,
+    { original: Embedder; embedder: Embedder; embedQuery: (text: string) => Promise<number[]> } | null
+  >();
+  const callbacks: (() => void)[] = [];
+  let models: ModelInUse[] = [];
+
+  const add = (original: Embedder) => {
+    const embedder = rememberingEmbedder(original);
+    embedders.set(embedder.model, { original, embedder, embedQuery: cachedQueryEmbedder(embedder) });
+  };
+  add(configured);
+
+  async function reach({ model, dimensions, state }: ModelInUse) {
+    if (embedders.has(model)) return;
+    const reachable = configFor(config, model, dimensions);
+    if (reachable) add(await createEmbedder(reachable, logger));
+    else {
+      embedders.set(model, null);
+      logger.warn(
+        { model, state },
+        'no provider for this model is configured: set OPENAI_API_KEY or OPENAI_BASE_URL, or change the model with `l9-memory reembed --model`',
+      );
+    }
+  }
+
+  async function read() {
+    const { rows } = await database.workerPool.query<ModelInUse>(
+      "select model, dimensions, state from public.embedding_models where state in ('serving', 'arriving') order by state desc",
+    );
+    for (const row of rows) await reach(row);
+    const key = (list: ModelInUse[]) => list.map(({ model, state }) => `${state} ${model}`).join();
+    if (key(rows) === key(models)) return;
+    models = rows;
+    logger.info({ models: rows.map(({ model, state }) => ({ model, state })) }, 'embedding models in use');
+    for (const callback of callbacks) callback();
+  }
+
+  // Each reading waits for the one before, so that the last to be asked for is the last to be had.
+  let reading: Promise<void> = Promise.resolve();
+  const refresh = () => {
+    reading = reading.catch(() => {}).then(read);
+    return reading;
+  };
+  const servingModel = () => models.find(({ state }) => state === 'serving')?.model ?? configured.model;
+
+  await refresh();
+  const stopListening = await database.listen('l9_embedding_models', () => {
+    refresh().catch((error: Error) => logger.warn({ name: error.name }, 'the models in use could not be read'));
+  });
+  return {
+    servingModel,
+    serving: () => embedders.get(servingModel())?.embedder ?? null,
+    async embedQuery(text) {
+      const model = servingModel();
+      const entry = embedders.get(model);
+      return entry ? { vector: await entry.embedQuery(text), model } : null;
+    },
+    inUse: () => models.flatMap(({ model }) => embedders.get(model)?.embedder ?? []),
+    isReady: async () => {
+      const embedder = embedders.get(servingModel())?.original;
+      if (!embedder) return false;
+      return embedder.embed(['ready?']).then(
+        () => true,
+        () => false,
+      );
+    },
+    refresh,
+    onChange: (callback) => callbacks.push(callback),
+    async close() {
+      await stopListening();
+      await reading.catch(() => {});
+      // The one of the configuration is closed by whoever made it.
+      for (const entry of embedders.values()) if (entry && entry.original !== configured) await entry.original.close();
+    },
+  };
+}

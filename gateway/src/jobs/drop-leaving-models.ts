@@ -1,0 +1,53 @@
+// Takes away the vectors of a model that was changed for another, a batch at a time, and then its indexes.
+import type { Logger } from 'pino';
+import type { WorkerPool } from './embed-pending.ts';
+import type { PeriodicTask } from './periodic.ts';
+
+const EVERY_MS = 15_000;
+const BATCH = 1_000;
+const LOCK_NOT_AVAILABLE = '55P03';
+
+export const dropLeavingModels: PeriodicTask = {
+  name: 'drop_leaving_models',
+  everyMs: EVERY_MS,
+  isDue: async (pool) =>
+    (await pool.query("select from public.embedding_models m where m.state = 'leaving' limit 1")).rowCount !== 0,
+  async run(pool, logger, signal) {
+    const { rows } = await pool.query<{ model: string }>(
+      "select model from public.embedding_models where state = 'leaving'",
+    );
+    for (const { model } of rows) await dropModel(pool, model, logger, { signal });
+  },
+};
+
+/** Drops what is left of a model. False where its indexes were in use: later, then. */
+export async function dropModel(
+  pool: WorkerPool,
+  model: string,
+  logger: Logger,
+  { signal, onDropped }: { signal?: AbortSignal; onDropped?: (vectors: number) => void } = {},
+): Promise<boolean> {
+  let total = 0;
+  for (let after: string | null = null; !signal?.aborted; ) {
+    const { rows }: { rows: { dropped: string; last_packet_id: string | null }[] } = await pool.query(
+      'select * from l9_private.drop_leaving_vectors($1, $2, $3)',
+      [model, BATCH, after],
+    );
+    const dropped = Number(rows[0]!.dropped);
+    total += dropped;
+    onDropped?.(total);
+    // A batch may end within a memory, whose other vectors the next one passes over: round again, until there are none.
+    if (dropped === 0 && after === null) break;
+    after = rows[0]!.last_packet_id;
+  }
+  try {
+    const { rows } = await pool.query<{ dropped: boolean }>('select l9_private.drop_embedding_model($1) as dropped', [
+      model,
+    ]);
+    if (rows[0]?.dropped) logger.info({ model, vectors: total }, 'an embedding model is gone');
+    return rows[0]?.dropped === true;
+  } catch (error) {
+    if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error;
+    return false;
+  }
+}

@@ -1,0 +1,65 @@
+// What docs/duplicates.md and docs/models.md say to run, runs.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { createProcessHome, eventually, root } from '../home/processes.ts';
+import { engine } from '../support/databases.ts';
+import { type House, openHouse } from '../support/house.ts';
+
+const statements = (file: string) =>
+  [...readFileSync(join(root, 'docs', file), 'utf8').matchAll(/^```sql\n([\s\S]*?)^```/gm)]
+    .flatMap(([, sql]) => sql!.split(';'))
+    .map((statement) => statement.trim())
+    .filter(Boolean);
+const commands = (file: string) =>
+  [...readFileSync(join(root, 'docs', file), 'utf8').matchAll(/^```sh\n([\s\S]*?)^```/gm)].flatMap(([, lines]) =>
+    lines!.trim().split('\n'),
+  );
+
+describe('docs/duplicates.md and docs/models.md', () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse();
+  });
+  after(() => house.close());
+
+  it('keep, skip and merge', async () => {
+    const [keep, skip, merge] = statements('duplicates.md');
+    // PostgreSQL's own names of the schema are on the path in psql.
+    const run = (sql: string) => house.sql('C', sql.replace('save_memory', 'public.save_memory'));
+    assert.equal((await run(keep!))[0].status, 'inserted');
+    assert.equal((await run(skip!))[0].status, 'skipped_dedupe');
+    assert.deepEqual(await run(merge!), [{ status: 'updated', tags: ['release'] }]);
+  });
+
+  it('tell of the models', async () => {
+    const [models, change] = statements('models.md');
+    const { workerPool } = house.gateway.database;
+    assert.deepEqual((await workerPool.query(models!.replace('from ', 'from public.'))).rows, [
+      { model: 'all-MiniLM-L6-v2-int8', dimensions: 384, state: 'serving' },
+    ]);
+    assert.deepEqual((await workerPool.query(change!)).rows, []);
+  });
+
+  it('change the model, with a server running and without', async () => {
+    const home = await createProcessHome();
+    try {
+      const server = await home.serve();
+      const run = async (command: string) => {
+        const running = home.run([join(root, command.split(' ')[1]!), ...command.split(' ').slice(2)]);
+        return { exit: await running.exit, text: running.stdout + running.stderr };
+      };
+      for (const command of commands('models.md'))
+        assert.deepEqual(await run(command), { exit: 0, text: 'all-MiniLM-L6-v2-int8 serves\n' });
+      if (engine === 'embedded') {
+        server.process.kill('SIGTERM');
+        await server.exit;
+        await eventually(() => home.pids().length === 0);
+        assert.deepEqual(await run(commands('models.md')[0]!), { exit: 0, text: 'all-MiniLM-L6-v2-int8 serves\n' });
+      }
+    } finally {
+      await home.close();
+    }
+  });
+});
