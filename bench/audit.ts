@@ -9,7 +9,6 @@ import { memoryText } from './support/texts.ts';
 
 const BATCH = 1_000;
 const WRITERS = 8;
-const WRITES = 60;
 
 export const audit: Bench = {
   name: 'audit',
@@ -19,6 +18,7 @@ export const audit: Bench = {
     const root = new pg.Client({ connectionString: home.superuserUrl! });
     const pool = new pg.Pool({ connectionString: home.env.DATABASE_URL!, max: WRITERS });
     const settings = claimsOf('C');
+    const writes = Math.ceil(Math.min(60, seconds * 8));
     let serial = 0;
     const text = () => `audit ${serial++} ${memoryText(serial, 0)}`;
 
@@ -41,7 +41,7 @@ export const audit: Bench = {
       const times: number[] = [];
       await Promise.all(
         Array.from({ length: WRITERS }, async () => {
-          for (let n = 0; n < WRITES; n++) {
+          for (let n = 0; n < writes; n++) {
             const envelope = JSON.stringify({ content: text() });
             times.push(
               await timed(() =>
@@ -70,8 +70,8 @@ export const audit: Bench = {
       await inTurn(1, both(concurrent));
       // Seals are made meanwhile, as in production.
       const sealing = setInterval(() => void root.query('select l9_private.seal_audit()').catch(() => {}), 10_000);
-      const batches = await inTurn(Math.max(2, Math.round(seconds * 2.5)), both(batch));
-      const singles = await inTurn(Math.max(2, Math.round(seconds * 1.2)), both(concurrent));
+      const batches = await inTurn(Math.max(1, Math.round(seconds * 2.5)), both(batch));
+      const singles = await inTurn(Math.max(1, Math.round(seconds * 1.2)), both(concurrent));
       clearInterval(sealing);
       const row = (what: string, times: typeof batches, q: number, figure: number, atMost?: number) =>
         ratio({

@@ -35,7 +35,10 @@ export const graphql: Bench = {
         for (let n = 0; n < ASKED; n++) times.push(await timed(() => work(round * ASKED + n)));
         return times;
       };
-      const alone = await inTurn(Math.max(2, Math.round(context.seconds * 1.5)), { ours: many(ours), theirs: many(theirs) });
+      const alone = await inTurn(Math.max(2, Math.round(context.seconds * 1.5)), {
+        ours: many(ours),
+        theirs: many(theirs),
+      });
       const rate = (work: (n: number) => Promise<unknown>) => async (round: number) => {
         const load = { clients: CLIENTS, seconds: context.seconds / 4 };
         const sample = await closedLoop(load, (n) => work(round * 97 + n));

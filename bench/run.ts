@@ -8,7 +8,7 @@ import { mem0 } from './mem0.ts';
 import { pointRead } from './point-read.ts';
 import { policies } from './policies.ts';
 import { recall } from './recall.ts';
-import { running } from './running.ts';
+import { embedded, running } from './running.ts';
 import { save } from './save.ts';
 import { fewVisible, search } from './search.ts';
 import type { Bench, Context, Query, Row } from './support/bench.ts';
@@ -29,6 +29,7 @@ const benches: readonly Bench[] = [
   recall,
   mem0,
   running,
+  embedded,
   audit,
   save,
 ];

@@ -94,10 +94,10 @@ export const save: Bench = {
       },
     };
     try {
-      await inTurn(3, singles);
-      const one = await inTurn(Math.max(4, Math.round(context.seconds * 3)), singles);
+      await inTurn(1, singles);
+      const one = await inTurn(Math.max(2, Math.round(context.seconds * 3)), singles);
       await inTurn(1, batches);
-      const many = await inTurn(Math.max(2, Math.round(context.seconds * 2)), batches);
+      const many = await inTurn(Math.max(1, Math.round(context.seconds * 2)), batches);
       const row = (what: string, times: typeof one, atMost: number) =>
         ratio({
           what,
