@@ -1,0 +1,105 @@
+// What current_identity() reads is made by triggers, and must never say anything else than the tables it is made from.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import pg from 'pg';
+import { engine } from '../../../gateway/tests/support/databases.ts';
+import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+
+const TENANT = '00000000-0000-7000-8000-000000000001';
+
+const worth = `
+  select a.tenant_id, a.caller, a.creator, a.source, a.agent, a.role, a.can_clean_up,
+    array(select s.scope from public.scopes s where s.tenant_id = a.tenant_id and s.is_active
+      and ('*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)) order by 1) as readable_scopes,
+    array(select s.scope from public.scopes s where s.tenant_id = a.tenant_id and s.is_active
+      and ('*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)) order by 1) as writable_scopes
+  from public.actors a join public.tenants t on t.tenant_id = a.tenant_id
+  where a.is_active and t.is_active`;
+const kept = `select tenant_id, caller, creator, source, agent, role, can_clean_up, readable_scopes, writable_scopes
+  from l9_private.active_actors`;
+const difference = `(${worth} except ${kept}) union all (${kept} except ${worth})`;
+
+describe('active actors', () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse();
+  });
+  after(() => house.close());
+
+  const agrees = async (change: string) => {
+    await house.asSuperuser(change);
+    assert.deepEqual(await house.asSuperuser(difference), [], change);
+  };
+
+  it('are those of the tables after any change of these', async () => {
+    assert.equal((await house.asSuperuser(kept)).length, 2);
+    const other = '00000000-0000-7000-8000-0000000000aa';
+    for (const change of [
+      `insert into public.tenants (tenant_id, name) values ('${other}', 'other')`,
+      `select l9_private.furnish_tenant('${other}')`,
+      `insert into public.scopes (tenant_id, scope, is_project_scoped) values ('${TENANT}', 'ops', true)`,
+      `update public.actors set readable_scopes = readable_scopes || '{ops}' where caller = 'C'`,
+      `update public.scopes set is_active = false where scope = 'ops'`,
+      `update public.scopes set is_active = true where scope = 'ops'`,
+      `update public.actors set is_active = false where tenant_id = '${TENANT}' and caller = 'C'`,
+      `update public.actors set is_active = true, source = 'elsewhere' where tenant_id = '${TENANT}' and caller = 'C'`,
+      `update public.tenants set is_active = false where tenant_id = '${other}'`,
+      `update public.tenants set is_active = true where tenant_id = '${other}'`,
+      `delete from public.actors where tenant_id = '${other}' and caller = 'L'`,
+      `delete from public.actors where tenant_id = '${other}'`,
+      `delete from public.scopes where scope = 'ops'`,
+    ])
+      await agrees(change);
+    assert.deepEqual(await house.asSuperuser(`${kept} where tenant_id = '${other}'`), []);
+  });
+
+  it('count from the next statement on, in the transaction that changes them', async () => {
+    const [{ scopes }] = await house.asSuperuser(`
+      begin;
+      update public.scopes set is_active = false where scope = 'developer';
+      select set_config('role', 'l9_agent', true), set_config('jwt.claims.caller', 'C', true),
+        set_config('jwt.claims.tenant_id', '${TENANT}', true);
+      select l9_private.current_scopes() as scopes`);
+    assert.deepEqual(scopes, ['global']);
+  });
+
+  it("are nobody else's to read or to write", async () => {
+    for (const caller of ['C', 'L']) {
+      await assert.rejects(house.sql(caller, 'select * from l9_private.active_actors'), /permission denied/);
+      await assert.rejects(
+        house.sql(caller, `update l9_private.active_actors set readable_scopes = '{l-private}'`),
+        /permission denied/,
+      );
+      await assert.rejects(
+        house.sql(caller, `select l9_private.refresh_active_actors('${TENANT}')`),
+        /permission denied/,
+      );
+    }
+  });
+
+  it('hold what both of two changes at once have left', { skip: engine !== 'server' }, async () => {
+    const sessions = [0, 1].map(() => new pg.Client({ connectionString: house.home.superuserUrl! }));
+    const [one, two] = sessions as [pg.Client, pg.Client];
+    await Promise.all(sessions.map((session) => session.connect()));
+    try {
+      for (let round = 0; round < 5; round++) {
+        await one.query('begin');
+        await two.query('begin');
+        await one.query(
+          `insert into public.scopes (tenant_id, scope, is_project_scoped) values ('${TENANT}', 'race${round}', true)`,
+        );
+        const waiting = two.query(
+          `insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes)
+           values ('${TENANT}', 'R${round}', 'R${round}', 'race', 'race', 'l9_agent', '{*}', '{*}')`,
+        );
+        await one.query('select pg_sleep(0.1)');
+        await one.query('commit');
+        await waiting;
+        await two.query('commit');
+        assert.deepEqual(await house.asSuperuser(difference), []);
+      }
+    } finally {
+      await Promise.all(sessions.map((session) => session.end()));
+    }
+  });
+});
