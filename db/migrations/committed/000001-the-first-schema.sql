@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:49df907008775c451f4fb36fa43582e50e50aac2
+--! Hash: sha1:0d7b0df4acfe63a9b997a5d3dc3323f22d35d466
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4291,8 +4291,17 @@ create table public.memory_embeddings (
   constraint embedding_metadata_object check (jsonb_typeof(metadata) = 'object')
 );
 
--- Most models fill only part of the 1536 dimensions; the zeros behind them compress away.
+-- Most models fill only part of the 1536 dimensions. By lz4 the zeros behind them compress away, and the row stays in one page:
+-- pglz gives up where the first kilobyte does not compress, as that of a vector never does, and four times as much would go
+-- elsewhere. The embedded engine knows no lz4.
 alter table public.memory_embeddings alter column vector set storage extended;
+do $$
+begin
+  alter table public.memory_embeddings alter column vector set compression lz4;
+exception when feature_not_supported then
+  null;
+end
+$$;
 -- Nothing is ever planned by what vectors and texts are frequent.
 alter table public.memory_embeddings alter column vector set statistics 0, alter column chunk_text set statistics 0;
 
