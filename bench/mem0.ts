@@ -39,7 +39,7 @@ export const mem0: Bench = {
     await stopGateway();
     const database = await openBenchDatabase(serverUrl, LOADED, (line) => report(`  ${line}`));
     const gateway = await startBenchGateway(database);
-    const theirs = 'l9_bench_mem0';
+    const theirs = `l9_bench_mem0_${process.pid}`;
     const server = new pg.Client({ connectionString: serverUrl });
     await server.connect();
     try {

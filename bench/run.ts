@@ -116,6 +116,12 @@ async function measure(toRun: readonly Bench[], rows: number, seconds: number) {
       return rows;
     },
   };
+  const { rows: about } = await database.superuser.query<{ version: string; settings: Record<string, string> }>(
+    `select current_setting('server_version') as version, jsonb_object_agg(name, current_setting(name)) as settings
+     from pg_settings where name in ('shared_buffers', 'work_mem', 'synchronous_commit', 'jit')`,
+  );
+  const { version, settings } = about[0]!;
+  const file = options.json ?? join(resultsFolder, `${rows}.json`);
   const results: Row[] = [];
   const failures: { bench: string; error: string }[] = [];
   try {
@@ -128,14 +134,15 @@ async function measure(toRun: readonly Bench[], rows: number, seconds: number) {
         failures.push({ bench: bench.name, error: (error as Error).message });
         report(`${bench.name} FAILED: ${(error as Error).stack}`);
       }
+      // After each, so that what was measured outlives what breaks.
+      writeResults(file, {
+        rows,
+        at: new Date().toISOString(),
+        machine: machine(version, settings),
+        results,
+        failures,
+      });
     }
-    const { rows: about } = await database.superuser.query<{ version: string; settings: Record<string, string> }>(
-      `select current_setting('server_version') as version, jsonb_object_agg(name, current_setting(name)) as settings
-       from pg_settings where name in ('shared_buffers', 'work_mem', 'synchronous_commit', 'jit')`,
-    );
-    const { version, settings } = about[0]!;
-    const file = options.json ?? join(resultsFolder, `${rows}.json`);
-    writeResults(file, { rows, at: new Date().toISOString(), machine: machine(version, settings), results, failures });
     console.log(`\n${table(results)}\n`);
     report(`written to ${file}`);
   } finally {
