@@ -80,7 +80,7 @@ async function backlog(gateway: Running, memories: number) {
   mustSucceed(saves, 'saves');
   const counted = () => gateway.metric('l9_embedded_vectors_total');
   const from = { vectors: await counted(), at: performance.now() };
-  for (let tries = 0; tries < 1_200 && (await gateway.metric('l9_embedding_backlog')) > 0; tries++) await sleep(100);
+  for (let tries = 0; tries < 6_000 && (await gateway.metric('l9_embedding_backlog')) > 0; tries++) await sleep(100);
   if ((await gateway.metric('l9_embedding_backlog')) > 0) throw new Error('the backlog did not drain');
   return ((await counted()) - from.vectors) / ((performance.now() - from.at) / 1_000);
 }
@@ -107,7 +107,7 @@ async function onServer({ serverUrl, seconds }: Context): Promise<Row[]> {
     try {
       await sleep(1_000);
       const idle = gateway.memory();
-      const vectors = await backlog(gateway, Math.round(seconds * 20));
+      const vectors = await backlog(gateway, Math.round(seconds * 10));
       const loaded = await underLoad(gateway, seconds);
       return [
         figure({ what: 'start-up, server engine, migrated', ours: gateway.seconds, unit: 's' }),
