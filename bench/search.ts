@@ -4,11 +4,11 @@ import {
   closedLoop,
   inTurn,
   mean,
-  mustSucceed,
   openLoop,
   perSecond,
   quantile,
   ratioOf,
+  type Sample,
   timed,
 } from './support/load.ts';
 import { graphqlSearch, warmUp } from './support/searching.ts';
@@ -42,39 +42,54 @@ export const search: Bench = {
     const goal = (value: object) => (isGoal ? { goal: value } : {});
 
     const offered = await openLoop({ rate: RATE, seconds: seconds * 2 }, search);
-    mustSucceed(offered, 'searches at the offered rate');
     const saturated = await closedLoop({ clients: SATURATING, seconds: seconds * 1.5 }, search);
-    mustSucceed(saturated, 'searches at saturation');
     const crowd = await closedLoop({ clients: CROWD, seconds: seconds * 1.5 }, search);
-    mustSucceed(crowd, 'searches of many clients');
     const spread = ({ ms }: { ms: number[] }) =>
       `p50 ${quantile(ms, 0.5).toFixed(1)}, p99 ${quantile(ms, 0.99).toFixed(1)} ms, ${ms.length} searches`;
+    // More than it can take shows as failures: the figure stands, and no goal is reached with it.
+    const withErrors = (row: Row, { errors }: Sample): Row =>
+      errors.length === 0
+        ? row
+        : {
+            ...row,
+            isReached: false,
+            note: `${errors.length} FAILED (${errors[0]!.message.slice(0, 80)}); ${row.note}`,
+          };
     return [
-      figure({
-        what: `${of}, ${RATE} a second offered, p95`,
-        against: 'an earlier system',
-        ours: quantile(offered.ms, 0.95),
-        theirs: EARLIER_P95_MS,
-        unit: 'ms',
-        ...goal({ atMost: 60 }),
-        note: spread(offered),
-      }),
-      figure({
-        what: `${of}, at saturation, ${SATURATING} clients`,
-        ours: perSecond(saturated),
-        unit: '/s',
-        ...goal({ atLeast: 120 }),
-        note: spread(saturated),
-      }),
-      ratio({
-        what: `${of}, ${CROWD} clients, p99; no errors`,
-        against: 'its mean',
-        ours: quantile(crowd.ms, 0.99),
-        theirs: mean(crowd.ms),
-        unit: 'ms',
-        goal: { atMost: 3 },
-        note: `${perSecond(crowd).toFixed(0)} a second`,
-      }),
+      withErrors(
+        figure({
+          what: `${of}, ${RATE} a second offered, p95`,
+          against: 'an earlier system',
+          ours: quantile(offered.ms, 0.95),
+          theirs: EARLIER_P95_MS,
+          unit: 'ms',
+          ...goal({ atMost: 60 }),
+          note: spread(offered),
+        }),
+        offered,
+      ),
+      withErrors(
+        figure({
+          what: `${of}, at saturation, ${SATURATING} clients`,
+          ours: perSecond(saturated),
+          unit: '/s',
+          ...goal({ atLeast: 120 }),
+          note: spread(saturated),
+        }),
+        saturated,
+      ),
+      withErrors(
+        ratio({
+          what: `${of}, ${CROWD} clients, p99; no errors`,
+          against: 'its mean',
+          ours: quantile(crowd.ms, 0.99),
+          theirs: mean(crowd.ms),
+          unit: 'ms',
+          goal: { atMost: 3 },
+          note: `${perSecond(crowd).toFixed(0)} a second`,
+        }),
+        crowd,
+      ),
     ];
   },
 };

@@ -50,10 +50,10 @@ export async function openLoop(
     const wait = due - performance.now();
     if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
     running.push(
-      work(n).then(
-        () => sample.ms.push(performance.now() - due),
-        (error: Error) => sample.errors.push(error),
-      ),
+      work(n)
+        .catch((error: Error) => sample.errors.push(error))
+        // One that failed took as long, and then some.
+        .finally(() => sample.ms.push(performance.now() - due)),
     );
   }
   await Promise.all(running);
