@@ -36,7 +36,7 @@ const benches: readonly Bench[] = [
 
 const usage = `npm run bench -- [options]
 
-  --rows N       memories to load: 100000 unless given; 1000000 and 3000000 are known to work
+  --rows N       memories to load: 100000 unless given; 1000000 takes half an hour to load on two cores
   --only A,B     only these: ${benches.map(({ name }) => name).join(', ')}
   --seconds S    how long a step with load lasts: 8 unless given
   --keep         keep the loaded database for the next run

@@ -13,6 +13,7 @@ export interface BenchDatabase {
 export async function openBenchDatabase(url: string, rows: number, report: (line: string) => void) {
   const home = await createNamedHome(url, `l9_bench_${rows}`, `data ${DATA_VERSION}`);
   const superuser = new pg.Pool({ connectionString: home.superuserUrl!, max: 4 });
+  await dropOutdated(superuser, `l9_bench_${rows}_`);
   const client = await superuser.connect();
   try {
     const { rows: found } = await client.query("select to_regclass('bench.loaded') is not null as is_loaded");
@@ -37,4 +38,13 @@ export async function openBenchDatabase(url: string, rows: number, report: (line
       if (!keep) await home.drop();
     },
   } satisfies BenchDatabase;
+}
+
+/** Those that were kept for a schema that is no more; one that is in use stays. */
+async function dropOutdated(superuser: pg.Pool, prefix: string) {
+  const { rows } = await superuser.query<{ name: string }>(
+    'select quote_ident(datname) as name from pg_database where starts_with(datname, $1) and datname <> current_database()',
+    [prefix],
+  );
+  for (const { name } of rows) await superuser.query(`drop database if exists ${name}`).catch(() => {});
 }
