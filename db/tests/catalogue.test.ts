@@ -40,6 +40,7 @@ describe('the catalogue', () => {
       'actors',
       'api_keys',
       'api_key_hashes',
+      'active_actors',
       'audit_log',
       'audit_query_texts',
       'audit_seals',

@@ -39,7 +39,14 @@ function fingerprint(): string {
 /** On the engine of this run, or on the server whose superuser's URL is given. */
 export async function createTestHome(url = serverUrl): Promise<TestHome> {
   const home = mkdtempSync(join(tmpdir(), 'l9t-'));
-  return url ? onServer(home, url) : embedded(home);
+  return url ? onServer(home, url, `l9_test_${process.pid}_${Math.random().toString(36).slice(2, 8)}`) : embedded(home);
+}
+
+/** On a server, under a name, so that it can be used again as long as schema and `version` are the same. */
+export async function createNamedHome(url: string, prefix: string, version: string) {
+  const home = mkdtempSync(join(tmpdir(), 'l9t-'));
+  const name = `${prefix}_${createHash('sha256').update(`${fingerprint()} ${version}`).digest('hex').slice(0, 8)}`;
+  return onServer(home, url, name);
 }
 
 async function embedded(home: string): Promise<TestHome> {
@@ -80,17 +87,17 @@ const withDatabase = (url: string, database: string, user?: string) => {
 
 const ROLE_PASSWORD = 'for-tests-only';
 
-async function onServer(home: string, url: string): Promise<TestHome> {
+async function onServer(home: string, url: string, name: string): Promise<TestHome> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   const template = `l9_template_${fingerprint()}`;
-  const name = `l9_test_${process.pid}_${Math.random().toString(36).slice(2, 8)}`;
   try {
     // Test files run side by side: one makes the template, and CREATE DATABASE allows one copier at a time.
     await client.query("select pg_advisory_lock(hashtext('l9-memory test template'))");
     const known = await client.query('select 1 from pg_database where datname = $1', [template]);
     if (known.rowCount === 0) await makeServerTemplate(client, url, template);
-    await client.query(`create database ${name} template ${template}`);
+    const old = await client.query('select 1 from pg_database where datname = $1', [name]);
+    if (old.rowCount === 0) await client.query(`create database ${name} template ${template}`);
     // Rights on the database itself are not copied with it. Roles are the server's, where two can't change one at once.
     await bootstrap(withDatabase(url, name));
     await client.query("select pg_advisory_unlock(hashtext('l9-memory test template'))");

@@ -1,0 +1,55 @@
+// Whether a filtered vector search finds what an exact scan of all that the caller sees would.
+import pg from 'pg';
+import { type Bench, figure } from './support/bench.ts';
+import { MODEL } from './support/data.ts';
+import { mean } from './support/load.ts';
+import { sqlSearch } from './support/searching.ts';
+import type { TenantName } from './support/tenants.ts';
+
+const K = 10;
+
+const exact = `
+  select array_agg(packet_id) as ids from (
+    select e.packet_id
+    from public.memory_embeddings e
+    where e.tenant_id = $1 and e.scope in ('developer', 'global') and e.model = '${MODEL}' and e.embedding_type = 'content'
+    -- The addition keeps the index out of it.
+    order by (e.vector operator(extensions.<=>) $2::extensions.vector) + 0
+    limit ${K}
+  ) nearest`;
+
+export const recall: Bench = {
+  name: 'recall',
+  about: 'recall@10 of the vector leg under row-level security, against an exact scan',
+  async run(context) {
+    const queries = (await context.queries('usual')).slice(0, Math.ceil(context.seconds * 5));
+    const pool = new pg.Pool({ connectionString: context.database.home.env.DATABASE_URL!, max: 1 });
+    const recallOf = async (name: TenantName) => {
+      const { id } = context.tenant(name);
+      const search = sqlSearch(pool, id);
+      const parts: number[] = [];
+      for (const query of queries) {
+        const { ids: found } = await search(query, { mode: 'semantic', k: K });
+        const { rows } = await context.database.superuser.query(exact, [id, query.vector]);
+        const truth = rows[0].ids as string[];
+        parts.push(truth.filter((id) => found.includes(id)).length / truth.length);
+      }
+      return mean(parts);
+    };
+    const row = async (name: TenantName, goal?: { atLeast: number }) =>
+      figure({
+        what: `vector recall@${K}, ${context.tenant(name).visible.toLocaleString('en')} of ${context.rows.toLocaleString('en')} visible`,
+        against: 'exact scan',
+        ours: await recallOf(name),
+        theirs: 1,
+        unit: '',
+        ...(goal ? { goal } : {}),
+        note: `${queries.length} questions`,
+      });
+    try {
+      return [await row('one percent', { atLeast: 0.95 }), await row('sixty percent'), await row('100')];
+    } finally {
+      await pool.end();
+    }
+  },
+};

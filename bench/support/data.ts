@@ -1,0 +1,247 @@
+// Loads the memories: as a superuser, past the triggers, with the indexes made afterwards, as one restores a dump.
+// All of it follows from the number of rows, so that two machines measure the same.
+import type pg from 'pg';
+import { type Progress, startProgress } from '../../gateway/src/commands/progress.ts';
+import { STORED_DIMENSIONS } from '../../gateway/src/embeddings/embedder.ts';
+import { below, randomFrom } from './random.ts';
+import { scopeOf, type Tenant, tenantsFor } from './tenants.ts';
+import { commonQuery, memoryText, queryText, SUBTOPICS, TOPICS } from './texts.ts';
+
+export const MODEL = 'bench-384';
+export const DIMENSIONS = 384;
+export const QUERIES = 400;
+/** Another number makes other data: databases that were kept are made anew. */
+export const DATA_VERSION = 2;
+
+const BATCH = 5_000;
+const PROJECTS = 20;
+const THREAD = 20;
+const KINDS = ['note', 'note', 'note', 'decision', 'section', 'runbook', 'issue', 'change'];
+const FROM = Date.UTC(2025, 0, 1);
+const TO = Date.UTC(2026, 0, 1);
+
+interface Memory {
+  id: string;
+  tenant: string;
+  kind: string;
+  scope: string;
+  project: string | null;
+  thread: string | null;
+  content: string;
+  at: string;
+  subtopic: number;
+}
+
+/** Whose each memory is, well mixed. */
+function shuffledOwners(tenants: readonly Tenant[], rows: number): Uint8Array {
+  const owners = new Uint8Array(rows);
+  let next = 0;
+  for (const [index, { total }] of tenants.entries()) {
+    owners.fill(index, next, next + total);
+    next += total;
+  }
+  const random = randomFrom(7);
+  for (let n = rows - 1; n > 0; n--) {
+    const other = below(random, n + 1);
+    const mine = owners[n]!;
+    owners[n] = owners[other]!;
+    owners[other] = mine;
+  }
+  return owners;
+}
+
+function* memories(rows: number): Generator<Memory> {
+  const tenants = tenantsFor(rows);
+  const owners = shuffledOwners(tenants, rows);
+  const places = new Uint32Array(tenants.length);
+  const random = randomFrom(11);
+  const hex = (digits: number) =>
+    below(random, 16 ** digits)
+      .toString(16)
+      .padStart(digits, '0');
+  for (let n = 0; n < rows; n++) {
+    const owner = owners[n]!;
+    const place = places[owner]!++;
+    const scope = scopeOf(place);
+    const at = FROM + Math.floor(((TO - FROM) * n) / rows);
+    const time = at.toString(16).padStart(12, '0');
+    const subtopic = below(random, TOPICS * SUBTOPICS);
+    const order = (n % 4096).toString(16).padStart(3, '0');
+    yield {
+      id: `${time.slice(0, 8)}-${time.slice(8)}-7${order}-8${hex(3)}-${hex(6)}${hex(6)}`,
+      tenant: tenants[owner]!.id,
+      kind: KINDS[below(random, KINDS.length)]!,
+      scope,
+      project: scope === 'global' ? null : `project-${below(random, PROJECTS)}`,
+      // One in five belongs to a conversation.
+      thread: Math.floor(place / THREAD) % 5 === 0 ? `thread-${Math.floor(place / THREAD)}` : null,
+      content: memoryText(n + 1, Math.floor(subtopic / SUBTOPICS)),
+      at: new Date(at).toISOString(),
+      subtopic,
+    };
+  }
+}
+
+const ZEROS = `array_fill(0::real, array[${STORED_DIMENSIONS - DIMENSIONS}])::vector`;
+const noise = (outer: string) =>
+  `(select array_agg(random_normal(0, 0.0255)) from generate_series(1, ${DIMENSIONS}) where ${outer} is not null)::real[]::vector`;
+
+async function makeTopics(client: pg.ClientBase) {
+  await client.query(`
+    drop schema if exists bench cascade;
+    create schema bench;
+    set search_path = pg_catalog, extensions;
+    select setseed(0.5);
+    create table bench.topics as
+      select t.topic, (select array_agg(random_normal(0, 0.051)) from generate_series(1, ${DIMENSIONS}) where t.topic is not null)::real[]::vector as center
+      from generate_series(0, ${TOPICS - 1}) as t (topic);
+    create table bench.subtopics as
+      select s.n as subtopic, t.center
+        + (select array_agg(random_normal(0, 0.0306)) from generate_series(1, ${DIMENSIONS}) where s.n is not null)::real[]::vector as center
+      from generate_series(0, ${TOPICS * SUBTOPICS - 1}) as s (n) join bench.topics t on t.topic = s.n / ${SUBTOPICS};
+    alter table bench.subtopics add primary key (subtopic);
+    create table bench.queries (kind text, n integer, query text, vector vector(${STORED_DIMENSIONS}), primary key (kind, n));`);
+  const random = randomFrom(13);
+  const queries = Array.from({ length: QUERIES }, (_, n) => {
+    const subtopic = below(random, TOPICS * SUBTOPICS);
+    return { n, subtopic, usual: queryText(n + 1, Math.floor(subtopic / SUBTOPICS)), common: commonQuery(n + 1) };
+  });
+  await client.query(
+    `with vectors as materialized (
+       select q.n, q.usual, q.common, l2_normalize(s.center + ${noise('q.n')}) || ${ZEROS} as vector
+       from jsonb_to_recordset($1) as q (n int, subtopic int, usual text, common text)
+       join bench.subtopics s using (subtopic)
+     )
+     insert into bench.queries
+     select 'usual', n, usual, vector from vectors union all select 'common', n, common, vector from vectors`,
+    [JSON.stringify(queries)],
+  );
+}
+
+interface SavedIndex {
+  name: string;
+  definition: string;
+  /** Statistics targets that were set by hand: without them an expression's samples would be kept. */
+  targets: { column: number; target: number }[];
+}
+
+/** Takes away what is quicker to make at the end; gives back how to make it. */
+async function dropIndexes(client: pg.ClientBase): Promise<SavedIndex[]> {
+  const { rows } = await client.query<SavedIndex>(`
+    select i.indexrelid::regclass::text as name, pg_get_indexdef(i.indexrelid) as definition,
+      (select coalesce(jsonb_agg(jsonb_build_object('column', a.attnum, 'target', a.attstattarget)), '[]')
+       from pg_attribute a where a.attrelid = i.indexrelid and a.attstattarget >= 0) as targets
+    from pg_index i
+    where i.indrelid in ('public.packet_store'::regclass, 'public.memory_embeddings'::regclass)
+      and not exists (select from pg_constraint c where c.conindid = i.indexrelid)`);
+  for (const { name } of rows) await client.query(`drop index ${name}`);
+  return rows;
+}
+
+async function makeIndexes(client: pg.ClientBase, indexes: readonly SavedIndex[], report: (line: string) => void) {
+  // Where there is no room for the graph in memory, its making takes several times as long.
+  await client.query(`set maintenance_work_mem = '4GB'`);
+  for (const { name, definition, targets } of indexes) {
+    const started = performance.now();
+    await client.query(definition);
+    for (const { column, target } of targets) {
+      await client.query(`alter index ${name} alter column ${column} set statistics ${target}`);
+    }
+    report(`  index ${name}: ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  }
+}
+
+const unzip = <Key extends keyof Memory>(batch: readonly Memory[], key: Key) => batch.map((memory) => memory[key]);
+
+async function insertBatch(client: pg.ClientBase, batch: readonly Memory[], number: number) {
+  await client.query(
+    `insert into public.packet_store (packet_id, packet_type, envelope, "timestamp", metadata, thread_id, project_id, scope,
+       importance_score, content_hash, tenant_id, updated_at)
+     select m.id, m.kind, jsonb_build_object('content', m.content), m.at,
+       case m.scope when 'l-private' then '{"agent": "l-cto", "tool_name": "saveMemory", "creator": "L-CTO", "source": "l9-kernel"}'::jsonb
+         else '{"agent": "cursor", "tool_name": "saveMemory", "creator": "Cursor-IDE", "source": "cursor-ide"}' end,
+       m.thread, m.project, m.scope, (m.subtopic % 10)::real / 10, l9_private.content_hash(m.content), m.tenant, m.at
+     from unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::int[])
+       as m (id, kind, content, at, thread, project, scope, tenant, subtopic)`,
+    [
+      unzip(batch, 'id'),
+      unzip(batch, 'kind'),
+      unzip(batch, 'content'),
+      unzip(batch, 'at'),
+      unzip(batch, 'thread'),
+      unzip(batch, 'project'),
+      unzip(batch, 'scope'),
+      unzip(batch, 'tenant'),
+      unzip(batch, 'subtopic'),
+    ],
+  );
+  await client.query('select setseed($1)', [(number % 1999) / 2000]);
+  await client.query(
+    `insert into public.memory_embeddings (packet_id, model, vector, tenant_id, project_id, scope, created_at)
+     select m.id, $1, l2_normalize(s.center + ${noise('m.id')}) || ${ZEROS}, m.tenant, m.project, m.scope, m.at
+     from unnest($2::uuid[], $3::int[], $4::uuid[], $5::text[], $6::text[], $7::timestamptz[])
+       with ordinality as m (id, subtopic, tenant, project, scope, at, place)
+     join bench.subtopics s using (subtopic)
+     order by m.place`,
+    [
+      MODEL,
+      unzip(batch, 'id'),
+      unzip(batch, 'subtopic'),
+      unzip(batch, 'tenant'),
+      unzip(batch, 'project'),
+      unzip(batch, 'scope'),
+      unzip(batch, 'at'),
+    ],
+  );
+}
+
+/** What is said together with what came before it in its thread. */
+const addContexts = (client: pg.ClientBase) =>
+  client.query(
+    `insert into public.memory_embeddings (packet_id, embedding_type, model, vector, tenant_id, project_id, scope, created_at)
+     select packet_id, 'context', model, l2_normalize(vector + before) as vector, tenant_id, project_id, scope, created_at
+     from (
+       select e.*, lag(e.vector) over (partition by p.tenant_id, p.thread_id, p.scope, p.project_id order by p.packet_id) as before
+       from public.packet_store p join public.memory_embeddings e using (packet_id)
+       where p.thread_id is not null
+     ) e
+     where before is not null`,
+  );
+
+/** Fills a database that was just migrated. */
+export async function loadData(client: pg.ClientBase, rows: number, report: (line: string) => void): Promise<void> {
+  report(`loading ${rows.toLocaleString('en')} memories`);
+  await client.query(`set search_path = pg_catalog, extensions; set synchronous_commit = off`);
+  await makeTopics(client);
+  for (const { id, name } of tenantsFor(rows)) {
+    const { rowCount } = await client.query(
+      'insert into public.tenants (tenant_id, name) values ($1, $2) on conflict do nothing',
+      [id, `bench-${name.replaceAll(/[ ,]/g, '-')}`],
+    );
+    if (rowCount) await client.query('select l9_private.furnish_tenant($1)', [id]);
+  }
+  await client.query('select public.register_embedding_model($1, $2)', [MODEL, DIMENSIONS]);
+
+  const indexes = await dropIndexes(client);
+  await client.query('set session_replication_role = replica');
+  const progress: Progress = startProgress('  memories', rows);
+  let batch: Memory[] = [];
+  let done = 0;
+  const flush = async () => {
+    await insertBatch(client, batch, done / BATCH);
+    done += batch.length;
+    batch = [];
+    progress.update(done);
+  };
+  for (const memory of memories(rows)) {
+    batch.push(memory);
+    if (batch.length === BATCH) await flush();
+  }
+  if (batch.length > 0) await flush();
+  progress.stop();
+  await addContexts(client);
+  await client.query('reset session_replication_role');
+  await makeIndexes(client, indexes, report);
+  await client.query('vacuum (analyze) public.packet_store, public.memory_embeddings');
+  await client.query('reset all');
+}

@@ -1,0 +1,50 @@
+// The database that is measured: loaded once, and kept for the next run where asked for.
+import pg from 'pg';
+import { createNamedHome, type TestHome } from '../../gateway/tests/support/databases.ts';
+import { DATA_VERSION, loadData } from './data.ts';
+
+export interface BenchDatabase {
+  home: TestHome;
+  /** A superuser's: no policy binds it. */
+  superuser: pg.Pool;
+  close(keep: boolean): Promise<void>;
+}
+
+export async function openBenchDatabase(url: string, rows: number, report: (line: string) => void) {
+  const home = await createNamedHome(url, `l9_bench_${rows}`, `data ${DATA_VERSION}`);
+  const superuser = new pg.Pool({ connectionString: home.superuserUrl!, max: 4 });
+  await dropOutdated(superuser, `l9_bench_${rows}_`);
+  const client = await superuser.connect();
+  try {
+    const { rows: found } = await client.query("select to_regclass('bench.loaded') is not null as is_loaded");
+    if (found[0].is_loaded) {
+      report(`using the ${rows.toLocaleString('en')} memories of an earlier run`);
+    } else {
+      // Of a load that was broken off.
+      await client.query('set session_replication_role = replica');
+      await client.query('delete from public.memory_embeddings; delete from public.packet_store');
+      await client.query('reset session_replication_role');
+      await loadData(client, rows, report);
+      await client.query('create table bench.loaded as select now() as at');
+    }
+  } finally {
+    client.release();
+  }
+  return {
+    home,
+    superuser,
+    async close(keep: boolean) {
+      await superuser.end();
+      if (!keep) await home.drop();
+    },
+  } satisfies BenchDatabase;
+}
+
+/** Those that were kept for a schema that is no more; one that is in use stays. */
+async function dropOutdated(superuser: pg.Pool, prefix: string) {
+  const { rows } = await superuser.query<{ name: string }>(
+    'select quote_ident(datname) as name from pg_database where starts_with(datname, $1) and datname <> current_database()',
+    [prefix],
+  );
+  for (const { name } of rows) await superuser.query(`drop database if exists ${name}`).catch(() => {});
+}

@@ -1,0 +1,44 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { signToken } from '../../gateway/src/auth/jwt.ts';
+import { loadConfig } from '../../gateway/src/config.ts';
+import { loadCredentials } from '../../gateway/src/home/credentials.ts';
+import { type ServerProcess, startServerProcess } from './child.ts';
+import type { BenchDatabase } from './database.ts';
+import { type HttpClient, httpClient } from './http.ts';
+
+export interface Gateway extends ServerProcess {
+  client: HttpClient;
+  /** Of the coding agent of a tenant. */
+  tokenOf(tenantId: string): Promise<string>;
+}
+
+export const environmentOf = (database: BenchDatabase) => ({ ...database.home.env, CLEANUP_INTERVAL_SECONDS: '0' });
+
+/** Tokens that servers of the bench take: the gateway, and those it is compared with. */
+export async function tokenOf(database: BenchDatabase, tenantId: string): Promise<string> {
+  const config = loadConfig(environmentOf(database));
+  return signToken(config, loadCredentials(config), { caller: 'C', tenantId, expires: '12h' });
+}
+
+export async function startBenchGateway(database: BenchDatabase): Promise<Gateway> {
+  const { rows } = await database.superuser.query('select distinct on (query) query, vector::text from bench.queries');
+  const file = join(database.home.home, 'queries.json');
+  // Without the zeros, which the gateway adds.
+  const known = rows.map(({ query, vector }) => [query, (JSON.parse(vector) as number[]).slice(0, 384)]);
+  writeFileSync(file, JSON.stringify(known));
+  const server = await startServerProcess(join(import.meta.dirname, 'gateway-process.ts'), {
+    ...environmentOf(database),
+    BENCH_QUERIES: file,
+  });
+  const client = httpClient(server.url);
+  return {
+    ...server,
+    client,
+    tokenOf: (tenantId) => tokenOf(database, tenantId),
+    async close() {
+      client.close();
+      await server.close();
+    },
+  };
+}

@@ -1,0 +1,98 @@
+// Offers load and takes times. Closed: so many clients, each asking again when it was answered. Open: so many requests a
+// second, come what may, each timed from when it was due, so that a stall counts for all who would have waited in it.
+
+export interface Sample {
+  /** In the order in which they ended. */
+  ms: number[];
+  seconds: number;
+  errors: Error[];
+}
+
+export async function timed(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+export async function closedLoop(
+  { clients, seconds, atMost = Number.POSITIVE_INFINITY }: { clients: number; seconds: number; atMost?: number },
+  work: (n: number) => Promise<unknown>,
+): Promise<Sample> {
+  const sample: Sample = { ms: [], seconds: 0, errors: [] };
+  const start = performance.now();
+  const end = start + seconds * 1_000;
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: clients }, async () => {
+      while (performance.now() < end && next < atMost) {
+        const n = next++;
+        await timed(() => work(n)).then(
+          (ms) => sample.ms.push(ms),
+          (error: Error) => sample.errors.push(error),
+        );
+      }
+    }),
+  );
+  sample.seconds = (performance.now() - start) / 1_000;
+  return sample;
+}
+
+export async function openLoop(
+  { rate, seconds }: { rate: number; seconds: number },
+  work: (n: number) => Promise<unknown>,
+): Promise<Sample> {
+  const sample: Sample = { ms: [], seconds: 0, errors: [] };
+  const start = performance.now();
+  const total = Math.ceil(rate * seconds);
+  const running: Promise<unknown>[] = [];
+  for (let n = 0; n < total; n++) {
+    const due = start + (n * 1_000) / rate;
+    const wait = due - performance.now();
+    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+    running.push(
+      work(n)
+        .catch((error: Error) => sample.errors.push(error))
+        // One that failed took as long, and then some.
+        .finally(() => sample.ms.push(performance.now() - due)),
+    );
+  }
+  await Promise.all(running);
+  sample.seconds = (performance.now() - start) / 1_000;
+  return sample;
+}
+
+export function quantile(values: readonly number[], q: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(Math.floor(sorted.length * q), sorted.length - 1)] ?? Number.NaN;
+}
+
+export const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+export const perSecond = ({ ms, seconds }: Sample) => ms.length / seconds;
+
+/** Of both sides in turn, so that whatever else the machine does falls on both; the order changes each round. */
+export async function inTurn<Side extends string>(
+  rounds: number,
+  sides: Record<Side, (round: number) => Promise<number[]>>,
+): Promise<Record<Side, number[][]>> {
+  const names = Object.keys(sides) as Side[];
+  const times = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Side, number[][]>;
+  for (let round = 0; round < rounds; round++) {
+    const order = round % 2 ? [...names].reverse() : names;
+    for (const name of order) times[name].push(await sides[name](round));
+  }
+  return times;
+}
+
+/** The median, over the rounds, of how one side's quantile compares with the other's beside it. */
+export const ratioOf = (ours: readonly number[][], theirs: readonly number[][], q: number) =>
+  quantile(
+    ours.map((times, round) => quantile(times, q) / quantile(theirs[round]!, q)),
+    0.5,
+  );
+
+/** A figure is worth nothing where requests failed. */
+export function mustSucceed({ errors }: Sample, what: string) {
+  if (errors.length > 0)
+    throw new Error(`${what}: ${errors.length} requests failed, the first with ${errors[0]!.message}`);
+}

@@ -1,0 +1,15 @@
+// The same numbers on every machine.
+
+/** mulberry32: numbers from 0 to 1. */
+export function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** A number from 0 to n - 1. */
+export const below = (random: () => number, n: number) => Math.floor(random() * n);

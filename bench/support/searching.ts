@@ -1,0 +1,53 @@
+// The search that all benches ask for: over HTTP as an application does, and as the SQL that the gateway sends.
+import type pg from 'pg';
+import { toSettings } from '../../gateway/src/auth/identity.ts';
+import { inTransaction } from '../../gateway/src/database/index.ts';
+import { operations } from '../../gateway/src/memory/operations.ts';
+import type { Query } from './bench.ts';
+import { DIMENSIONS, MODEL } from './data.ts';
+import type { Gateway } from './gateway.ts';
+import { agentOf } from './tenants.ts';
+
+export const searchText = `query ($query: String!) {
+  searchMemory(query: $query) { hits { packetId content snippet score kind scope projectId tags timestamp } searched { mode } }
+}`;
+
+export interface Found {
+  ids: string[];
+  mode: string;
+}
+
+export const graphqlSearch = async (gateway: Gateway, token: string, query: string): Promise<Found> => {
+  const { hits, searched } = (await gateway.client.graphql(token, searchText, { query })).searchMemory;
+  return { ids: hits.map((hit: { packetId: string }) => hit.packetId), mode: searched.mode };
+};
+
+const search = operations.find(({ name }) => name === 'search_memory')!;
+
+/** The same SQL in the same transaction as the gateway's, by pg alone. */
+export function sqlSearch(pool: pg.Pool, tenantId: string) {
+  const settings = { ...toSettings(agentOf(tenantId), 'searchMemory'), synchronous_commit: 'off' };
+  return async (query: Query, more: object = {}): Promise<Found> => {
+    const prepared = { vector: vectorOf(query), model: MODEL };
+    const { hits, searched } = (await inTransaction(pool, settings, (client) =>
+      search.run(client, search.input.parse({ query: query.query, ...more }), prepared),
+    )) as { hits: { packet_id: string }[]; searched: { mode: string } };
+    return { ids: hits.map(({ packet_id }) => packet_id), mode: searched.mode };
+  };
+}
+
+const vectors = new Map<string, number[]>();
+
+function vectorOf({ query, vector }: Query): number[] {
+  let known = vectors.get(query);
+  if (!known) {
+    known = (JSON.parse(vector) as number[]).slice(0, DIMENSIONS);
+    vectors.set(query, known);
+  }
+  return known;
+}
+
+/** So that the vectors of the queries are at hand, and the database's pages in memory. */
+export async function warmUp(gateway: Gateway, token: string, queries: readonly Query[], seconds: number) {
+  for (const { query } of queries.slice(0, Math.ceil(seconds * 50))) await graphqlSearch(gateway, token, query);
+}

@@ -1,0 +1,116 @@
+// Words under row-level security, against what is usually done in PostgreSQL: a GIN index over tsvector, ts_rank_cd, the
+// rights in the WHERE. Questions are of common words, which most memories hold.
+import pg from 'pg';
+import { toSettings } from '../gateway/src/auth/identity.ts';
+import { inTransaction } from '../gateway/src/database/index.ts';
+import { type Bench, type Context, type Row, ratio } from './support/bench.ts';
+import { inTurn, quantile, ratioOf, timed } from './support/load.ts';
+import { agentOf, type TenantName } from './support/tenants.ts';
+
+const CANDIDATES = 100;
+const WARM_UP = 3;
+
+/** The leg of words as search_memory runs it. */
+const ours = `
+  select array_agg(f.packet_id), array_agg((-f.distance)::real)
+  from (
+    select p.packet_id, (p.envelope ->> 'content') <@> to_bm25query($1, 'public.' || 'packet_store_content_bm25') as distance
+    from public.packet_store p
+    where (p.ttl is null or p.ttl > now())
+    order by (p.envelope ->> 'content') <@> to_bm25query($1, 'public.packet_store_content_bm25')
+    limit ${CANDIDATES}
+  ) f
+  where f.distance < 0`;
+
+/** All the words must be there: kinder to this design than any of them, as BM25 has it, since it ranks far less. */
+const theirs = `
+  select array_agg(f.packet_id), array_agg(f.rank)
+  from (
+    select p.packet_id, ts_rank_cd(p.words, q.query) as rank
+    from bench.gin_packets p, websearch_to_tsquery('english', $1) as q (query)
+    where p.words @@ q.query and p.tenant_id = $2 and p.scope = any ('{developer,global}')
+      and (p.ttl is null or p.ttl > now())
+    order by rank desc
+    limit ${CANDIDATES}
+  ) f`;
+
+async function makeUsualDesign({ database, report }: Context) {
+  const { rows } = await database.superuser.query("select to_regclass('bench.gin_packets') is not null as is_there");
+  if (rows[0].is_there) return;
+  report('  the usual design: a copy with a tsvector, indexed by GIN');
+  await database.superuser.query(`
+    create table bench.gin_packets_made as
+      select packet_id, tenant_id, scope, project_id, ttl, to_tsvector('english', envelope ->> 'content') as words
+      from public.packet_store;
+    alter table bench.gin_packets_made add primary key (packet_id);
+    create index on bench.gin_packets_made using gin (words);
+    create index on bench.gin_packets_made (tenant_id, scope, project_id);
+    alter table bench.gin_packets_made rename to gin_packets;`);
+  await database.superuser.query('vacuum (analyze) bench.gin_packets');
+}
+
+async function compare(context: Context, name: TenantName, agents: pg.Pool): Promise<Row> {
+  const { database, seconds } = context;
+  const { id, visible } = context.tenant(name);
+  const queries = await context.queries('common');
+  const settings = {
+    ...toSettings(agentOf(id), 'bench'),
+    search_path: 'pg_catalog, extensions',
+    enable_sort: 'off',
+    max_parallel_workers_per_gather: '0',
+  };
+  const asAgent = (query: string) =>
+    inTransaction(agents, settings, async (client) => {
+      let found: unknown[] = [];
+      const ms = await timed(async () => {
+        const { rows } = await client.query({ name: 'words', text: ours, values: [query] });
+        found = rows[0].array_agg ?? [];
+      });
+      if (visible >= CANDIDATES && found.length < CANDIDATES) throw new Error(`words: ${found.length} found as agent`);
+      return ms;
+    });
+  const asUsual = async (query: string) => {
+    const client = await database.superuser.connect();
+    try {
+      return await timed(() => client.query({ name: 'usual words', text: theirs, values: [query, id] }));
+    } finally {
+      client.release();
+    }
+  };
+  for (let n = 0; n < WARM_UP; n++) {
+    await asAgent(queries[n]!.query);
+    await asUsual(queries[n]!.query);
+  }
+  // As many questions as there is time for: the other side may take a second each.
+  const one = await asUsual(queries[0]!.query);
+  const rounds = Math.max(5, Math.min(200, Math.floor((seconds * 1_000) / (one * 2))));
+  const ask = (work: (query: string) => Promise<number>) => async (round: number) => [
+    await work(queries[round % queries.length]!.query),
+  ];
+  const times = await inTurn(rounds, { ours: ask(asAgent), theirs: ask(asUsual) });
+  const p95 = (all: number[][]) => quantile(all.flat(), 0.95);
+  return ratio({
+    what: `words, as agent under RLS, common words, ${visible.toLocaleString('en')} memories visible, p95`,
+    against: 'GIN + ts_rank_cd, WHERE, no RLS',
+    ours: p95(times.ours),
+    theirs: p95(times.theirs),
+    figure: p95(times.theirs) / p95(times.ours),
+    unit: 'ms',
+    goal: { atLeast: 30 },
+    note: `${rounds} questions each; medians ${(1 / ratioOf(times.ours, times.theirs, 0.5)).toFixed(0)}× apart`,
+  });
+}
+
+export const words: Bench = {
+  name: 'words',
+  about: 'BM25 under row-level security, against GIN and ts_rank_cd without',
+  async run(context) {
+    await makeUsualDesign(context);
+    const agents = new pg.Pool({ connectionString: context.database.home.env.DATABASE_URL!, max: 1 });
+    try {
+      return [await compare(context, 'sixty percent', agents), await compare(context, 'two percent', agents)];
+    } finally {
+      await agents.end();
+    }
+  },
+};
