@@ -48,6 +48,8 @@ export const tagsPlugin = jsonPgSmartTags({
           ['audit_ids', 'row_hashes', 'from_xid', 'to_xid'].map((name) => [name, { tags: { behavior: '-*' } }]),
         ),
       },
+      // What it says is in the memories themselves; a search is what it is for.
+      'public.memory_contexts': { tags: { behavior: '-*' } },
       'public.audit_query_texts': { tags: { behavior: '-*' } },
       // Callers have no use for the bookkeeping of retries.
       'public.idempotency_keys': { tags: { behavior: '-*' } },
@@ -73,6 +75,7 @@ export const tagsPlugin = jsonPgSmartTags({
           user: ['create_user', 'deactivate_user', 'reactivate_user'],
           scope: ['register_scope', 'deactivate_scope', 'reactivate_scope'],
           actor: ['register_actor', 'deactivate_actor', 'reactivate_actor', 'bind_login'],
+          searchSettings: ['set_search_settings'],
           apiKey: ['create_api_key', 'revoke_api_key'],
         }).flatMap(([resultFieldName, names]) =>
           names.map((name) => [`public.${name}`, { tags: { resultFieldName } }]),

@@ -8,6 +8,16 @@ import { backoffSeconds } from './backoff.ts';
 const LEASE_SECONDS = 60;
 const RETRY_LAST_SECONDS = 3600;
 const TEXTS_PER_CALL = 64;
+const BUSY_WAIT = '1 second';
+
+/** A memory together with the one before it in its thread. */
+interface Context {
+  packet_id: string;
+  /** One of the two is being changed. */
+  is_busy: boolean;
+  context_id: string | null;
+  context: string | null;
+}
 
 interface Pending {
   packet_id: string;
@@ -29,6 +39,7 @@ const delay = (failures: number) => `${backoffSeconds(failures, RETRY_LAST_SECON
 export async function embedPending(pool: pg.Pool, options: EmbedPendingOptions, signal?: AbortSignal): Promise<number> {
   const { batchSize = 16 } = options;
   let done = 0;
+  await pool.query('select l9_private.requeue_stale_contexts()');
   while (!signal?.aborted) {
     const { rows } = await pool.query<Pending>('select * from l9_private.claim_pending_embeddings($1, $2)', [
       batchSize,
@@ -51,17 +62,24 @@ async function embedBatch(pool: pg.Pool, rows: Pending[], options: EmbedPendingO
       .catch((error: Error) => logger.warn({ name: error.name }, 'claims could not be renewed'));
   }, LEASE_SECONDS * 333);
   try {
+    // All at once, before the embedder is asked: their words are to be found though it may be down.
+    const contexts = await refreshContexts(pool, rows);
     for (const [index, memory] of rows.entries()) {
       if (signal?.aborted) {
         await postpone(pool, rows.slice(index), '0 seconds', 'stopped', false);
         return done;
       }
+      const context = contexts.get(memory.packet_id);
+      if (!context || context.is_busy) {
+        await postpone(pool, [memory], BUSY_WAIT, 'busy', false);
+        continue;
+      }
       try {
-        const vectors = await embedMemory(embedder, memory.content);
-        const stored = await store(pool, embedder.model, memory, vectors);
+        const vectors = await embedMemory(embedder, memory.content, context.context);
+        const stored = await store(pool, embedder.model, memory, vectors, context.context_id);
         if (stored) {
           done += 1;
-          onEmbedded?.(1, vectors.vectors.length);
+          onEmbedded?.(1, vectors.vectors.length + (vectors.context ? 1 : 0));
         }
       } catch (error) {
         const name = (error as Error).name;
@@ -87,21 +105,35 @@ interface Vectors {
   /** The whole first, then each chunk. */
   vectors: number[][];
   chunks: Chunk[];
+  context: number[] | null;
 }
 
-async function embedMemory(embedder: Embedder, content: string): Promise<Vectors> {
+async function refreshContexts(pool: pg.Pool, memories: Pending[]): Promise<Map<string, Context>> {
+  const { rows } = await pool.query<Context>('select * from l9_private.refresh_contexts($1)', [
+    memories.map(({ packet_id }) => packet_id),
+  ]);
+  return new Map(rows.map((row) => [row.packet_id, row]));
+}
+
+async function embedMemory(embedder: Embedder, content: string, context: string | null): Promise<Vectors> {
   const chunks = await embedder.chunk(content);
-  const texts = [content, ...chunks.map((chunk) => chunk.text)];
+  const texts = [content, ...chunks.map((chunk) => chunk.text), ...(context === null ? [] : [context])];
   const vectors: number[][] = [];
   for (let start = 0; start < texts.length; start += TEXTS_PER_CALL) {
     vectors.push(...(await embedder.embed(texts.slice(start, start + TEXTS_PER_CALL))));
   }
-  return { vectors, chunks };
+  return { vectors: vectors.slice(0, chunks.length + 1), chunks, context: vectors[chunks.length + 1] ?? null };
 }
 
-async function store(pool: pg.Pool, model: string, memory: Pending, { vectors, chunks }: Vectors): Promise<boolean> {
+async function store(
+  pool: pg.Pool,
+  model: string,
+  memory: Pending,
+  { vectors, chunks, context }: Vectors,
+  contextId: string | null,
+): Promise<boolean> {
   const { rows } = await pool.query<{ stored: boolean }>(
-    'select l9_private.store_embeddings($1, $2, $3, $4, $5, $6, $7) as stored',
+    'select l9_private.store_vectors($1, $2, $3, $4, $5, $6, $7, $8, $9) as stored',
     [
       memory.packet_id,
       memory.content_hash,
@@ -110,6 +142,8 @@ async function store(pool: pg.Pool, model: string, memory: Pending, { vectors, c
       chunks.map(({ text }) => text),
       chunks.map(({ start }) => start),
       chunks.map(({ end }) => end),
+      contextId,
+      context && toVectorLiteral(context),
     ],
   );
   return rows[0]?.stored === true;

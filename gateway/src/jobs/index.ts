@@ -102,7 +102,7 @@ export async function startJobs(database: Database, logger: Logger, options: Job
   const enqueue = async () => {
     if (Date.now() < pausedUntil) return;
     const { rows } = await database.workerPool.query<{ due: boolean }>(
-      'select exists (select from l9_private.pending_embeddings q where q.next_attempt_at <= now() and (q.claimed_until is null or q.claimed_until < now())) as due',
+      'select exists (select from l9_private.pending_embeddings q where q.next_attempt_at <= now() and (q.claimed_until is null or q.claimed_until < now())) or exists (select from l9_private.stale_contexts) as due',
     );
     if (!rows[0]?.due) return;
     await utils.addJob('embed_pending', {}, { jobKey: 'embed_pending', maxAttempts: 25 });
