@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:10eac85fe757f83d8a76de7418e78b1f1033b2e2
+--! Hash: sha1:a4fc1c0999f2e3a12b93bcc6a1d0691a2ed83e2a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -5224,7 +5224,7 @@ return nullif(pg_catalog.concat_ws(' and ',
 comment on function l9_private.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid) is
   'Conditions on what a memory, or (as v) a version of it, says of itself; null where there are none.';
 
-create function l9_private.reader_branches(me l9_private.identity, alias text, project_id text)
+create function l9_private.reader_branches(me l9_private.identity, alias text, scopes text[], project_id text)
 returns text[]
 language sql
 stable
@@ -5234,7 +5234,7 @@ begin atomic
   -- Each is one range of an index: a condition with "or" would be checked row by row behind it.
   select pg_catalog.array_agg(pg_catalog.concat_ws(' and ',
     case when me.role <> 'l9_platform_admin' then
-      pg_catalog.format('%1$I.tenant_id = %2$L and %1$I.scope = any (%3$L::text[])', alias, me.tenant_id, me.readable_scopes) end,
+      pg_catalog.format('%1$I.tenant_id = %2$L and %1$I.scope = any (%3$L::text[])', alias, me.tenant_id, scopes) end,
     case when me.role = 'l9_agent' then
       pg_catalog.format('%1$I.user_id %2$s and %1$I.org_id %3$s', alias, of_user.condition, of_org.condition) end,
     case when of_project.condition is not null then pg_catalog.format('%I.project_id %s', alias, of_project.condition) end))
@@ -5252,17 +5252,18 @@ begin atomic
   ) as of_project (condition);
 end;
 
-comment on function l9_private.reader_branches(l9_private.identity, text, text) is
+comment on function l9_private.reader_branches(l9_private.identity, text, text[], text) is
   'What a caller may read, as conditions of which each is a range of an index. Row-level security stands behind them: they only find it sooner.';
 
 grant execute on function
   l9_private.own_conditions(text, text[], text),
   l9_private.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid),
-  l9_private.reader_branches(l9_private.identity, text, text)
+  l9_private.reader_branches(l9_private.identity, text, text[], text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/012-search-conditions.sql
 --! Included 050-search/014-narrow-search.sql
-create function l9_private.few_matches(branches text[], table_name text, more text, bound integer, look_at integer)
+create function l9_private.few_matches(
+  branches text[], table_name text, columns text, more text, bound integer, look_at integer)
 returns uuid[]
 language plpgsql
 stable
@@ -5278,7 +5279,7 @@ begin
     select count(*), array_agg(p.packet_id) filter (where %s)
     from (%s limit %s) p$sql$,
     coalesce(more, 'true'),
-    (select string_agg(format('select p.* from %s p where %s', table_name, coalesce(nullif(b.branch, ''), 'true')), ' union all ')
+    (select string_agg(format('select %s from %s p where %s', columns, table_name, coalesce(nullif(b.branch, ''), 'true')), ' union all ')
      from unnest(branches) as b (branch)),
     look_at + 1)
   into seen, matches;
@@ -5286,10 +5287,11 @@ begin
 end
 $$;
 
-comment on function l9_private.few_matches(text[], text, text, integer, integer) is
+comment on function l9_private.few_matches(text[], text, text, text, integer, integer) is
   'The memories of a table that the caller may read and that match, where they are at most bound, among at most look_at that were looked at; else null.';
 
-create function l9_private.narrow_search(request l9_private.search_request, me l9_private.identity, project_id text, ranges text)
+create function l9_private.narrow_search(
+  request l9_private.search_request, me l9_private.identity, scopes text[], project_id text, ranges text)
 returns l9_private.search_request
 language plpgsql
 stable
@@ -5304,22 +5306,25 @@ begin
   request.ids := l9_private.few_matches(
     array(
       select concat_ws(' and ', nullif(b.branch, ''), nullif(ranges, ''))
-      from unnest(l9_private.reader_branches(me, 'p', project_id)) as b (branch)),
-    'public.packet_store', request.on_states, bound, look_at);
+      from unnest(l9_private.reader_branches(me, 'p', scopes, project_id)) as b (branch)),
+    'public.packet_store',
+    -- What an index has by itself, where that is enough.
+    case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl' end,
+    case when request.joins_packets then request.on_states else '(p.ttl is null or p.ttl > now())' end, bound, look_at);
   request.context_ids := case
     when request.ids is not null then request.ids
     -- They may be few though the memories are many: then the walk past other tenants' would be a long one.
-    else l9_private.few_matches(l9_private.reader_branches(me, 'p', project_id), 'public.memory_contexts', null, bound, bound) end;
+    else l9_private.few_matches(l9_private.reader_branches(me, 'p', scopes, project_id), 'public.memory_contexts', 'p.packet_id, p.ttl', null, bound, bound) end;
   return request;
 end
 $$;
 
-comment on function l9_private.narrow_search(l9_private.search_request, l9_private.identity, text, text) is
+comment on function l9_private.narrow_search(l9_private.search_request, l9_private.identity, text[], text, text) is
   'Looks whether what can be found is so little that it is scored one by one rather than met on a walk through an index.';
 
 grant execute on function
-  l9_private.few_matches(text[], text, text, integer, integer),
-  l9_private.narrow_search(l9_private.search_request, l9_private.identity, text, text)
+  l9_private.few_matches(text[], text, text, text, integer, integer),
+  l9_private.narrow_search(l9_private.search_request, l9_private.identity, text[], text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/014-narrow-search.sql
 --! Included 050-search/015-snippet.sql
@@ -5358,6 +5363,23 @@ comment on function l9_private.snippet(text, tsquery) is 'The part of a text tha
 grant execute on function l9_private.snippet_query(text), l9_private.snippet(text, tsquery)
   to l9_agent, l9_admin, l9_platform_admin;
 
+create function l9_private.passage_pattern(query text)
+returns text
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+begin
+  return (
+    select '(?i)' || string_agg(case when s.stem ~ '^\w' then '\m' else '' end
+      || regexp_replace(s.stem, '([][(){}.*+?^$|\\])', '\\\1', 'g'), '|')
+    from unnest(l9_private.word_stems(query)) as s (stem));
+end
+$$;
+
+comment on function l9_private.passage_pattern(text) is 'Where a word of the query begins, as a regular expression; null where it has none.';
+
 create function l9_private.passage(content text, pattern text)
 returns text
 language sql
@@ -5367,37 +5389,46 @@ set search_path = ''
 return case
   when pg_catalog.length(content) <= 4000 or pattern is null then pg_catalog.left(content, 4000)
   else pg_catalog.substr(
-    content, greatest(pg_catalog.regexp_instr(content, '(?i)' || pattern) - 500, 1), 4000)
+    content, greatest(pg_catalog.regexp_instr(content, pattern) - 500, 1), 4000)
 end;
 
 comment on function l9_private.passage(text, text) is 'The 4000 characters of a long text around the first match of a pattern; else its beginning.';
 
-grant execute on function l9_private.passage(text, text) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function l9_private.passage(text, text), l9_private.passage_pattern(text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/015-snippet.sql
 --! Included 050-search/020-find-words.sql
-create function l9_private.word_patterns(query text)
+create function l9_private.word_stems(query text)
 returns text[]
 language sql
 stable
 parallel safe
 set search_path = ''
 return array(
-  -- What the beginning of every word with this stem matches, and of some others. English stems lose an e, and turn y into i.
-  select case when words.lexeme ~ '^\w' then '\m' else '' end
-    || pg_catalog.regexp_replace(
-      pg_catalog.regexp_replace(
-        pg_catalog.regexp_replace(words.lexeme, '(.)e$', '\1'),
-        '([][(){}.*+?^$|\\])', '\\\1', 'g'),
-      '[iy]$', '[iy]')
+  -- With what every form of the word begins, though some other words may, too: English stems lose an e, and turn y into i.
+  select pg_catalog.regexp_replace(words.lexeme, '(..)[eiy]$', '\1')
   from pg_catalog.unnest(pg_catalog.to_tsvector('pg_catalog.english', pg_catalog.left(query, 2000))) as words
   order by pg_catalog.length(words.lexeme) desc, words.lexeme
   limit 8);
 
-comment on function l9_private.word_patterns(text) is
-  'Regular expressions for the eight longest words of a text, in any of their forms; empty where it has none.';
+comment on function l9_private.word_stems(text) is 'The eight longest words of a text, cut down to what all their forms begin with; empty where it has none.';
+
+create function l9_private.stem_test(stem text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case
+  -- The quickest; what it finds in the middle of a word does no harm.
+  when stem ~ '^[ -~]{4,}$' then pg_catalog.format('pg_catalog.strpos(s.lowered, %L) > 0', stem)
+  when stem ~ '^[a-z0-9]+$' then pg_catalog.format('s.lowered ~ %L', '\m' || stem)
+  else pg_catalog.format('s.content ~* %L', pg_catalog.regexp_replace(stem, '([][(){}.*+?^$|\\])', '\\\1', 'g')) end;
+
+comment on function l9_private.stem_test(text) is
+  'A condition on s.content and on s.lowered (its ASCII letters in lower case, under collation C): whether a word begins like this, roughly.';
 
 create function l9_private.score_words(
-  table_name text, content text, bm25_index text, more text, ids uuid[], query text, candidates integer)
+  table_name text, content text, bm25_index text, more text, ids uuid[], query text)
 returns l9_private.found
 language plpgsql
 stable
@@ -5407,18 +5438,24 @@ set enable_seqscan = off
 as $$
 declare
   -- The operator takes a quarter of a millisecond a row.
-  scored constant integer := 100;
-  patterns text[] := l9_private.word_patterns(query);
+  scored constant integer := 60;
+  stems text[] := l9_private.word_stems(query);
+  places integer[] := array(select generate_series(1, cardinality(stems)));
+  worth text := (select string_agg(format('m.h%1$s::integer * worth.w%1$s', n), ' + ') from unnest(places) as n);
   answer l9_private.found;
 begin
-  if cardinality(patterns) = 0 or cardinality(ids) = 0 then
+  if cardinality(stems) = 0 or coalesce(cardinality(ids), 0) = 0 then
     return answer;
   end if;
   execute format($sql$
     with matched as materialized (
-      select s.packet_id, length(%2$s) as length, %5$s
-      from %1$s s
-      where s.packet_id = any ($1) and %4$s
+      select s.packet_id, length(s.lowered) as length, %5$s
+      from (
+        select s.packet_id, %2$s as content, lower(%2$s collate "C") as lowered
+        from %1$s s
+        where s.packet_id = any ($1) and %4$s
+        offset 0 -- so that each content is taken out of its row once
+      ) s
     ), worth as (
       select %6$s from matched
     ), likely as (
@@ -5426,30 +5463,29 @@ begin
       from matched m, worth
       where %7$s > 0
       order by %7$s desc, m.length
-      limit %9$s
+      limit %8$s
     )
-    select array_agg(f.packet_id order by f.distance), array_agg((-f.distance)::real order by f.distance)
+    -- Ordered by another expression than an index has, which would be walked.
+    select array_agg(f.packet_id order by f.score desc), array_agg(f.score order by f.score desc)
     from (
-      select s.packet_id, %2$s <@> to_bm25query($2, %3$L) as distance
+      select s.packet_id, (-(%2$s <@> to_bm25query($2, %3$L)))::real as score
       from likely join %1$s s using (packet_id)
       where %4$s
-      order by 2
-      limit %8$s
+      offset 0
     ) f
-    where f.distance < 0$sql$,
+    where f.score > 0$sql$,
     table_name, content, bm25_index, coalesce(more, 'true'),
-    (select string_agg(format('%s ~* %L as h%s', content, x.pattern, x.place), ', ') from unnest(patterns) with ordinality as x (pattern, place)),
-    (select string_agg(format('ln(1 + count(*)::real / (1 + count(*) filter (where h%1$s))) as w%1$s', n), ', ') from generate_series(1, cardinality(patterns)) as n),
-    (select string_agg(format('m.h%1$s::integer * worth.w%1$s', n), ' + ') from generate_series(1, cardinality(patterns)) as n),
-    candidates, scored)
+    (select string_agg(format('%s as h%s', l9_private.stem_test(x.stem), x.place), ', ') from unnest(stems) with ordinality as x (stem, place)),
+    (select string_agg(format('ln(1 + count(*)::real / (1 + count(*) filter (where h%1$s))) as w%1$s', n), ', ') from unnest(places) as n),
+    worth, scored)
   into answer.ids, answer.scores
   using ids, query;
   return answer;
 end
 $$;
 
-comment on function l9_private.score_words(text, text, text, text, uuid[], text, integer) is
-  'BM25 of few rows, without a walk through the index: first by which words of the query they have, rare ones first; then the hundred best of these by their true score.';
+comment on function l9_private.score_words(text, text, text, text, uuid[], text) is
+  'BM25 of few rows, without a walk through the index: first by which words of the query they have, rare ones first; then the sixty best of these by their true score.';
 
 create function l9_private.find_words(request l9_private.search_request)
 returns l9_private.found
@@ -5470,7 +5506,7 @@ begin
     return l9_private.score_words(
       'public.packet_store', '(s.envelope ->> ''content'')', 'public.packet_store_content_bm25',
       case when request.as_of is not null then format('s.updated_at <= %L', request.as_of) end,
-      request.ids, request.query, request.candidates);
+      request.ids, request.query);
   end if;
   -- Its index scan knows the scores. It hands them out, instead of computing each again, only in a statement of its own,
   -- no CTE, and where what is selected and what is ordered by are two expressions, if only in spelling.
@@ -5511,7 +5547,7 @@ begin
       'public.memory_contexts', 's.context', 'public.memory_contexts_bm25',
       case when request.ids is null and request.joins_packets then format(
         'exists (select from public.packet_store p where p.packet_id = s.packet_id and %s)', request.on_packets) end,
-      request.context_ids, request.query, request.candidates);
+      request.context_ids, request.query);
   end if;
   execute format($sql$
     select array_agg(f.packet_id), array_agg((-f.distance)::real)
@@ -5536,8 +5572,8 @@ comment on function l9_private.find_context_words(l9_private.search_request) is
   'The leg over the words of memories together with their predecessors.';
 
 grant execute on function
-  l9_private.word_patterns(text),
-  l9_private.score_words(text, text, text, text, uuid[], text, integer),
+  l9_private.word_stems(text), l9_private.stem_test(text),
+  l9_private.score_words(text, text, text, text, uuid[], text),
   l9_private.find_words(l9_private.search_request),
   l9_private.find_context_words(l9_private.search_request)
 to l9_agent, l9_admin, l9_platform_admin;
@@ -5570,7 +5606,7 @@ begin
   using request.as_of;
   return l9_private.score_words(
     'public.packet_versions', '(s.envelope ->> ''content'')', 'public.packet_store_content_bm25', then_so,
-    ids, request.query, request.candidates);
+    ids, request.query);
 end
 $$;
 
@@ -5785,7 +5821,7 @@ comment on function public.get_memory_stats(text) is
 
 grant execute on function public.get_memory_stats(text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/030-memory-stats.sql
---! Included 050-search/030-weigh.sql
+--! Included 050-search/031-weigh.sql
 create function l9_private.with_context(content real, context real, weight real)
 returns real
 language sql
@@ -5826,7 +5862,7 @@ grant execute on function
   l9_private.with_context(real, real, real), l9_private.recency(interval, double precision),
   l9_private.boost(real, real, public.search_settings)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 050-search/030-weigh.sql
+--! EndIncluded 050-search/031-weigh.sql
 --! Included 050-search/032-fuse.sql
 create type l9_private.fused as (hits public.memory_hit[], considered integer);
 
@@ -5848,7 +5884,7 @@ declare
   compares boolean := request.vector is not null and request.mode <> 'recent';
   has_contexts boolean := request.as_of is null and coalesce(cardinality(request.context_ids), 1) > 0;
   snippet_words tsquery := l9_private.snippet_query(request.query);
-  patterns text := (select string_agg(p.pattern, '|') from unnest(l9_private.word_patterns(request.query)) as p (pattern));
+  pattern text := l9_private.passage_pattern(request.query);
   answer l9_private.fused;
 begin
   with found as (
@@ -5947,7 +5983,7 @@ begin
   select
     array_agg(row(
       b.packet_id, left(t.content, 8000), length(t.content) > 8000,
-      l9_private.snippet(coalesce(chunk.chunk_text, l9_private.passage(t.content, patterns)), snippet_words),
+      l9_private.snippet(coalesce(chunk.chunk_text, l9_private.passage(t.content, pattern)), snippet_words),
       b.fused * b.factor, b.lexical_score, b.semantic_score, b.chunk,
       t.packet_type, t.scope, t.project_id, t.tags, t.thread_id, t.metadata ->> 'creator', t.importance_score, b."timestamp",
       case when request.is_explained then jsonb_build_object(
@@ -6244,7 +6280,7 @@ begin
       request.on_packets, request.on_versions, run_mode, as_of);
     notices := notices || 'As of that time: what a memory said then and no more is found by words, not by meaning; what was deleted since is not found.'::text;
   end if;
-  request := l9_private.narrow_search(request, me, project_id, concat_ws(' and ',
+  request := l9_private.narrow_search(request, me, searched_scopes, project_id, concat_ws(' and ',
     case when thread_id is not null and as_of is null then format('p.thread_id = %L', thread_id) end,
     case when since is not null then format('p."timestamp" >= %L', since) end,
     case when until is not null then format('p."timestamp" < %L', until) end,

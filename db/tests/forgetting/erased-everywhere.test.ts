@@ -79,6 +79,7 @@ describe('an erased memory', () => {
       envelope: { title: word },
       routing: { to: word },
       provenance: { from: word },
+      thread_id: 'the thread',
       correlation_id: word,
       session_id: word,
       trace_id: word,
@@ -95,6 +96,8 @@ describe('an erased memory', () => {
       parent_ids: [short],
     });
     const derived = { project_id: 'l9', scope: 'developer' };
+    // What came after it in its thread is found by its words, and stays.
+    await save('C', { content: `what followed ${randomBytes(4).toString('hex')}`, project_id: 'l9', thread_id: 'the thread' });
     const summary = await save('L', {
       ...derived,
       kind: 'summary',
@@ -139,6 +142,7 @@ describe('an erased memory', () => {
       'public.packet_store',
       'public.packet_versions',
       'public.memory_embeddings',
+      'public.memory_contexts',
       'public.idempotency_keys',
       'public.audit_query_texts',
     ]) {

@@ -22,15 +22,20 @@ export const embedder: Embedder = {
 
 /** As the embedding job does it, but now. */
 export async function embedAll({ gateway }: House) {
-  const { rows } = await gateway.database.workerPool.query(
-    'select packet_id, content, content_hash from public.packet_store join l9_private.pending_embeddings using (packet_id)',
-  );
-  const vectors = await embedder.embed(rows.map(({ content }) => content));
-  for (const [place, { packet_id, content_hash }] of rows.entries()) {
-    const vector = [...vectors[place]!, ...new Array(1536 - embedder.dimensions).fill(0)];
-    await gateway.database.workerPool.query(
-      "select l9_private.store_embeddings($1, $2, $3, array[$4], '{}', '{}', '{}')",
-      [packet_id, content_hash, embedder.model, JSON.stringify(vector)],
+  const pool = gateway.database.workerPool;
+  await pool.query('select l9_private.requeue_stale_contexts()');
+  const { rows } = await pool.query(`
+    select p.packet_id, p.content, p.content_hash, c.context_id, c.context
+    from l9_private.refresh_contexts(array(select packet_id from l9_private.pending_embeddings)) c
+    join public.packet_store p using (packet_id)
+    where not c.is_busy`);
+  for (const { packet_id, content, content_hash, context_id, context } of rows) {
+    const vectors = await embedder.embed(context === null ? [content] : [content, context]);
+    const [own, together] = vectors.map((vector) =>
+      JSON.stringify([...vector, ...new Array(1536 - embedder.dimensions).fill(0)]),
     );
+    await pool.query("select l9_private.store_vectors($1, $2, $3, array[$4], '{}', '{}', '{}', $5, $6)", [
+      ...[packet_id, content_hash, embedder.model, own, context_id, together ?? null],
+    ]);
   }
 }
