@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:a4fc1c0999f2e3a12b93bcc6a1d0691a2ed83e2a
+--! Hash: sha1:7975896e6bf5eeb4572a29956d648a8add728e22
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -5935,7 +5935,10 @@ begin
     select c.*,
       c.word / m.best as lexical_content, c.context_word / m.best as lexical_context,
       l9_private.with_context((c.word / m.best)::real, (c.context_word / m.best)::real, settings.context_weight) as lexical_score,
-      l9_private.with_context(greatest(c.near, 0::real), greatest(c.context_near, 0::real), settings.context_weight) as semantic_score
+      -- greatest() alone would make a 0 of what was not compared.
+      l9_private.with_context(
+        case when c.near is not null then greatest(c.near, 0) end::real,
+        case when c.context_near is not null then greatest(c.context_near, 0) end::real, settings.context_weight) as semantic_score
     from compared c
     cross join (select nullif(greatest(max(c.word), max(c.context_word)), 0) as best from candidates c) m
     -- Outside the top-k: inside, with too few hits, a scan would walk its whole index.
@@ -5984,7 +5987,7 @@ begin
     array_agg(row(
       b.packet_id, left(t.content, 8000), length(t.content) > 8000,
       l9_private.snippet(coalesce(chunk.chunk_text, l9_private.passage(t.content, pattern)), snippet_words),
-      b.fused * b.factor, b.lexical_score, b.semantic_score, b.chunk,
+      b.fused * b.factor, case when request.mode <> 'recent' then b.lexical_score end, b.semantic_score, b.chunk,
       t.packet_type, t.scope, t.project_id, t.tags, t.thread_id, t.metadata ->> 'creator', t.importance_score, b."timestamp",
       case when request.is_explained then jsonb_build_object(
         'found_by', b.found_by,

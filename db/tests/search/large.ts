@@ -80,6 +80,7 @@ export async function fillHouse(house: House): Promise<Query[]> {
       join base other on other.n = ${pickOf('i + 1000000')}
       join base third on third.n = ${pickOf('i + 2000000')}
       join base fourth on fourth.n = ${pickOf('i + 3000000')}`);
+    await session.query('create index on mixture (project_id)');
     await session.query(`
       insert into packet_store (packet_id, envelope, tenant_id, project_id, metadata, content_hash, "timestamp", updated_at, thread_id)
       select packet_id, jsonb_build_object('content', content), '00000000-0000-7000-8000-000000000001', project_id,
@@ -102,8 +103,8 @@ export async function fillHouse(house: House): Promise<Query[]> {
     const { rows: nearest } = await session.query(
       `select q.place, p.project_id, (
          select max(d) from (
-           select m.vector <=> q.vector::vector(384) as d from mixture m where m.project_id = p.project_id order by d limit 10) n) as distance
-       from unnest($1::text[]) with ordinality as q (vector, place), unnest($2::text[]) as p (project_id)`,
+           select m.vector <=> q.vector as d from mixture m where m.project_id = p.project_id order by d limit 10) n) as distance
+       from unnest($1::text[]::vector(384)[]) with ordinality as q (vector, place), unnest($2::text[]) as p (project_id)`,
       [queries.map(({ own }) => JSON.stringify(own)), Object.keys(SHARES)],
     );
     tenths = queries.map((_, at) =>
