@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:7975896e6bf5eeb4572a29956d648a8add728e22
+--! Hash: sha1:2b18b9573af987131bfd2f2e7007b2e0e0b163fe
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4756,7 +4756,9 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 040-embeddings/060-embedding-job.sql
 --! Included 040-embeddings/065-context-job.sql
--- What the embedding job calls for contexts, as l9_worker.
+-- What the embedding job calls for contexts, as l9_worker. It locks a memory first, then its context, then what is on a
+-- list, as a caller's change does. A change of many memories may still cross its way; so the job waits for a moment only
+-- (55P03), less than it takes for a deadlock to be seen, and is never what a caller's change fails of.
 
 create function l9_private.context_text(predecessor text, content text)
 returns text
@@ -4839,6 +4841,7 @@ returns table (packet_id uuid, is_busy boolean, context_id uuid, context text)
 language plpgsql
 volatile
 set search_path = ''
+set lock_timeout = '100ms'
 as $$
 #variable_conflict use_column
 declare
@@ -4856,7 +4859,7 @@ begin
     -- Locked, so that nobody changes it between this look and the commit, when a trigger would miss what is written here.
     -- Who is changing it now is not waited for: it is tried again.
     select p.* into memory from public.packet_store p
-    where p.packet_id = id for share skip locked;
+    where p.packet_id = id for no key update skip locked;
     is_busy := not found;
     if not is_busy and memory.thread_id is not null then
       before_id := l9_private.thread_neighbour(memory, true);
@@ -4909,13 +4912,15 @@ returns boolean
 language plpgsql
 volatile
 set search_path = ''
+set lock_timeout = '100ms'
 as $$
 #variable_conflict use_column
 begin
   if context_id is null then
     return l9_private.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends);
   end if;
-  -- The lock keeps it until the vector is committed; a change that waits for it takes both away.
+  -- The locks keep both until the vector is committed; a change that waits for it takes the context and its vector away.
+  perform from public.packet_store p where p.packet_id = store_vectors.packet_id for update;
   perform from public.memory_contexts c
   where c.context_id = store_vectors.context_id and c.packet_id = store_vectors.packet_id
   for update;

@@ -31,7 +31,12 @@ describe('the context of a memory', () => {
   });
   after(() => house.close());
 
-  const save = async (caller: string, content: string, args: Record<string, unknown> = {}, claims = {}): Promise<string> => {
+  const save = async (
+    caller: string,
+    content: string,
+    args: Record<string, unknown> = {},
+    claims = {},
+  ): Promise<string> => {
     const given = { content: `${content} (${thread})`, project_id: 'l9', thread_id: `t${thread}`, ...args };
     const names = Object.keys(given).map((name, at) => `${name} => $${at + 1}`);
     const [{ id }] = await house.sql(
@@ -65,9 +70,15 @@ describe('the context of a memory', () => {
     assert.fail('contexts were not put together again');
   };
   const contextOf = async (id: string): Promise<string | null> =>
-    (await house.asSuperuser('select context from public.memory_contexts where packet_id = $1', [id]))[0]?.context ?? null;
+    (await house.asSuperuser('select context from public.memory_contexts where packet_id = $1', [id]))[0]?.context ??
+    null;
   const vectorsOf = async (id: string) =>
-    (await house.asSuperuser("select 1 from public.memory_embeddings where packet_id = $1 and embedding_type = 'context'", [id])).length;
+    (
+      await house.asSuperuser(
+        "select 1 from public.memory_embeddings where packet_id = $1 and embedding_type = 'context'",
+        [id],
+      )
+    ).length;
 
   it('lets an answer be found by what was asked, by words and by meaning', async () => {
     const question = await save('C', 'Which colour shall the zeppelin have?');
@@ -135,11 +146,22 @@ describe('the context of a memory', () => {
       ['is deleted', (id) => house.sql('C', 'select public.delete_memory($1)', [id])],
       ['is erased', (id) => house.sql('L', "select public.erase_memory($1, 'a test')", [id])],
       ['is edited', (id) => house.sql('C', "select public.update_memory($1, content => 'Nothing to see.')", [id])],
-      ['is spelt otherwise', (id) => house.sql('C', 'update public.packet_store set envelope = jsonb_build_object(\'content\', upper(content)) where packet_id = $1', [id])],
+      [
+        'is spelt otherwise',
+        (id) =>
+          house.sql(
+            'C',
+            "update public.packet_store set envelope = jsonb_build_object('content', upper(content)) where packet_id = $1",
+            [id],
+          ),
+      ],
       ['moves to another scope', (id) => house.sql('L', "select public.update_memory($1, scope => 'l-private')", [id])],
       ['moves to another project', (id) => house.sql('C', "select public.update_memory($1, project_id => 'l8')", [id])],
       ['moves to another thread', (id) => house.sql('C', "select public.update_memory($1, thread_id => 'far')", [id])],
-      ['is to expire', (id) => house.sql('C', "select public.update_memory($1, ttl => now() + interval '1 hour')", [id])],
+      [
+        'is to expire',
+        (id) => house.sql('C', "select public.update_memory($1, ttl => now() + interval '1 hour')", [id]),
+      ],
     ];
     for (const [what, change] of cases) {
       it(what, async () => {
@@ -151,11 +173,15 @@ describe('the context of a memory', () => {
         assert.equal(await vectorsOf(follower), 1);
         // In one transaction: nobody else sees anything in between.
         await change(predecessor);
-        const left = await house.asSuperuser("select 1 from public.memory_contexts where packet_id = $1 and context like '%walnut%'", [follower]);
+        const left = await house.asSuperuser(
+          "select 1 from public.memory_contexts where packet_id = $1 and context like '%walnut%'",
+          [follower],
+        );
         assert.deepEqual(left, []);
         if (what !== 'is to expire') {
           for (const caller of ['C', 'L']) {
-            for (const mode of ['lexical', 'semantic', 'hybrid']) assert.ok(!(await found(caller, 'walnut', mode)).includes(follower), mode);
+            for (const mode of ['lexical', 'semantic', 'hybrid'])
+              assert.ok(!(await found(caller, 'walnut', mode)).includes(follower), mode);
           }
         }
         await settled();
@@ -193,7 +219,9 @@ describe('the context of a memory', () => {
     await save('C', 'A walnut until tomorrow.', { ttl: '2099-01-01T00:00:00Z' });
     const follower = await save('C', 'Fine.');
     await settled();
-    const [{ ttl }] = await house.asSuperuser('select ttl from public.memory_contexts where packet_id = $1', [follower]);
+    const [{ ttl }] = await house.asSuperuser('select ttl from public.memory_contexts where packet_id = $1', [
+      follower,
+    ]);
     assert.equal(ttl.getUTCFullYear(), 2099);
   });
 
@@ -203,7 +231,7 @@ describe('the context of a memory', () => {
     await settled();
     await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [follower]);
     await settled();
-    assert.equal(await contextOf(follower), null, 'its readers are not the predecessor\'s');
+    assert.equal(await contextOf(follower), null, "its readers are not the predecessor's");
     assert.equal(await vectorsOf(follower), 0);
     await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [predecessor]);
     await settled();
@@ -245,18 +273,25 @@ describe('the context of a memory', () => {
     }
   });
 
-  it('is not written while one of the two is being changed', { skip: engine === 'embedded' && 'one session' }, async () => {
-    const predecessor = await save('C', 'A walnut.');
-    const follower = await save('C', 'That is it.');
-    await settled();
-    await house.asCaller('C', async (client) => {
-      await client.query("select public.update_memory($1, content => 'A secret to be.')", [predecessor]);
-      const { rows } = await house.gateway.database.workerPool.query('select * from l9_private.refresh_contexts($1)', [[follower]]);
-      assert.deepEqual([rows[0].is_busy, rows[0].context], [true, null]);
-    });
-    await settled();
-    assert.match((await contextOf(follower))!, /^A secret to be/);
-  });
+  it(
+    'is not written while one of the two is being changed',
+    { skip: engine === 'embedded' && 'one session' },
+    async () => {
+      const predecessor = await save('C', 'A walnut.');
+      const follower = await save('C', 'That is it.');
+      await settled();
+      await house.asCaller('C', async (client) => {
+        await client.query("select public.update_memory($1, content => 'A secret to be.')", [predecessor]);
+        const { rows } = await house.gateway.database.workerPool.query(
+          'select * from l9_private.refresh_contexts($1)',
+          [[follower]],
+        );
+        assert.deepEqual([rows[0].is_busy, rows[0].context], [true, null]);
+      });
+      await settled();
+      assert.match((await contextOf(follower))!, /^A secret to be/);
+    },
+  );
 
   it('has no vector of a text that is no more', async () => {
     const predecessor = await save('C', 'A walnut.');
@@ -264,15 +299,16 @@ describe('the context of a memory', () => {
     await settled();
     const pool = house.gateway.database.workerPool;
     const { rows } = await pool.query('select * from l9_private.refresh_contexts($1)', [[follower]]);
-    const [{ content_hash }] = await house.asSuperuser('select content_hash from public.packet_store where packet_id = $1', [follower]);
+    const [{ content_hash }] = await house.asSuperuser(
+      'select content_hash from public.packet_store where packet_id = $1',
+      [follower],
+    );
     await house.sql('C', 'select public.delete_memory($1)', [predecessor]);
     const vector = JSON.stringify([1, ...new Array(1535).fill(0)]);
-    const stored = await pool.query("select l9_private.store_vectors($1, $2, 'words', array[$3], '{}', '{}', '{}', $4, $3) as stored", [
-      follower,
-      content_hash,
-      vector,
-      rows[0].context_id,
-    ]);
+    const stored = await pool.query(
+      "select l9_private.store_vectors($1, $2, 'words', array[$3], '{}', '{}', '{}', $4, $3) as stored",
+      [follower, content_hash, vector, rows[0].context_id],
+    );
     assert.equal(stored.rows[0].stored, false);
     await settled();
     assert.equal(await vectorsOf(follower), 0);
@@ -284,8 +320,15 @@ describe('the context of a memory', () => {
     await settled();
     assert.notEqual(await contextOf(follower), null);
     assert.deepEqual(await house.sql('C', 'select 1 from public.memory_contexts where packet_id = $1', [follower]), []);
-    assert.equal((await house.sql('L', 'select 1 from public.memory_contexts where packet_id = $1', [follower])).length, 1);
-    for (const text of ['delete from public.memory_contexts', "update public.memory_contexts set created_at = now()", 'delete from l9_private.stale_contexts']) {
+    assert.equal(
+      (await house.sql('L', 'select 1 from public.memory_contexts where packet_id = $1', [follower])).length,
+      1,
+    );
+    for (const text of [
+      'delete from public.memory_contexts',
+      'update public.memory_contexts set created_at = now()',
+      'delete from l9_private.stale_contexts',
+    ]) {
       await assert.rejects(house.sql('L', text), { code: '42501' });
     }
   });

@@ -92,7 +92,12 @@ describe('a search among 100,000 memories', { skip }, () => {
       'by tags only': { tags: ['none has it'] },
     };
   };
-  const callers = { 'everything': {}, 'a few': { 'jwt.claims.projects': 'p005' }, nothing: { 'jwt.claims.projects': 'none' }, 'its user': { 'jwt.claims.user_id': '11111111-1111-4111-8111-111111111111' } };
+  const callers = {
+    everything: {},
+    'a few': { 'jwt.claims.projects': 'p005' },
+    nothing: { 'jwt.claims.projects': 'none' },
+    'its user': { 'jwt.claims.user_id': '11111111-1111-4111-8111-111111111111' },
+  };
 
   it('reads no table from end to end, whatever is asked and whoever asks', async () => {
     for (const [who, claims] of Object.entries(callers)) {
@@ -114,20 +119,27 @@ describe('a search among 100,000 memories', { skip }, () => {
       const little = await plansOf(hybrid, claims);
       assert.doesNotMatch(little, /Index Scan using (packet_store_content_bm25|hnsw_)/);
     }
-    assert.doesNotMatch(await plansOf({ ...hybrid, tags: ['none has it'] }, { 'jwt.claims.projects': 'p15' }), /Index Scan using (packet_store_content_bm25|hnsw_)/);
+    assert.doesNotMatch(
+      await plansOf({ ...hybrid, tags: ['none has it'] }, { 'jwt.claims.projects': 'p15' }),
+      /Index Scan using (packet_store_content_bm25|hnsw_)/,
+    );
   });
 
   it('answers who sees nothing or little about as fast as who sees all', async () => {
     const { hybrid } = everySearch();
     const medianOf = async (claims: Record<string, string>) => {
       const times: number[] = [];
-      await house.asCaller('C', async (client) => {
-        for (const { text, vector } of [...queries.slice(0, 5), ...queries]) {
-          const started = performance.now();
-          await search(client, { ...hybrid, query: text, query_vector: vector });
-          times.push(performance.now() - started);
-        }
-      }, claims);
+      await house.asCaller(
+        'C',
+        async (client) => {
+          for (const { text, vector } of [...queries.slice(0, 5), ...queries]) {
+            const started = performance.now();
+            await search(client, { ...hybrid, query: text, query_vector: vector });
+            times.push(performance.now() - started);
+          }
+        },
+        claims,
+      );
       const sorted = times.slice(5).sort((a, b) => a - b);
       return sorted[Math.floor(sorted.length / 2)]!;
     };

@@ -2,10 +2,15 @@
 // vector is a mixture of four of them, in parts of 45, 30, 15 and 10 %. Nothing is random: which, a hash of its number says.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createEmbedder, LOCAL_DIMENSIONS, LOCAL_MODEL, toVectorLiteral } from '../../../gateway/src/embeddings/index.ts';
+import { pino } from 'pino';
+import {
+  createEmbedder,
+  LOCAL_DIMENSIONS,
+  LOCAL_MODEL,
+  toVectorLiteral,
+} from '../../../gateway/src/embeddings/index.ts';
 import type { House } from '../../../gateway/tests/support/house.ts';
 import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { pino } from 'pino';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 export const ROWS = 100_000;
@@ -18,9 +23,13 @@ function realTexts(): string[] {
   const texts = files.flatMap((file) => {
     const content = readFileSync(join(root, file), 'utf8');
     if (file.endsWith('.md')) return content.split(/\n\s*\n/);
-    return [...content.matchAll(/^comment on [^']*'((?:[^']|'')+)';/gm)].map(([, comment]) => comment!.replaceAll("''", "'"));
+    return [...content.matchAll(/^comment on [^']*'((?:[^']|'')+)';/gm)].map(([, comment]) =>
+      comment!.replaceAll("''", "'"),
+    );
   });
-  const distinct = [...new Set(texts.map((text) => text.replace(/\s+/g, ' ').trim()).filter((text) => text.length > 60))];
+  const distinct = [
+    ...new Set(texts.map((text) => text.replace(/\s+/g, ' ').trim()).filter((text) => text.length > 60)),
+  ];
   // Spread over all pages.
   const step = distinct.length / (BASES + QUERIES);
   return Array.from({ length: BASES + QUERIES }, (_, at) => distinct[Math.floor(at * step)]!.slice(0, 400));
@@ -88,7 +97,9 @@ export async function fillHouse(house: House): Promise<Query[]> {
         '2026-01-01'::timestamptz, '2026-01-01'::timestamptz, 't' || i / 10
       from mixture`);
     // One by one they would take an hour to enter the index of the model.
-    const { rows: indexes } = await session.query("select indexname from pg_indexes where indexname like 'hnsw_content_%'");
+    const { rows: indexes } = await session.query(
+      "select indexname from pg_indexes where indexname like 'hnsw_content_%'",
+    );
     for (const { indexname } of indexes) await session.query(`drop index public.${indexname}`);
     await session.query(`
       insert into memory_embeddings (packet_id, model, vector, tenant_id, project_id, scope)
@@ -96,7 +107,9 @@ export async function fillHouse(house: House): Promise<Query[]> {
         '00000000-0000-7000-8000-000000000001', project_id, 'developer'
       from mixture`);
     lap('inserted');
-    await session.query(`create index packet_store_content_bm25 on packet_store using bm25 ((envelope ->> 'content')) with (text_config = 'english')`);
+    await session.query(
+      `create index packet_store_content_bm25 on packet_store using bm25 ((envelope ->> 'content')) with (text_config = 'english')`,
+    );
     lap('bm25');
     await session.query(`select register_embedding_model('${LOCAL_MODEL}', ${LOCAL_DIMENSIONS})`);
     lap('hnsw');
@@ -108,7 +121,11 @@ export async function fillHouse(house: House): Promise<Query[]> {
       [queries.map(({ own }) => JSON.stringify(own)), Object.keys(SHARES)],
     );
     tenths = queries.map((_, at) =>
-      Object.fromEntries(nearest.filter(({ place }) => Number(place) === at + 1).map(({ project_id, distance }) => [project_id, distance])),
+      Object.fromEntries(
+        nearest
+          .filter(({ place }) => Number(place) === at + 1)
+          .map(({ project_id, distance }) => [project_id, distance]),
+      ),
     );
     lap('compared');
     await session.query('vacuum (analyze) packet_store');

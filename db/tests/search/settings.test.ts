@@ -27,10 +27,19 @@ describe('search settings', () => {
 
   const set = async (args: Record<string, unknown>, caller = 'L') => {
     const names = Object.keys(args).map((name, at) => `${name} => $${at + 1}`);
-    const [row] = await house.sql(caller, `select s.* from public.set_search_settings(${names}) s`, Object.values(args));
+    const [row] = await house.sql(
+      caller,
+      `select s.* from public.set_search_settings(${names}) s`,
+      Object.values(args),
+    );
     return row;
   };
-  const boost = async (recency: number, importance: number, recencyBoost: number, importanceBoost: number): Promise<number> => {
+  const boost = async (
+    recency: number,
+    importance: number,
+    recencyBoost: number,
+    importanceBoost: number,
+  ): Promise<number> => {
     const [{ factor }] = await asOwner(
       house,
       `select l9_private.boost($1, $2, row(null, 0.35, 0.65, 0.5, true, $3, $4, '{"default": 1}', null)::public.search_settings) as factor`,
@@ -51,7 +60,11 @@ describe('search settings', () => {
     const changed = await set({ importance_boost: 0.1, half_life_days: { decision: 365 } });
     assert.equal(changed.importance_boost, 0.1);
     assert.deepEqual(changed.half_life_days, { default: 180, decision: 365 });
-    assert.deepEqual((await set({ half_life_days: { note: 30 } })).half_life_days, { default: 180, decision: 365, note: 30 });
+    assert.deepEqual((await set({ half_life_days: { note: 30 } })).half_life_days, {
+      default: 180,
+      decision: 365,
+      note: 30,
+    });
     const [row] = await house.sql(
       'L',
       "select operation, details -> 'row' as changed, caller from public.audit_log where table_name = 'search_settings' order by audit_id desc limit 1",
@@ -76,20 +89,37 @@ describe('search settings', () => {
       [{ half_life_days: { note: 'long' } }, 'half_life_days'],
       [{ half_life_days: JSON.stringify([1]) }, 'half_life_days'],
     ];
-    for (const [args, field] of cases) await assert.rejects(set(args), { code: 'L9VAL', column: field }, JSON.stringify(args));
-    await assert.rejects(house.asSuperuser("update public.search_settings set recency_boost = 0.2, importance_boost = 0.2"), { code: '23514' });
+    for (const [args, field] of cases)
+      await assert.rejects(set(args), { code: 'L9VAL', column: field }, JSON.stringify(args));
+    await assert.rejects(
+      house.asSuperuser('update public.search_settings set recency_boost = 0.2, importance_boost = 0.2'),
+      { code: '23514' },
+    );
   });
 
-  it('are an admin\'s to change, of its own tenant, and nobody else\'s', async () => {
+  it("are an admin's to change, of its own tenant, and nobody else's", async () => {
     await assert.rejects(set({ context_weight: 0 }, 'C'), { code: '42501' });
-    await assert.rejects(house.sql('L', 'select public.set_search_settings(context_weight => 0)', [], { 'jwt.claims.scopes': 'developer' }), { code: 'L9SCP' });
+    await assert.rejects(
+      house.sql('L', 'select public.set_search_settings(context_weight => 0)', [], {
+        'jwt.claims.scopes': 'developer',
+      }),
+      { code: 'L9SCP' },
+    );
     const { tenant, claims } = await otherTenant();
     await assert.rejects(set({ context_weight: 0, tenant_id: tenant }), { code: 'L9SCP' });
-    for (const text of ["update public.search_settings set context_weight = 0", 'delete from public.search_settings', `insert into public.search_settings (tenant_id) values ('${tenant}')`]) {
+    for (const text of [
+      'update public.search_settings set context_weight = 0',
+      'delete from public.search_settings',
+      `insert into public.search_settings (tenant_id) values ('${tenant}')`,
+    ]) {
       for (const caller of ['C', 'L']) await assert.rejects(house.sql(caller, text), { code: '42501' });
     }
     assert.equal((await house.sql('C', 'select 1 from public.search_settings')).length, 1);
-    assert.deepEqual(await house.sql('C', 'select 1 from public.search_settings', [], claims), [], "another tenant's are not to be seen");
+    assert.deepEqual(
+      await house.sql('C', 'select 1 from public.search_settings', [], claims),
+      [],
+      "another tenant's are not to be seen",
+    );
   });
 
   const otherTenant = async () => {
@@ -98,7 +128,12 @@ describe('search settings', () => {
   };
 
   it('bound the boosts: a factor within 1 / (1 + both) and 1, whatever the memory', async () => {
-    for (const [recencyBoost, importanceBoost] of [[0.04, 0.06], [0.1, 0.1], [0, 0.2], [0, 0]] as const) {
+    for (const [recencyBoost, importanceBoost] of [
+      [0.04, 0.06],
+      [0.1, 0.1],
+      [0, 0.2],
+      [0, 0],
+    ] as const) {
       const least = 1 / (1 + recencyBoost + importanceBoost);
       for (const recency of [0, 0.3, 1]) {
         for (const importance of [0, 0.5, 1]) {
@@ -114,9 +149,12 @@ describe('search settings', () => {
   it('let recency halve with each half-life of the kind', async () => {
     const rows = await asOwner(
       house,
-      "select l9_private.recency(make_interval(days => d), 10) as r from unnest(array[-5, 0, 10, 20, 100000]) d",
+      'select l9_private.recency(make_interval(days => d), 10) as r from unnest(array[-5, 0, 10, 20, 100000]) d',
     );
-    assert.deepEqual(rows.map(({ r }) => Number(r.toFixed(6))), [1, 1, 0.5, 0.25, 0]);
+    assert.deepEqual(
+      rows.map(({ r }) => Number(r.toFixed(6))),
+      [1, 1, 0.5, 0.25, 0],
+    );
   });
 
   describe('with both boosts at their most', () => {
@@ -141,23 +179,34 @@ describe('search settings', () => {
       await age(old, 1000);
       for (const mode of ['hybrid', 'semantic']) {
         const hits = await found('lamp', mode);
-        assert.deepEqual(hits.map(({ packet_id }) => packet_id), [recent, old], mode);
+        assert.deepEqual(
+          hits.map(({ packet_id }) => packet_id),
+          [recent, old],
+          mode,
+        );
       }
     });
 
     it('no irrelevant memory comes before a relevant one, however new and important', async () => {
       const relevant = await save('The mirror hangs on a nail.', { importance: 0 });
       const fringe: string[] = [];
-      for (let n = 0; n < 5; n++) fringe.push(await save(`Paragraph ${n} tells of other things at length, and once of a nail.`, { importance: 1 }));
+      for (let n = 0; n < 5; n++)
+        fringe.push(
+          await save(`Paragraph ${n} tells of other things at length, and once of a nail.`, { importance: 1 }),
+        );
       await house.embedded();
       await age(relevant, 10_000);
       for (const mode of ['hybrid', 'lexical', 'semantic']) {
         const hits = await found('mirror nail', mode);
         assert.equal(hits[0]!.packet_id, relevant, mode);
-        assert.ok(hits.some(({ packet_id }) => fringe.includes(packet_id)), mode);
+        assert.ok(
+          hits.some(({ packet_id }) => fringe.includes(packet_id)),
+          mode,
+        );
         // The bound, of every pair: who comes first scored at least 1 / 1.2 of who comes after.
         for (const [at, one] of hits.entries()) {
-          for (const other of hits.slice(at + 1)) assert.ok(one.explanation.fused * 1.2 >= other.explanation.fused - 1e-6);
+          for (const other of hits.slice(at + 1))
+            assert.ok(one.explanation.fused * 1.2 >= other.explanation.fused - 1e-6);
         }
       }
     });
@@ -177,7 +226,9 @@ describe('search settings', () => {
     await save('zwieback');
     await save('A nail of sorts, and no zebra at all among the many other words here.');
     await house.embedded();
-    const first = async () => (await house.tool('L', 'search_memory', { query: 'zwieback nail', project_id: 'weights' })).result.hits[0].content;
+    const first = async () =>
+      (await house.tool('L', 'search_memory', { query: 'zwieback nail', project_id: 'weights' })).result.hits[0]
+        .content;
     await set({ lexical_weight: 1, semantic_weight: 0 });
     assert.equal(await first(), 'zwieback');
     await set({ lexical_weight: 0, semantic_weight: 1 });

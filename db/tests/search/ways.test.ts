@@ -60,9 +60,15 @@ describe('a search', () => {
     assert.deepEqual(await found('C', { tags: ['fruit', 'ship'], tags_match: 'all' }), ['boat']);
     assert.deepEqual(await found('C', { kinds: ['decision'] }), ['candle']);
     const { hits, searched } = await search('C', { tags: ['ship'], mode: 'semantic' });
-    assert.deepEqual([searched.mode, searched.requested_mode, searched.vectors], ['recent', 'semantic', 'not asked for']);
+    assert.deepEqual(
+      [searched.mode, searched.requested_mode, searched.vectors],
+      ['recent', 'semantic', 'not asked for'],
+    );
     assert.deepEqual([hits[0].score, hits[0].lexical_score, hits[0].semantic_score], [1, null, null]);
-    const { data } = await house.graphql('C', '{ searchMemory(tags: ["ship"]) { hits { packetId } searched { mode } } }');
+    const { data } = await house.graphql(
+      'C',
+      '{ searchMemory(tags: ["ship"]) { hits { packetId } searched { mode } } }',
+    );
     assert.deepEqual(data.searchMemory, { hits: [{ packetId: ids.boat }], searched: { mode: 'recent' } });
   });
 
@@ -112,7 +118,9 @@ describe('a search', () => {
       assert.deepEqual([then.hits[0].content, then.hits[0].tags], ['The drum is red.', ['old']]);
       assert.match(then.searched.notice, /as of that time/i);
       assert.ok(!(await found('C', { query: 'eagle', mode: 'lexical', as_of: before })).includes('changing'));
-      assert.ok(!(await found('C', { query: 'eagle', mode: 'semantic', threshold: 0.5, as_of: before })).includes('changing'));
+      assert.ok(
+        !(await found('C', { query: 'eagle', mode: 'semantic', threshold: 0.5, as_of: before })).includes('changing'),
+      );
       assert.deepEqual(await found('C', { tags: ['old'], as_of: before }), ['changing']);
       assert.deepEqual(await found('C', { tags: ['new'], as_of: before }), []);
 
@@ -181,7 +189,10 @@ describe('a search', () => {
     assert.ok(Math.abs(score - fused * explanation.boosts.factor) < 1e-5);
     assert.ok(explanation.boosts.recency > 0.99);
     assert.equal((await search('C', { query: 'boat' })).hits[0].explanation, null);
-    const { data } = await house.graphql('C', '{ searchMemory(query: "boat", explain: true) { hits { explanation } } }');
+    const { data } = await house.graphql(
+      'C',
+      '{ searchMemory(query: "boat", explain: true) { hits { explanation } } }',
+    );
     assert.deepEqual(data.searchMemory.hits[0].explanation.found_by, ['lexical content', 'semantic content']);
   });
 
@@ -197,7 +208,8 @@ describe('a search', () => {
 
   describe('that is to fit so many tokens', () => {
     before(async () => {
-      for (let n = 0; n < 6; n++) await save('C', { content: `Bulky number ${n}. ${'It goes on and on. '.repeat(200)}`, tags: ['bulky'] });
+      for (let n = 0; n < 6; n++)
+        await save('C', { content: `Bulky number ${n}. ${'It goes on and on. '.repeat(200)}`, tags: ['bulky'] });
     });
 
     it('shows previews, the last hits first, and says what was cut', async () => {
@@ -223,8 +235,14 @@ describe('a search', () => {
       const { hits, searched } = await search('C', { query: 'bulky', mode: 'lexical', max_tokens: 700 });
       assert.ok(hits.length >= 1 && hits.length < 6);
       assert.equal(searched.cut.left_out, 6 - hits.length);
-      const [{ ids: recorded }] = await house.sql('L', "select details -> 'ids' as ids from public.audit_log where operation = 'SEARCH' order by audit_id desc limit 1");
-      assert.deepEqual(recorded, hits.map(({ packet_id }: { packet_id: string }) => packet_id));
+      const [{ ids: recorded }] = await house.sql(
+        'L',
+        "select details -> 'ids' as ids from public.audit_log where operation = 'SEARCH' order by audit_id desc limit 1",
+      );
+      assert.deepEqual(
+        recorded,
+        hits.map(({ packet_id }: { packet_id: string }) => packet_id),
+      );
     });
 
     it('is refused where nothing would fit', () => refused({ query: 'x', max_tokens: 499 }, /L9VAL.*max_tokens/));
@@ -238,8 +256,29 @@ describe('a search', () => {
       'the of and a is',
       `"quoted' & | ! <-> :* () -- \\ $$ %L %s $1`,
       "'); drop table public.packet_store; --",
-      '()()()', '!!!', '***', '{}[]', "'", '"', '\\', '..', 'a+b=c*(d)', 'C++ and C#', '[iy]$', '(?i)x', '^\\m',
-      'лодка и яблоко', '船和苹果', 'قارب', '🚢🍎', 'ＢＯＡＴ', 'İstanbul', 'naïve café', '\u0001\u0002', 'a\u0301', '%_\\%',
+      '()()()',
+      '!!!',
+      '***',
+      '{}[]',
+      "'",
+      '"',
+      '\\',
+      '..',
+      'a+b=c*(d)',
+      'C++ and C#',
+      '[iy]$',
+      '(?i)x',
+      '^\\m',
+      'лодка и яблоко',
+      '船和苹果',
+      'قارب',
+      '🚢🍎',
+      'ＢＯＡＴ',
+      'İstanbul',
+      'naïve café',
+      '\u0001\u0002',
+      'a\u0301',
+      '%_\\%',
     ];
     for (const caller of ['C', 'L']) {
       for (const query of texts) {
@@ -247,7 +286,12 @@ describe('a search', () => {
           const { hits, searched } = await search(caller, { query, mode });
           assert.ok(Array.isArray(hits) && searched.mode === mode);
         }
-        for (const filter of [{ tags: [query.slice(0, 200)] }, { thread_id: query.slice(0, 40) }, { creator: query.slice(0, 40) }, { kinds: [query.slice(0, 40)] }]) {
+        for (const filter of [
+          { tags: [query.slice(0, 200)] },
+          { thread_id: query.slice(0, 40) },
+          { creator: query.slice(0, 40) },
+          { kinds: [query.slice(0, 40)] },
+        ]) {
           await search(caller, { query: 'boat', as_of: new Date(Date.now() - 1000).toISOString(), ...filter });
         }
       }

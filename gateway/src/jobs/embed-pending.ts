@@ -33,6 +33,8 @@ export interface EmbedPendingOptions {
   onEmbedded?: (memories: number, vectors: number) => void;
 }
 
+/** Someone changes a memory just now: the job does not wait for that. */
+const isBusy = (error: unknown) => (error as { code?: string }).code === '55P03';
 const delay = (failures: number) => `${backoffSeconds(failures, RETRY_LAST_SECONDS)} seconds`;
 
 /** Embeds until nothing is due. Rejects when the provider can't be reached; what it had claimed is back on the list. */
@@ -63,7 +65,18 @@ async function embedBatch(pool: pg.Pool, rows: Pending[], options: EmbedPendingO
   }, LEASE_SECONDS * 333);
   try {
     // All at once, before the embedder is asked: their words are to be found though it may be down.
-    const contexts = await refreshContexts(pool, rows);
+    const contexts = await refreshContexts(pool, rows).catch(async (error: unknown) => {
+      await postpone(
+        pool,
+        rows,
+        isBusy(error) ? BUSY_WAIT : delay(1),
+        isBusy(error) ? 'busy' : (error as Error).name,
+        false,
+      );
+      if (!isBusy(error)) throw error;
+      return null;
+    });
+    if (!contexts) return done;
     for (const [index, memory] of rows.entries()) {
       if (signal?.aborted) {
         await postpone(pool, rows.slice(index), '0 seconds', 'stopped', false);
@@ -83,6 +96,10 @@ async function embedBatch(pool: pg.Pool, rows: Pending[], options: EmbedPendingO
         }
       } catch (error) {
         const name = (error as Error).name;
+        if (isBusy(error)) {
+          await postpone(pool, [memory], BUSY_WAIT, 'busy', false);
+          continue;
+        }
         if (error instanceof EmbeddingRejected) {
           logger.warn(
             { packetId: memory.packet_id, attempts: memory.attempts + 1 },

@@ -148,7 +148,9 @@ export const hit = z.object({
   packet_id: z.string(),
   content: z
     .string()
-    .describe('Cut after 8000 characters, or a preview where max_tokens left no more room; get_memory gives the whole.'),
+    .describe(
+      'Cut after 8000 characters, or a preview where max_tokens left no more room; get_memory gives the whole.',
+    ),
   is_truncated: z.boolean(),
   snippet: z.string().describe('The part that matched best.'),
   score: z.number().describe('From 0 to 1; 1 where nothing was ranked.'),
