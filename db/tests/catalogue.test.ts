@@ -49,8 +49,11 @@ describe('the catalogue', () => {
       'memory_tombstones',
       'idempotency_keys',
       'embedding_models',
+      'memory_contexts',
       'memory_embeddings',
       'pending_embeddings',
+      'stale_contexts',
+      'search_settings',
       'legacy_ids',
     ]) {
       assert.ok(names.includes(name), name);
@@ -185,6 +188,8 @@ describe('the catalogue', () => {
       'packet_versions',
       'memory_tombstones',
       'memory_embeddings',
+      'memory_contexts',
+      'search_settings',
       'embedding_models',
       'actors',
       'scopes',

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:2b18b9573af987131bfd2f2e7007b2e0e0b163fe
+--! Hash: sha1:783905e776cf6861fc167f91187d81b13587f12e
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -5173,7 +5173,11 @@ create type l9_private.search_request as (
   on_own text,
   joins_packets boolean,
   ids uuid[],
-  context_ids uuid[]
+  context_ids uuid[],
+  walks_words boolean,
+  walks_context_words boolean,
+  walks_vectors boolean,
+  walks_context_vectors boolean
 );
 
 comment on type l9_private.search_request is 'A search, checked: what its legs need.';
@@ -5184,6 +5188,10 @@ comment on column l9_private.search_request.on_own is 'Conditions on a table m w
 comment on column l9_private.search_request.joins_packets is 'Whether the conditions are more than those on m.';
 comment on column l9_private.search_request.ids is 'All memories that match, where they are few: then they are scored one by one. Null: they are many.';
 comment on column l9_private.search_request.context_ids is 'As ids, of those memories that have a context.';
+comment on column l9_private.search_request.walks_words is 'Whether for words a walk through their index is the shorter way all the same.';
+comment on column l9_private.search_request.walks_context_words is 'As walks_words, for the index of contexts.';
+comment on column l9_private.search_request.walks_vectors is 'As walks_words, for the index of the model.';
+comment on column l9_private.search_request.walks_context_vectors is 'As walks_words, for the model''s index of contexts.';
 
 create type l9_private.found as (ids uuid[], scores real[], chunks integer[]);
 
@@ -5295,6 +5303,40 @@ $$;
 comment on function l9_private.few_matches(text[], text, text, text, integer, integer) is
   'The memories of a table that the caller may read and that match, where they are at most bound, among at most look_at that were looked at; else null.';
 
+create function l9_private.estimated_rows(table_name regclass)
+returns real
+language sql
+stable
+parallel safe
+set search_path = ''
+return (select greatest(c.reltuples, 0) from pg_catalog.pg_class c where c.oid = table_name);
+
+comment on function l9_private.estimated_rows(regclass) is
+  'As the planner believes; 0 before a table was first analyzed, when it is young and every way through it short.';
+
+create function l9_private.is_walk_shorter(table_name regclass, few integer, candidates integer)
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return few > 0 and 6 * few + 4000 > least(1, candidates / few::real) * l9_private.estimated_rows(table_name);
+
+comment on function l9_private.is_walk_shorter(regclass, integer, integer) is
+  'Whether walking past others'' rows in a word index costs less than scoring few rows one by one. Walking past one takes 4 µs, looking whether one has the words six times that, and scoring the likely ones 15 ms.';
+
+create function l9_private.is_vector_walk_shorter(few integer, candidates integer)
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return few > 0 and 15 * few > 7 * greatest(
+  150, least(1, candidates / few::real) * l9_private.estimated_rows('public.memory_embeddings'));
+
+comment on function l9_private.is_vector_walk_shorter(integer, integer) is
+  'The same for vectors, where comparing one costs 15 µs, walking past one 7 µs, and no walk is shorter than 150 of them.';
+
 create function l9_private.narrow_search(
   request l9_private.search_request, me l9_private.identity, scopes text[], project_id text, ranges text)
 returns l9_private.search_request
@@ -5320,6 +5362,14 @@ begin
     when request.ids is not null then request.ids
     -- They may be few though the memories are many: then the walk past other tenants' would be a long one.
     else l9_private.few_matches(l9_private.reader_branches(me, 'p', scopes, project_id), 'public.memory_contexts', 'p.packet_id, p.ttl', null, bound, bound) end;
+  request.walks_words := request.ids is null or l9_private.is_walk_shorter(
+    'public.packet_store', cardinality(request.ids), request.candidates);
+  request.walks_context_words := request.context_ids is null or l9_private.is_walk_shorter(
+    'public.memory_contexts', cardinality(request.context_ids), request.candidates);
+  request.walks_vectors := request.ids is null or l9_private.is_vector_walk_shorter(
+    cardinality(request.ids), request.candidates);
+  request.walks_context_vectors := request.context_ids is null or l9_private.is_vector_walk_shorter(
+    cardinality(request.context_ids), request.candidates);
   return request;
 end
 $$;
@@ -5328,6 +5378,8 @@ comment on function l9_private.narrow_search(l9_private.search_request, l9_priva
   'Looks whether what can be found is so little that it is scored one by one rather than met on a walk through an index.';
 
 grant execute on function
+  l9_private.estimated_rows(regclass),
+  l9_private.is_walk_shorter(regclass, integer, integer), l9_private.is_vector_walk_shorter(integer, integer),
   l9_private.few_matches(text[], text, text, text, integer, integer),
   l9_private.narrow_search(l9_private.search_request, l9_private.identity, text[], text, text)
 to l9_agent, l9_admin, l9_platform_admin;
@@ -5413,9 +5465,9 @@ return array(
   select pg_catalog.regexp_replace(words.lexeme, '(..)[eiy]$', '\1')
   from pg_catalog.unnest(pg_catalog.to_tsvector('pg_catalog.english', pg_catalog.left(query, 2000))) as words
   order by pg_catalog.length(words.lexeme) desc, words.lexeme
-  limit 8);
+  limit 12);
 
-comment on function l9_private.word_stems(text) is 'The eight longest words of a text, cut down to what all their forms begin with; empty where it has none.';
+comment on function l9_private.word_stems(text) is 'The twelve longest words of a text, cut down to what all their forms begin with; empty where it has none.';
 
 create function l9_private.stem_test(stem text)
 returns text
@@ -5507,7 +5559,7 @@ as $$
 declare
   answer l9_private.found;
 begin
-  if request.ids is not null then
+  if not request.walks_words then
     return l9_private.score_words(
       'public.packet_store', '(s.envelope ->> ''content'')', 'public.packet_store_content_bm25',
       case when request.as_of is not null then format('s.updated_at <= %L', request.as_of) end,
@@ -5547,7 +5599,7 @@ as $$
 declare
   answer l9_private.found;
 begin
-  if request.context_ids is not null then
+  if not request.walks_context_words then
     return l9_private.score_words(
       'public.memory_contexts', 's.context', 'public.memory_contexts_bm25',
       case when request.ids is null and request.joins_packets then format(
@@ -5675,7 +5727,9 @@ set enable_seqscan = off
 set enable_sort = off
 as $$
 declare
-  few uuid[] := case embedding_type when 'context' then request.context_ids else request.ids end;
+  few uuid[] := case
+    when embedding_type = 'context' and not request.walks_context_vectors then request.context_ids
+    when embedding_type = 'content' and not request.walks_vectors then request.ids end;
   condition constant text := case when request.joins_packets then request.on_states else request.on_own end;
   wanted integer := request.candidates;
   rows integer;

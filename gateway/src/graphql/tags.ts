@@ -1,6 +1,8 @@
 // What is particular to GraphQL: names and behaviours. Meaning is in the comments of the database, permissions in its grants.
 import { jsonPgSmartTags } from 'postgraphile/utils';
 
+// Its index is for what the database asks itself.
+const unsearchable = { behavior: '-condition -orderBy -attribute:filterBy -attribute:orderBy' };
 const searchable = { behavior: '+condition +orderBy +attribute:filterBy +attribute:orderBy' };
 
 export const tagsPlugin = jsonPgSmartTags({
@@ -17,11 +19,16 @@ export const tagsPlugin = jsonPgSmartTags({
           timestamp: { tags: searchable },
           updated_at: { tags: searchable },
           importance_score: { tags: searchable },
+          ttl: { tags: unsearchable },
         },
       },
       'public.packet_versions': {
         tags: { name: 'memory_version' },
-        attribute: { packet_type: { tags: { name: 'kind' } } },
+        attribute: {
+          packet_type: { tags: { name: 'kind' } },
+          tenant_id: { tags: unsearchable },
+          valid_until: { tags: unsearchable },
+        },
       },
       'public.memory_tombstones': { attribute: { packet_type: { tags: { name: 'kind' } } } },
       // A row of the matrix is a cell of it.

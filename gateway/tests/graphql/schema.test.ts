@@ -63,6 +63,7 @@ describe('the GraphQL schema', () => {
       'revokeApiKey',
       'saveMemory',
       'setQueryTextAudit',
+      'setSearchSettings',
       'updateMemory',
     ]);
   });
