@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:783905e776cf6861fc167f91187d81b13587f12e
+--! Hash: sha1:fb18b80286a59e31d9413168d5ec2d91e0d6da97
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -5171,6 +5171,7 @@ create type l9_private.search_request as (
   on_states text,
   on_versions text,
   on_own text,
+  ranges text,
   joins_packets boolean,
   ids uuid[],
   context_ids uuid[],
@@ -5185,6 +5186,7 @@ comment on column l9_private.search_request.on_packets is 'Conditions on packet_
 comment on column l9_private.search_request.on_states is 'The same, and with as_of also for one whose content is still what it was.';
 comment on column l9_private.search_request.on_versions is 'Conditions on packet_versions v and packet_store p, with as_of.';
 comment on column l9_private.search_request.on_own is 'Conditions on a table m with the memory''s own scope, project and expiry.';
+comment on column l9_private.search_request.ranges is 'Conditions on p that are ranges of an index.';
 comment on column l9_private.search_request.joins_packets is 'Whether the conditions are more than those on m.';
 comment on column l9_private.search_request.ids is 'All memories that match, where they are few: then they are scored one by one. Null: they are many.';
 comment on column l9_private.search_request.context_ids is 'As ids, of those memories that have a context.';
@@ -5192,6 +5194,18 @@ comment on column l9_private.search_request.walks_words is 'Whether for words a 
 comment on column l9_private.search_request.walks_context_words is 'As walks_words, for the index of contexts.';
 comment on column l9_private.search_request.walks_vectors is 'As walks_words, for the index of the model.';
 comment on column l9_private.search_request.walks_context_vectors is 'As walks_words, for the model''s index of contexts.';
+
+create type l9_private.source as (
+  table_name text,
+  columns text,
+  branches text[],
+  content text,
+  bm25_index text,
+  more text
+);
+
+comment on type l9_private.source is
+  'Where rows come from, as SQL. Of a type of its own, so that no text that a caller gives is ever taken for SQL.';
 
 create type l9_private.found as (ids uuid[], scores real[], chunks integer[]);
 
@@ -5275,8 +5289,7 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/012-search-conditions.sql
 --! Included 050-search/014-narrow-search.sql
-create function l9_private.few_matches(
-  branches text[], table_name text, columns text, more text, bound integer, look_at integer)
+create function l9_private.few_matches(source l9_private.source, bound integer, look_at integer)
 returns uuid[]
 language plpgsql
 stable
@@ -5291,16 +5304,16 @@ begin
   execute format($sql$
     select count(*), array_agg(p.packet_id) filter (where %s)
     from (%s limit %s) p$sql$,
-    coalesce(more, 'true'),
-    (select string_agg(format('select %s from %s p where %s', columns, table_name, coalesce(nullif(b.branch, ''), 'true')), ' union all ')
-     from unnest(branches) as b (branch)),
+    coalesce(source.more, 'true'),
+    (select string_agg(format('select %s from %s p where %s', source.columns, source.table_name, coalesce(nullif(b.branch, ''), 'true')), ' union all ')
+     from unnest(source.branches) as b (branch)),
     look_at + 1)
   into seen, matches;
   return case when seen <= look_at and coalesce(cardinality(matches), 0) <= bound then coalesce(matches, '{}') end;
 end
 $$;
 
-comment on function l9_private.few_matches(text[], text, text, text, integer, integer) is
+comment on function l9_private.few_matches(l9_private.source, integer, integer) is
   'The memories of a table that the caller may read and that match, where they are at most bound, among at most look_at that were looked at; else null.';
 
 create function l9_private.estimated_rows(table_name regclass)
@@ -5338,7 +5351,7 @@ comment on function l9_private.is_vector_walk_shorter(integer, integer) is
   'The same for vectors, where comparing one costs 15 µs, walking past one 7 µs, and no walk is shorter than 150 of them.';
 
 create function l9_private.narrow_search(
-  request l9_private.search_request, me l9_private.identity, scopes text[], project_id text, ranges text)
+  request l9_private.search_request, me l9_private.identity, scopes text[], project_id text)
 returns l9_private.search_request
 language plpgsql
 stable
@@ -5349,19 +5362,24 @@ declare
   bound constant integer := 2000;
   -- Looking at 20,000 costs less than walking past them in an index to find the few of a tag.
   look_at integer := case when request.joins_packets then 20000 else bound end;
+  branches text[] := l9_private.reader_branches(me, 'p', scopes, project_id);
+  source l9_private.source;
 begin
-  request.ids := l9_private.few_matches(
-    array(
-      select concat_ws(' and ', nullif(b.branch, ''), nullif(ranges, ''))
-      from unnest(l9_private.reader_branches(me, 'p', scopes, project_id)) as b (branch)),
-    'public.packet_store',
-    -- What an index has by itself, where that is enough.
-    case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl' end,
-    case when request.joins_packets then request.on_states else '(p.ttl is null or p.ttl > now())' end, bound, look_at);
+  if request.k is null then
+    return request;
+  end if;
+  source.table_name := 'public.packet_store';
+  -- What an index has by itself, where that is enough.
+  source.columns := case when request.joins_packets then 'p.*' else 'p.packet_id, p.ttl' end;
+  source.more := case when request.joins_packets then request.on_states else '(p.ttl is null or p.ttl > now())' end;
+  source.branches := array(
+    select concat_ws(' and ', nullif(b.branch, ''), nullif(request.ranges, '')) from unnest(branches) as b (branch));
+  request.ids := l9_private.few_matches(source, bound, look_at);
   request.context_ids := case
     when request.ids is not null then request.ids
     -- They may be few though the memories are many: then the walk past other tenants' would be a long one.
-    else l9_private.few_matches(l9_private.reader_branches(me, 'p', scopes, project_id), 'public.memory_contexts', 'p.packet_id, p.ttl', null, bound, bound) end;
+    else l9_private.few_matches(
+      row('public.memory_contexts', 'p.packet_id, p.ttl', branches, null, null, null)::l9_private.source, bound, bound) end;
   request.walks_words := request.ids is null or l9_private.is_walk_shorter(
     'public.packet_store', cardinality(request.ids), request.candidates);
   request.walks_context_words := request.context_ids is null or l9_private.is_walk_shorter(
@@ -5374,14 +5392,14 @@ begin
 end
 $$;
 
-comment on function l9_private.narrow_search(l9_private.search_request, l9_private.identity, text[], text, text) is
+comment on function l9_private.narrow_search(l9_private.search_request, l9_private.identity, text[], text) is
   'Looks whether what can be found is so little that it is scored one by one rather than met on a walk through an index.';
 
 grant execute on function
   l9_private.estimated_rows(regclass),
   l9_private.is_walk_shorter(regclass, integer, integer), l9_private.is_vector_walk_shorter(integer, integer),
-  l9_private.few_matches(text[], text, text, text, integer, integer),
-  l9_private.narrow_search(l9_private.search_request, l9_private.identity, text[], text, text)
+  l9_private.few_matches(l9_private.source, integer, integer),
+  l9_private.narrow_search(l9_private.search_request, l9_private.identity, text[], text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/014-narrow-search.sql
 --! Included 050-search/015-snippet.sql
@@ -5484,8 +5502,7 @@ return case
 comment on function l9_private.stem_test(text) is
   'A condition on s.content and on s.lowered (its ASCII letters in lower case, under collation C): whether a word begins like this, roughly.';
 
-create function l9_private.score_words(
-  table_name text, content text, bm25_index text, more text, ids uuid[], query text)
+create function l9_private.score_words(source l9_private.source, ids uuid[], query text)
 returns l9_private.found
 language plpgsql
 stable
@@ -5501,7 +5518,7 @@ declare
   worth text := (select string_agg(format('m.h%1$s::integer * worth.w%1$s', n), ' + ') from unnest(places) as n);
   answer l9_private.found;
 begin
-  if cardinality(stems) = 0 or coalesce(cardinality(ids), 0) = 0 then
+  if source.table_name is null or cardinality(stems) = 0 or coalesce(cardinality(ids), 0) = 0 then
     return answer;
   end if;
   execute format($sql$
@@ -5531,7 +5548,7 @@ begin
       offset 0
     ) f
     where f.score > 0$sql$,
-    table_name, content, bm25_index, coalesce(more, 'true'),
+    source.table_name, source.content, source.bm25_index, coalesce(source.more, 'true'),
     (select string_agg(format('%s as h%s', l9_private.stem_test(x.stem), x.place), ', ') from unnest(stems) with ordinality as x (stem, place)),
     (select string_agg(format('ln(1 + count(*)::real / (1 + count(*) filter (where h%1$s))) as w%1$s', n), ', ') from unnest(places) as n),
     worth, scored)
@@ -5541,7 +5558,7 @@ begin
 end
 $$;
 
-comment on function l9_private.score_words(text, text, text, text, uuid[], text) is
+comment on function l9_private.score_words(l9_private.source, uuid[], text) is
   'BM25 of few rows, without a walk through the index: first by which words of the query they have, rare ones first; then the sixty best of these by their true score.';
 
 create function l9_private.find_words(request l9_private.search_request)
@@ -5557,13 +5574,15 @@ set enable_seqscan = off
 set enable_sort = off
 as $$
 declare
+  source l9_private.source;
   answer l9_private.found;
 begin
   if not request.walks_words then
-    return l9_private.score_words(
-      'public.packet_store', '(s.envelope ->> ''content'')', 'public.packet_store_content_bm25',
-      case when request.as_of is not null then format('s.updated_at <= %L', request.as_of) end,
-      request.ids, request.query);
+    source.table_name := 'public.packet_store';
+    source.content := '(s.envelope ->> ''content'')';
+    source.bm25_index := 'public.packet_store_content_bm25';
+    source.more := case when request.as_of is not null then format('s.updated_at <= %L', request.as_of) end;
+    return l9_private.score_words(source, request.ids, request.query);
   end if;
   -- Its index scan knows the scores. It hands them out, instead of computing each again, only in a statement of its own,
   -- no CTE, and where what is selected and what is ordered by are two expressions, if only in spelling.
@@ -5597,14 +5616,16 @@ set enable_seqscan = off
 set enable_sort = off
 as $$
 declare
+  source l9_private.source;
   answer l9_private.found;
 begin
   if not request.walks_context_words then
-    return l9_private.score_words(
-      'public.memory_contexts', 's.context', 'public.memory_contexts_bm25',
-      case when request.ids is null and request.joins_packets then format(
-        'exists (select from public.packet_store p where p.packet_id = s.packet_id and %s)', request.on_packets) end,
-      request.context_ids, request.query);
+    source.table_name := 'public.memory_contexts';
+    source.content := 's.context';
+    source.bm25_index := 'public.memory_contexts_bm25';
+    source.more := case when request.ids is null and request.joins_packets then format(
+      'exists (select from public.packet_store p where p.packet_id = s.packet_id and %s)', request.on_packets) end;
+    return l9_private.score_words(source, request.context_ids, request.query);
   end if;
   execute format($sql$
     select array_agg(f.packet_id), array_agg((-f.distance)::real)
@@ -5630,7 +5651,7 @@ comment on function l9_private.find_context_words(l9_private.search_request) is
 
 grant execute on function
   l9_private.word_stems(text), l9_private.stem_test(text),
-  l9_private.score_words(text, text, text, text, uuid[], text),
+  l9_private.score_words(l9_private.source, uuid[], text),
   l9_private.find_words(l9_private.search_request),
   l9_private.find_context_words(l9_private.search_request)
 to l9_agent, l9_admin, l9_platform_admin;
@@ -5662,7 +5683,7 @@ begin
   into ids
   using request.as_of;
   return l9_private.score_words(
-    'public.packet_versions', '(s.envelope ->> ''content'')', 'public.packet_store_content_bm25', then_so,
+    row('public.packet_versions', null, null, '(s.envelope ->> ''content'')', 'public.packet_store_content_bm25', then_so)::l9_private.source,
     ids, request.query);
 end
 $$;
@@ -5674,7 +5695,7 @@ grant execute on function l9_private.find_version_words(l9_private.search_reques
 --! EndIncluded 050-search/022-find-versions.sql
 --! Included 050-search/025-find-meaning.sql
 create function l9_private.score_meaning(
-  request l9_private.search_request, embedding_type text, condition text, ids uuid[])
+  request l9_private.search_request, embedding_type text, source l9_private.source, ids uuid[])
 returns l9_private.found
 language plpgsql
 stable
@@ -5685,6 +5706,9 @@ as $$
 declare
   answer l9_private.found;
 begin
+  if request.k is null or source.more is null then
+    return answer;
+  end if;
   -- By the vectors themselves: spelt like this, no index of a model is of use.
   execute format($sql$
     select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
@@ -5699,16 +5723,16 @@ begin
       order by nearest.distance
       limit %s
     ) f$sql$,
-    case when condition <> request.on_own then 'join public.packet_store p on p.packet_id = m.packet_id' end,
+    case when source.more <> request.on_own then 'join public.packet_store p on p.packet_id = m.packet_id' end,
     case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
-    condition, request.candidates)
+    source.more, request.candidates)
   into answer.ids, answer.scores, answer.chunks
   using request.vector, ids, request.model, embedding_type;
   return answer;
 end
 $$;
 
-comment on function l9_private.score_meaning(l9_private.search_request, text, text, uuid[]) is
+comment on function l9_private.score_meaning(l9_private.search_request, text, l9_private.source, uuid[]) is
   'Compares vectors one by one: of these memories, or of all that the conditions leave.';
 
 create function l9_private.find_meaning(request l9_private.search_request, embedding_type text)
@@ -5732,11 +5756,16 @@ declare
     when embedding_type = 'content' and not request.walks_vectors then request.ids end;
   condition constant text := case when request.joins_packets then request.on_states else request.on_own end;
   wanted integer := request.candidates;
+  source l9_private.source;
   rows integer;
   answer l9_private.found;
 begin
+  if request.k is null then
+    return answer;
+  end if;
   if few is not null then
-    return l9_private.score_meaning(request, embedding_type, case when request.ids is null then condition else request.on_own end, few);
+    source.more := case when request.ids is null then condition else request.on_own end;
+    return l9_private.score_meaning(request, embedding_type, source, few);
   end if;
   loop
     execute format($sql$
@@ -5764,7 +5793,8 @@ begin
   end loop;
   if embedding_type = 'content' and coalesce(cardinality(answer.ids), 0) < request.k then
     -- The walk ended before it met enough of what is visible: that is far from the query, in meaning, or late in coming.
-    return l9_private.score_meaning(request, embedding_type, condition, null);
+    source.more := condition;
+    return l9_private.score_meaning(request, embedding_type, source, null);
   end if;
   return answer;
 end
@@ -5774,7 +5804,7 @@ comment on function l9_private.find_meaning(l9_private.search_request, text) is
   'The leg over vectors of one model, of memories themselves, whole and in chunks (content), or together with their predecessors (context). A memory is found once, by its nearest.';
 
 grant execute on function
-  l9_private.score_meaning(l9_private.search_request, text, text, uuid[]),
+  l9_private.score_meaning(l9_private.search_request, text, l9_private.source, uuid[]),
   l9_private.find_meaning(l9_private.search_request, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/025-find-meaning.sql
@@ -6342,11 +6372,12 @@ begin
       request.on_packets, request.on_versions, run_mode, as_of);
     notices := notices || 'As of that time: what a memory said then and no more is found by words, not by meaning; what was deleted since is not found.'::text;
   end if;
-  request := l9_private.narrow_search(request, me, searched_scopes, project_id, concat_ws(' and ',
+  request.ranges := concat_ws(' and ',
     case when thread_id is not null and as_of is null then format('p.thread_id = %L', thread_id) end,
     case when since is not null then format('p."timestamp" >= %L', since) end,
     case when until is not null then format('p."timestamp" < %L', until) end,
-    case when as_of is not null then format('p."timestamp" <= %L', as_of) end));
+    case when as_of is not null then format('p."timestamp" <= %L', as_of) end);
+  request := l9_private.narrow_search(request, me, searched_scopes, project_id);
 
   if run_mode = 'recent' then
     words := l9_private.find_recent(request);

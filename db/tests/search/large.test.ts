@@ -6,7 +6,7 @@ import { LOCAL_MODEL } from '../../../gateway/src/embeddings/index.ts';
 import { serverUrl } from '../../../gateway/tests/support/databases.ts';
 import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { fillHouse, type Query, ROWS, SHARES } from './large.ts';
+import { fillHouse, type Query, SHARES } from './large.ts';
 
 const skip = serverUrl ? false : 'takes minutes in WebAssembly';
 
@@ -146,9 +146,8 @@ describe('a search among 100,000 memories', { skip }, () => {
     const all = await medianOf({});
     for (const [who, claims] of Object.entries(callers)) {
       const one = await medianOf(claims);
-      console.log(who, one, all);
+      // Under load a ratio jumps: what it must not be is the walk past all others, which takes hundreds of times as long.
       assert.ok(one < 10 * all, `who sees ${who}: ${one} ms, who sees all: ${all} ms`);
     }
-    assert.ok(ROWS);
   });
 });

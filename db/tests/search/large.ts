@@ -13,7 +13,7 @@ import type { House } from '../../../gateway/tests/support/house.ts';
 import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
-export const ROWS = 100_000;
+const ROWS = 100_000;
 const BASES = 320;
 const QUERIES = 30;
 
@@ -59,8 +59,6 @@ export async function fillHouse(house: House): Promise<Query[]> {
 
   return asSuperuser(house, async (session) => {
     // No triggers: what they do is tested elsewhere, and 100,000 audit rows are not needed here.
-    const started = Date.now();
-    const lap = (what: string) => console.log(what, Date.now() - started);
     await session.query(`set session_replication_role = replica; set synchronous_commit = off; set maintenance_work_mem = '384MB';
       set search_path = public, extensions;
       drop index packet_store_content_bm25;
@@ -106,13 +104,10 @@ export async function fillHouse(house: House): Promise<Query[]> {
       select packet_id, '${LOCAL_MODEL}', vector || array_fill(0::real, array[${1536 - LOCAL_DIMENSIONS}])::vector,
         '00000000-0000-7000-8000-000000000001', project_id, 'developer'
       from mixture`);
-    lap('inserted');
     await session.query(
       `create index packet_store_content_bm25 on packet_store using bm25 ((envelope ->> 'content')) with (text_config = 'english')`,
     );
-    lap('bm25');
     await session.query(`select register_embedding_model('${LOCAL_MODEL}', ${LOCAL_DIMENSIONS})`);
-    lap('hnsw');
     const { rows: nearest } = await session.query(
       `select q.place, p.project_id, (
          select max(d) from (
@@ -127,7 +122,6 @@ export async function fillHouse(house: House): Promise<Query[]> {
           .map(({ project_id, distance }) => [project_id, distance]),
       ),
     );
-    lap('compared');
     await session.query('vacuum (analyze) packet_store');
     await session.query('vacuum (analyze) memory_embeddings');
     return queries.map(({ text, own }, at) => ({ text, vector: toVectorLiteral(own), tenth: tenths[at]! }));
