@@ -87,6 +87,8 @@ program
   .option('--url <url>', 'the server; the one of this folder if left out')
   .option('--caller <name>', 'who asks', 'C')
   .option('--token <jwt>', 'a token to use instead of one signed for the caller')
+  .option('--legs', 'also with parts of the search switched off: changes the settings of the tenant meanwhile')
+  .option('--admin <name>', 'who may change them', 'L')
   .option('--json <file>', 'write the figures there too')
   .action(async (collection: string, folder: string, options) => {
     const { evaluate } = await import('./commands/eval.ts');

@@ -215,18 +215,18 @@ describe('a database session', () => {
         order by 1`);
       assert.deepEqual(
         tables.map(({ relname }) => relname),
-        ['idempotency_keys', 'packet_store'],
+        ['idempotency_keys', 'memory_feedback', 'packet_store'],
       );
       const keys = await house.asSuperuser(`
         select k.conrelid::regclass || '.' || a.attname as name
         from pg_constraint k cross join lateral unnest(k.conkey) column_number
         join pg_attribute a on a.attrelid = k.conrelid and a.attnum = column_number
-        where k.contype = 'f' and k.conrelid in ('public.packet_store'::regclass, 'public.idempotency_keys'::regclass)
+        where k.contype = 'f' and k.conrelid in ('public.packet_store'::regclass, 'public.idempotency_keys'::regclass, 'public.memory_feedback'::regclass)
           and (has_column_privilege('l9_agent', k.conrelid, a.attnum, 'insert') or has_column_privilege('l9_agent', k.conrelid, a.attnum, 'update'))
         order by 1`);
       assert.deepEqual(
         keys.map(({ name }) => name),
-        ['idempotency_keys.packet_id', 'idempotency_keys.tenant_id', 'packet_store.scope'],
+        ['idempotency_keys.packet_id', 'idempotency_keys.tenant_id', 'memory_feedback.packet_id', 'packet_store.scope'],
       );
     });
 
@@ -243,6 +243,8 @@ describe('a database session', () => {
         });
         const insert = `insert into public.idempotency_keys (packet_id, tenant_id, caller, idempotency_key) values ($1, '${tenant}', 'C', 'probe 2')`;
         assert.match(await alike(insert, [id], [MISSING]), /42501/);
+        const vote = 'insert into public.memory_feedback (access_id, packet_id, was_useful) values (uuidv7(), $1, true)';
+        assert.match(await alike(vote, [id], [MISSING]), /42501/);
       }
       assert.match(
         (await failure(

@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { type Client, type ClientOptions, connect, Unusable } from './client.ts';
 import { type Collection, readCollection } from './eval-collections.ts';
+import { openSettings, VARIANTS } from './eval-legs.ts';
 import { type Figures, figuresOf, type Judged } from './eval-metrics.ts';
 import { reasonOf } from './import.ts';
 import { startProgress } from './progress.ts';
@@ -11,6 +12,9 @@ const MODES = ['hybrid', 'lexical', 'semantic'] as const;
 
 export interface EvalOptions extends ClientOptions {
   json?: string;
+  /** Also with parts of the search switched off, by the settings of the tenant: takes an admin. */
+  legs?: boolean;
+  admin?: string;
 }
 
 const SEARCH = `query ($query: String!, $mode: SearchMode!, $projectId: String!, $kinds: [String!]) {
@@ -38,23 +42,31 @@ export async function evaluate(
 
     // The first round computes the vectors of the queries, which the server then keeps: the modes find them ready.
     const passes = ['hybrid', ...MODES] as const;
-    const progress = startProgress('searching', passes.length * collection.queries.length);
-    const figures: Figures[] = [];
-    for (const [pass, mode] of passes.entries()) {
+    const progress = startProgress(
+      'searching',
+      (passes.length + (options.legs ? VARIANTS.length : 0)) * collection.queries.length,
+    );
+    let searches = 0;
+    const measure = async (mode: string): Promise<Figures> => {
       const judged: Judged[] = [];
       for (const { text, relevant } of collection.queries) {
         const packets = new Set(relevant.flatMap((id) => loaded.packetOf.get(id) ?? []));
         judged.push({ ...(await search(client, collection, text, mode)), relevant: packets });
-        progress.update(pass * collection.queries.length + judged.length, mode);
+        searches += 1;
+        progress.update(searches, mode);
       }
-      figures.push(figuresOf(judged));
-    }
+      return figuresOf(judged);
+    };
+    const figures: Figures[] = [];
+    for (const mode of passes) figures.push(await measure(mode));
+    const legs = options.legs ? await measureLegs(env, options, measure) : [];
     progress.stop();
 
     const [first, ...rest] = figures as [Figures, ...Figures[]];
     const modes = Object.fromEntries(MODES.map((mode, index) => [mode, rest[index] as Figures]));
     const { engine, embedding_model } = await client.ready();
     process.stdout.write(table(name, collection, loaded.packets, modes, first));
+    if (legs.length > 0) process.stdout.write(`\n${legs.map(({ name, ...measured }) => row(name, measured)).join('')}`);
     if (options.json) {
       const { packetOf: _, ...load } = loaded;
       const server = { engine, embedding_model };
@@ -68,6 +80,7 @@ export async function evaluate(
         ...waited,
         modes,
         first_pass,
+        ...(options.legs ? { legs } : {}),
       };
       writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
     }
@@ -76,6 +89,20 @@ export async function evaluate(
     process.stderr.write(`${reasonOf(error)}\n`);
     return 1;
   }
+}
+
+async function measureLegs(env: NodeJS.ProcessEnv, options: EvalOptions, measure: (mode: string) => Promise<Figures>) {
+  const settings = await openSettings(env, { ...options, caller: options.admin ?? 'L' });
+  const legs: (Figures & { name: string; mode: string })[] = [];
+  try {
+    for (const { name, mode, settings: changed } of VARIANTS) {
+      await settings.use(changed);
+      legs.push({ name, mode, ...(await measure(mode)) });
+    }
+  } finally {
+    await settings.restore();
+  }
+  return legs;
 }
 
 /**
@@ -128,19 +155,20 @@ async function search(client: Client, { project, kind }: Collection, query: stri
   return { ranking: searchMemory.hits.map(({ packetId }) => packetId), milliseconds };
 }
 
-function table(name: string, collection: Collection, packets: number, modes: Record<string, Figures>, first: Figures) {
-  const row = (...cells: string[]) =>
-    `${cells.map((cell, at) => (at ? cell.padStart(11) : cell.padEnd(9))).join('')}\n`;
-  const body = Object.entries(modes).map(([mode, { ndcg_at_10, recall_at_10, mrr, p50_ms, p95_ms }]) =>
-    row(
-      mode,
-      ...[ndcg_at_10, recall_at_10, mrr].map((x) => x.toFixed(3)),
-      ...[p50_ms, p95_ms].map((x) => `${x.toFixed(1)} ms`),
-    ),
+const cells = (...texts: string[]) =>
+  `${texts.map((text, at) => (at ? text.padStart(11) : text.padEnd(12))).join('')}\n`;
+const row = (name: string, { ndcg_at_10, recall_at_10, mrr, p50_ms, p95_ms }: Figures) =>
+  cells(
+    name,
+    ...[ndcg_at_10, recall_at_10, mrr].map((x) => x.toFixed(3)),
+    ...[p50_ms, p95_ms].map((x) => `${x.toFixed(1)} ms`),
   );
+
+function table(name: string, collection: Collection, packets: number, modes: Record<string, Figures>, first: Figures) {
+  const body = Object.entries(modes).map(([mode, measured]) => row(mode, measured));
   return (
     `${name}: ${collection.queries.length} queries over ${packets} memories\n\n` +
-    `${row('mode', 'nDCG@10', 'recall@10', 'MRR', 'p50', 'p95')}${body.join('')}\n` +
+    `${cells('mode', 'nDCG@10', 'recall@10', 'MRR', 'p50', 'p95')}${body.join('')}\n` +
     `The first pass, which computes the vectors of the queries: p50 ${first.p50_ms} ms, p95 ${first.p95_ms} ms (hybrid).\n`
   );
 }

@@ -11,6 +11,9 @@ const begin = (settings: Settings) => {
   return set.length > 0 ? `begin; select ${set.join(', ')}` : 'begin';
 };
 
+/** Whether what is asked before an answer came is sent at once. The embedded engine takes one thing at a time. */
+export const isPipelined = (client: pg.ClientBase) => (client as { pipeline?: boolean }).pipeline === true;
+
 /** Waits for all, so that nothing still runs on the connection, and then fails with the first failure in order. */
 async function settled<T extends readonly unknown[]>(flight: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
   const results = await Promise.allSettled(flight);
@@ -20,18 +23,27 @@ async function settled<T extends readonly unknown[]>(flight: { [K in keyof T]: P
 }
 
 /**
- * Runs `work` in one transaction under these settings. Its first query is sent right behind begin and settings, without
- * waiting for them: where they are refused it fails too, in a transaction that is aborted.
+ * Runs `work` in one transaction under these settings. On a server its first query is sent right behind begin and
+ * settings, without waiting for them: where they are refused it fails too, in a transaction that is aborted.
  */
 export async function inTransaction<T>(
   pool: pg.Pool,
   settings: Settings,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  const client = await pool.connect();
+  return transact(await pool.connect(), settings, work);
+}
+
+async function transact<T>(
+  client: pg.PoolClient,
+  settings: Settings,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
   let broken: Error | undefined;
   try {
-    const [, result] = await settled([client.query(begin(settings)), work(client)]);
+    const begun = client.query(begin(settings));
+    if (!isPipelined(client)) await begun;
+    const [, result] = await settled([begun, work(client)]);
     await client.query('commit');
     return result;
   } catch (error) {
@@ -54,18 +66,16 @@ export async function inOneTrip<T>(
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();
+  if (!isPipelined(client)) return transact(client, settings, work);
   let broken: Error | undefined;
   try {
-    const committed = (begun: Promise<unknown>, worked: Promise<T>) =>
-      settled([
-        begun,
-        worked,
-        client.query('commit').catch((failure: Error) => {
-          broken = failure;
-          throw failure;
-        }),
-      ]);
-    const [, result] = await committed(client.query(begin(settings)), work(client));
+    const begun = client.query(begin(settings));
+    const worked = work(client);
+    const committed = client.query('commit').catch((failure: Error) => {
+      broken = failure;
+      throw failure;
+    });
+    const [, result] = await settled([begun, worked, committed]);
     return result;
   } finally {
     client.release(broken);

@@ -3,32 +3,29 @@
 import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from 'postgraphile/@dataplan/pg';
-import { inOneTrip, inTransaction } from '../database/index.ts';
+import { inOneTrip, inTransaction, isPipelined } from '../database/index.ts';
 
 const STATEMENTS_PER_CONNECTION = 100;
 
 type Connected = pg.ClientBase & { connection?: { parsedStatements?: Record<string, string> } };
 
-/** Of each connection: the statements it has prepared, the least used of which are let go. */
+/** Of each connection: the statements it has prepared, the least used first. */
 const prepared = new WeakMap<object, LRUCache<string, true>>();
 
-function statementsOf(client: Connected, parsed: Record<string, string>) {
-  const known = prepared.get(client);
-  if (known) return known;
-  const statements = new LRUCache<string, true>({
-    max: STATEMENTS_PER_CONNECTION,
-    dispose: (_, name) => {
-      const text = parsed[name];
-      if (!text) return;
-      delete parsed[name];
-      // In a transaction that is aborted it stays; to prepare it again would be an error.
-      client.query(`deallocate ${client.escapeIdentifier(name)}`).catch(() => {
-        parsed[name] = text;
-      });
-    },
-  });
+function statementsOf(client: Connected) {
+  const statements = prepared.get(client) ?? new LRUCache<string, true>({ max: STATEMENTS_PER_CONNECTION + 1 });
   prepared.set(client, statements);
   return statements;
+}
+
+async function letGo(client: Connected, parsed: Record<string, string>, name: string) {
+  const text = parsed[name];
+  if (!text) return;
+  delete parsed[name];
+  await client.query(`deallocate ${client.escapeIdentifier(name)}`).catch(() => {
+    // In a transaction that is aborted it stays; to prepare it again would be an error.
+    parsed[name] = text;
+  });
 }
 
 async function query<Row>(client: pg.ClientBase, { text, values, name, arrayMode }: PgClientQuery) {
@@ -36,8 +33,15 @@ async function query<Row>(client: pg.ClientBase, { text, values, name, arrayMode
   const config: pg.QueryConfig & { rowMode?: 'array' } = { text, values: values ?? [] };
   if (arrayMode) config.rowMode = 'array';
   if (name && parsed) {
-    statementsOf(client, parsed).set(name, true);
+    const statements = statementsOf(client);
+    statements.set(name, true);
     config.name = name;
+    if (statements.size > STATEMENTS_PER_CONNECTION) {
+      const [leastUsed] = statements.rkeys();
+      statements.delete(leastUsed!);
+      const gone = letGo(client, parsed, leastUsed!);
+      if (!isPipelined(client)) await gone;
+    }
   }
   const { rows, rowCount } = await client.query(config);
   return { rows, rowCount, notices: [] } as PgClientResult<Row>;

@@ -1,6 +1,8 @@
 // What is particular to GraphQL: names and behaviours. Meaning is in the comments of the database, permissions in its grants.
 import { jsonPgSmartTags } from 'postgraphile/utils';
 
+// Its index is for what the database asks itself.
+const unsearchable = { behavior: '-condition -orderBy -attribute:filterBy -attribute:orderBy' };
 const searchable = { behavior: '+condition +orderBy +attribute:filterBy +attribute:orderBy' };
 
 export const tagsPlugin = jsonPgSmartTags({
@@ -21,11 +23,16 @@ export const tagsPlugin = jsonPgSmartTags({
           access_count: { tags: { behavior: '-*' } },
           last_accessed: { tags: { behavior: '-*' } },
           contradiction_count: { tags: { behavior: '-*' } },
+          ttl: { tags: unsearchable },
         },
       },
       'public.packet_versions': {
         tags: { name: 'memory_version' },
-        attribute: { packet_type: { tags: { name: 'kind' } } },
+        attribute: {
+          packet_type: { tags: { name: 'kind' } },
+          tenant_id: { tags: unsearchable },
+          valid_until: { tags: unsearchable },
+        },
       },
       'public.memory_access_log': {
         tags: {
@@ -69,6 +76,8 @@ export const tagsPlugin = jsonPgSmartTags({
           ['audit_ids', 'row_hashes', 'from_xid', 'to_xid'].map((name) => [name, { tags: { behavior: '-*' } }]),
         ),
       },
+      // What it says is in the memories themselves; a search is what it is for.
+      'public.memory_contexts': { tags: { behavior: '-*' } },
       'public.audit_query_texts': { tags: { behavior: '-*' } },
       // Callers have no use for the bookkeeping of retries.
       'public.idempotency_keys': { tags: { behavior: '-*' } },
@@ -95,6 +104,7 @@ export const tagsPlugin = jsonPgSmartTags({
           user: ['create_user', 'deactivate_user', 'reactivate_user'],
           scope: ['register_scope', 'deactivate_scope', 'reactivate_scope'],
           actor: ['register_actor', 'deactivate_actor', 'reactivate_actor', 'bind_login'],
+          searchSettings: ['set_search_settings'],
           apiKey: ['create_api_key', 'revoke_api_key'],
         }).flatMap(([resultFieldName, names]) =>
           names.map((name) => [`public.${name}`, { tags: { resultFieldName } }]),

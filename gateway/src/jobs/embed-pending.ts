@@ -14,6 +14,16 @@ import { backoffSeconds } from './backoff.ts';
 const LEASE_SECONDS = 60;
 const RETRY_LAST_SECONDS = 3600;
 const TEXTS_PER_CALL = 64;
+const BUSY_WAIT = '1 second';
+
+/** A memory together with the one before it in its thread. */
+interface Context {
+  packet_id: string;
+  /** One of the two is being changed. */
+  is_busy: boolean;
+  context_id: string | null;
+  context: string | null;
+}
 
 interface Pending {
   packet_id: string;
@@ -30,6 +40,8 @@ export interface EmbedPendingOptions {
   onEmbedded?: (memories: number, vectors: number) => void;
 }
 
+/** Someone changes a memory just now: the job does not wait for that. */
+const isBusy = (error: unknown) => (error as { code?: string }).code === '55P03';
 const delay = (failures: number) => `${backoffSeconds(failures, RETRY_LAST_SECONDS)} seconds`;
 
 /** All that this needs of a pool of l9_worker. */
@@ -53,6 +65,7 @@ export async function embedPending(
 ): Promise<number> {
   const { batchSize = 16, embedders } = options;
   let done = 0;
+  await pool.query('select l9_private.requeue_stale_contexts()');
   for (let worked = true; worked && !signal?.aborted; ) {
     worked = false;
     for (const embedder of embedders()) {
@@ -88,20 +101,43 @@ async function embedBatch(
       .catch((error: Error) => logger.warn({ name: error.name }, 'claims could not be renewed'));
   }, LEASE_SECONDS * 333);
   try {
+    // All at once, before the embedder is asked: their words are to be found though it may be down.
+    const contexts = await refreshContexts(pool, rows).catch(async (error: unknown) => {
+      await postpone(
+        pool,
+        model,
+        rows,
+        isBusy(error) ? BUSY_WAIT : delay(1),
+        isBusy(error) ? 'busy' : (error as Error).name,
+        false,
+      );
+      if (!isBusy(error)) throw error;
+      return null;
+    });
+    if (!contexts) return done;
     for (const [index, memory] of rows.entries()) {
       if (signal?.aborted) {
         await postpone(pool, model, rows.slice(index), '0 seconds', 'stopped', false);
         return done;
       }
+      const context = contexts.get(memory.packet_id);
+      if (!context || context.is_busy) {
+        await postpone(pool, model, [memory], BUSY_WAIT, 'busy', false);
+        continue;
+      }
       try {
-        const vectors = await embedMemory(embedder, memory.content);
-        const stored = await store(pool, model, memory, vectors);
+        const vectors = await embedMemory(embedder, memory.content, context.context);
+        const stored = await store(pool, model, memory, vectors, context.context_id);
         if (stored) {
           done += 1;
-          onEmbedded?.(1, vectors.vectors.length);
+          onEmbedded?.(1, vectors.vectors.length + (vectors.context ? 1 : 0));
         }
       } catch (error) {
         const name = (error as Error).name;
+        if (isBusy(error)) {
+          await postpone(pool, model, [memory], BUSY_WAIT, 'busy', false);
+          continue;
+        }
         if (error instanceof EmbeddingRejected) {
           logger.warn(
             { packetId: memory.packet_id, attempts: memory.attempts + 1 },
@@ -124,21 +160,35 @@ interface Vectors {
   /** The whole first, then each chunk. */
   vectors: number[][];
   chunks: Chunk[];
+  context: number[] | null;
 }
 
-async function embedMemory(embedder: Embedder, content: string): Promise<Vectors> {
+async function refreshContexts(pool: WorkerPool, memories: Pending[]): Promise<Map<string, Context>> {
+  const { rows } = await pool.query<Context>('select * from l9_private.refresh_contexts($1)', [
+    memories.map(({ packet_id }) => packet_id),
+  ]);
+  return new Map(rows.map((row) => [row.packet_id, row]));
+}
+
+async function embedMemory(embedder: Embedder, content: string, context: string | null): Promise<Vectors> {
   const chunks = await embedder.chunk(content);
-  const texts = [content, ...chunks.map((chunk) => chunk.text)];
+  const texts = [content, ...chunks.map((chunk) => chunk.text), ...(context === null ? [] : [context])];
   const vectors: number[][] = [];
   for (let start = 0; start < texts.length; start += TEXTS_PER_CALL) {
     vectors.push(...(await embedder.embed(texts.slice(start, start + TEXTS_PER_CALL))));
   }
-  return { vectors, chunks };
+  return { vectors: vectors.slice(0, chunks.length + 1), chunks, context: vectors[chunks.length + 1] ?? null };
 }
 
-async function store(pool: WorkerPool, model: string, memory: Pending, { vectors, chunks }: Vectors): Promise<boolean> {
+async function store(
+  pool: WorkerPool,
+  model: string,
+  memory: Pending,
+  { vectors, chunks, context }: Vectors,
+  contextId: string | null,
+): Promise<boolean> {
   const { rows } = await pool.query<{ stored: boolean }>(
-    'select l9_private.store_embeddings($1, $2, $3, $4, $5, $6, $7) as stored',
+    'select l9_private.store_vectors($1, $2, $3, $4, $5, $6, $7, $8, $9) as stored',
     [
       memory.packet_id,
       memory.content_hash,
@@ -147,6 +197,8 @@ async function store(pool: WorkerPool, model: string, memory: Pending, { vectors
       chunks.map(({ text }) => text),
       chunks.map(({ start }) => start),
       chunks.map(({ end }) => end),
+      contextId,
+      context && toVectorLiteral(context),
     ],
   );
   return rows[0]?.stored === true;

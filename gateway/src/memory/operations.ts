@@ -146,7 +146,8 @@ const searchMemory = define({
   graphqlName: 'searchMemory',
   title: 'Search memories',
   description:
-    'Find memories by words, by meaning, or both, best first, among those you may read. The answer says which scopes were searched, so that an empty one is no riddle.',
+    'Find memories by words, by meaning, or both, best first, among those you may read; or others like one (packet_id); or the newest that match filters. ' +
+    'The answer says which scopes were searched, so that an empty one is no riddle. With max_tokens it fits your context.',
   input: searchInput,
   output: searchOutput,
   isReadOnly: true,
@@ -155,7 +156,7 @@ const searchMemory = define({
   audit: 'SEARCH',
   enqueuesEmbeddings: false,
   prepare: async (input, embedding) =>
-    input.mode === 'lexical' || !/\S/.test(input.query) ? null : embedding.query(input.query),
+    input.mode === 'lexical' || !input.query || !/\S/.test(input.query) ? null : embedding.query(input.query),
   isOvertaken: (prepared, result) => {
     if (prepared === null) return false;
     if ('output' in result) return result.output.searched.vectors === 'unavailable';
@@ -172,7 +173,14 @@ const searchMemory = define({
   },
   summarize: ({ hits, searched }) => {
     const where = `searched ${searched.scopes.join(', ') || 'no scope'} by ${searched.mode}`;
-    const notice = searched.notice ? ` ${searched.notice}` : '';
+    const cut = searched.cut as { previews: number; left_out: number } | null;
+    const notices = [
+      searched.notice,
+      cut && cut.previews + cut.left_out > 0
+        ? `Cut to fit: ${cut.previews} as previews (get_memory gives the whole), ${cut.left_out} left out.`
+        : null,
+    ];
+    const notice = notices.map((one) => (one ? ` ${one}` : '')).join('');
     if (hits.length === 0) return `Nothing found: ${where}.${notice}`;
     const lines = hits.map((hit, index) => `${index + 1}. [${hit.packet_id}] ${hit.snippet.replace(/\s+/g, ' ')}`);
     return `${memories(hits.length)}, ${where}.${notice}\n${lines.join('\n')}`;
@@ -248,7 +256,7 @@ const deleteMemory = define({
   isDestructive: true,
   isIdempotent: false,
   audit: 'DELETE',
-  enqueuesEmbeddings: false,
+  enqueuesEmbeddings: true, // of what came after it in its thread
   run: async (client, input) => {
     const { packet_id } = await call<{ packet_id: string }>(client, 'r as packet_id', 'delete_memory', input);
     return { status: 'deleted', packet_id } as const;
@@ -299,7 +307,7 @@ const deleteExpiredMemories = define({
   isDestructive: true,
   isIdempotent: true,
   audit: 'CLEANUP',
-  enqueuesEmbeddings: false,
+  enqueuesEmbeddings: true,
   run: async (client, input) => {
     const { deleted } = await call<{ deleted: string }>(client, 'r as deleted', 'delete_expired_memories', input);
     return { deleted: Number(deleted) };

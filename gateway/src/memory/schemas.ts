@@ -73,7 +73,13 @@ export const updateInput = z.strictObject({
 });
 
 export const searchInput = z.strictObject({
-  query: z.string().describe('What to look for, in plain words.'),
+  query: z
+    .string()
+    .nullish()
+    .describe(
+      'What to look for, in plain words. Without it (and without packet_id): the newest memories that match the filters.',
+    ),
+  packet_id: uuid.nullish().describe('Instead of a query: find others like this memory.'),
   k: z.int().min(1, 'from 1 to 100').max(100, 'from 1 to 100').default(10).describe('How many hits at most, 1 to 100.'),
   mode: z
     .enum(['hybrid', 'lexical', 'semantic'])
@@ -93,7 +99,15 @@ export const searchInput = z.strictObject({
     .min(0, 'from 0 to 2')
     .max(2, 'from 0 to 2')
     .nullish()
-    .describe('Leave out hits further in meaning than this cosine distance, from 0 to 2.'),
+    .describe('Leave out hits further in meaning than this cosine distance, from 0 to 2, such as 0.3.'),
+  as_of: time.nullish().describe('Search memories as they were at this time.'),
+  explain: z.boolean().default(false).describe('Say of each hit how it scored.'),
+  max_tokens: z
+    .int()
+    .min(500, 'from 500 to 1000000')
+    .max(1_000_000, 'from 500 to 1000000')
+    .nullish()
+    .describe('Trim the hits to about this many tokens: previews, of which get_memory gives the whole.'),
 });
 
 export const packetIdInput = z.strictObject({ packet_id: uuid.describe('Id of the memory.') });
@@ -159,10 +173,14 @@ export const saveOutput = updateOutput.extend({
 export const hit = z.object({
   packet_id: z.string(),
   access_id: z.string().describe('For record_feedback: this hit of this search.'),
-  content: z.string().describe('Cut after 8000 characters; get_memory gives the whole.'),
+  content: z
+    .string()
+    .describe(
+      'Cut after 8000 characters, or a preview where max_tokens left no more room; get_memory gives the whole.',
+    ),
   is_truncated: z.boolean(),
   snippet: z.string().describe('The part that matched best.'),
-  score: z.number().describe('From 0 to 1.'),
+  score: z.number().describe('From 0 to 1; 1 where nothing was ranked.'),
   lexical_score: z.number().nullable().describe('The part that the words have; null when not found by words.'),
   semantic_score: z.number().nullable().describe('Cosine similarity; null when not compared.'),
   chunk_index: z.int().nullable().describe('The chunk that was nearest; 0: the whole.'),
@@ -174,6 +192,9 @@ export const hit = z.object({
   creator: z.string(),
   importance: z.number().describe('How much it matters, from 0 to 1, as learned from its use.'),
   timestamp: z.string(),
+  explanation: object
+    .nullable()
+    .describe('With explain: the legs that found it, what it scored in each, its chunk, weights and boosts.'),
 });
 
 export const searched = z.object({
@@ -182,8 +203,11 @@ export const searched = z.object({
   scopes: z.array(z.string()).describe('The scopes searched.'),
   projects: z.array(z.string()).describe('The projects searched; * is every one.'),
   filters: object,
+  like: z.string().nullable().describe('The memory that others like it were searched for.'),
+  as_of: z.string().nullable(),
   k: z.int(),
   threshold: z.number().nullable(),
+  cut: object.nullable().describe('What max_tokens took away: tokens, previews, left_out.'),
   candidates: z.int().describe('How many memories were considered.'),
   vectors: z.string().describe('used, unavailable, or not asked for.'),
   notice: z.string().nullable(),

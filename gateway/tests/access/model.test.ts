@@ -102,9 +102,16 @@ describe('the access rules', () => {
       const expected = me ? model.visible(run.world, me) : [];
       const answer = await statement(run.house, session, seenInSql(session));
       assert.ok(answer.code === null, `${session.name}: ${answer.code}`);
-      const { memories, versions, vectors, scopes, keys } = answer.rows[0];
+      const { memories, versions, vectors, contexts, scopes, keys } = answer.rows[0];
       same(memories, expected, `${session.name}: the table`);
       assert.deepEqual(vectors, expected.map(({ id }) => id).sort(), `${session.name}: the vectors`);
+      const seen = new Set(expected.map(({ id }) => id));
+      for (const ids of contexts) {
+        assert.ok(
+          ids.every((id: string) => seen.has(id)),
+          `${session.name}: a context of what is not to be seen`,
+        );
+      }
       const reads =
         me?.role === 'l9_platform_admin' ? run.world.tenants.flatMap(({ scopes }) => [...scopes.keys()]) : me?.reads;
       assert.deepEqual(scopes, (reads ?? []).sort(), `${session.name}: the scopes`);
@@ -158,7 +165,10 @@ const seenInSql = ({ claims }: Session) => `
        'project', p.project_id, 'kind', p.packet_type, 'creator', p.metadata ->> 'creator')), '[]') from public.packet_store p) as memories,
     (select coalesce(jsonb_object_agg(packet_id, ${versionsOf('v.packet_id = changed.packet_id')}), '{}')
        from (select distinct packet_id from public.packet_versions) as changed) as versions,
-    (select coalesce(jsonb_agg(e.packet_id order by e.packet_id), '[]') from public.memory_embeddings e) as vectors,
+    (select coalesce(jsonb_agg(e.packet_id order by e.packet_id), '[]') from public.memory_embeddings e where e.embedding_type = 'content') as vectors,
+    (select coalesce(jsonb_agg(jsonb_build_array(c.packet_id, c.predecessor_id, coalesce(e.packet_id, c.packet_id))), '[]')
+       from public.memory_contexts c full join (
+         select * from public.memory_embeddings e where e.embedding_type = 'context') e using (context_id)) as contexts,
     (select coalesce(jsonb_agg(s.scope order by s.scope collate "C"), '[]') from public.scopes s) as scopes,
     ${
       // Operators can't look at them at all.
@@ -169,7 +179,7 @@ const seenInSql = ({ claims }: Session) => `
 
 /** What is really in the tables, for a superuser to see. */
 async function compareTables({ house, world }: Run) {
-  const [{ memories, answers, strays }] = await house.asSuperuser(`
+  const [{ memories, answers, strays, stale, contexts }] = await house.asSuperuser(`
       select
         (select coalesce(jsonb_agg(jsonb_build_object(
             'id', p.packet_id, 'tenant', p.tenant_id, 'org', p.org_id, 'user', p.user_id, 'scope', p.scope, 'project', p.project_id,
@@ -182,7 +192,20 @@ async function compareTables({ house, world }: Run) {
           from public.idempotency_keys k) as answers,
         (select coalesce(jsonb_agg(e.packet_id), '[]') from public.memory_embeddings e join public.packet_store p using (packet_id)
           where (e.tenant_id, e.org_id, e.user_id, e.scope, e.project_id, e.ttl)
-            is distinct from (p.tenant_id, p.org_id, p.user_id, p.scope, p.project_id, p.ttl)) as strays`);
+            is distinct from (p.tenant_id, p.org_id, p.user_id, p.scope, p.project_id, p.ttl)
+            and e.embedding_type = 'content') as strays,
+        (select coalesce(jsonb_agg(c.packet_id), '[]')
+          from public.memory_contexts c
+          join public.packet_store p using (packet_id)
+          left join public.packet_store b on b.packet_id = c.predecessor_id
+          left join public.memory_embeddings e on e.context_id = c.context_id
+          where (c.tenant_id, c.org_id, c.user_id, c.scope, c.project_id, c.ttl, p.thread_id, c.context)
+            is distinct from (p.tenant_id, p.org_id, p.user_id, p.scope, p.project_id, least(p.ttl, b.ttl), b.thread_id,
+              l9_private.context_text(b.envelope ->> 'content', p.envelope ->> 'content'))
+            or not l9_private.is_same_thread(b, p)
+            or (e.tenant_id, e.org_id, e.user_id, e.scope, e.project_id, e.ttl)
+              is distinct from (c.tenant_id, c.org_id, c.user_id, c.scope, c.project_id, c.ttl)) as stale,
+        (select count(*) from public.memory_contexts) as contexts`);
   assert.deepEqual(
     memories,
     [...world.memories.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
@@ -192,4 +215,6 @@ async function compareTables({ house, world }: Run) {
   const actual = Object.entries(answers).map(([key, answer]) => [JSON.parse(key).join(' '), answer]);
   assert.deepEqual(Object.fromEntries(actual), Object.fromEntries(expected), 'the idempotency keys');
   assert.deepEqual(strays, [], 'vectors that do not belong where their memory does');
+  assert.deepEqual(stale, [], 'contexts that are not of the two memories as they are');
+  assert.ok(Number(contexts) > 0 || memories.length < 20, 'there are contexts to speak of');
 }

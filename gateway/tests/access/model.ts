@@ -112,6 +112,14 @@ const has = (list: string[], name: string) => list.includes('*') || list.include
 
 // What may it do with a memory that is there?
 
+/** Whether the same people may read both. */
+export const isForTheSame = (one: Memory, other: Memory) =>
+  one.tenant === other.tenant &&
+  one.org === other.org &&
+  one.user === other.user &&
+  one.scope === other.scope &&
+  one.project === other.project;
+
 /** Tenant, then org, then user (an admin has its whole tenant), then the projects of the claims. Names match exactly. */
 const isWithinReach = (me: Identity, memory: Memory) =>
   memory.tenant === me.tenant &&

@@ -65,6 +65,7 @@ describe('the GraphQL schema', () => {
       'revokeApiKey',
       'saveMemory',
       'setQueryTextAudit',
+      'setSearchSettings',
       'updateMemory',
     ]);
   });

@@ -170,6 +170,8 @@ const acts: Record<string, Act> = {
       const answer = await door.save(session, {
         ...{ content: wanted.content, scope, project_id: wanted.project, kind: wanted.kind, metadata: forged },
         ...{ parent_ids: wanted.parents, ttl: ttls[wanted.expiry] },
+        // All of one thread: whatever comes before it that its readers may read is its context.
+        thread_id: 'the thread',
         ...(wanted.idempotencyKey === null ? {} : { idempotency_key: wanted.idempotencyKey }),
       });
       const refused = refusal(expected, answer);
@@ -284,7 +286,13 @@ const acts: Record<string, Act> = {
         .filter((memory) => fits(memory, { ...filter, project: memory.project === null ? undefined : filter.project }));
       const isHit = (memory: Memory) => memory.content.toLowerCase().includes(word);
       const ids = new Set(answer.seen.map(({ id }) => id));
-      const expected = searched.filter((memory) => isHit(memory) || (given.mode !== 'lexical' && ids.has(memory.id)));
+      // By what came before it, only where that says so to the same readers, and is there.
+      const isHitByContext = (memory: Memory) =>
+        ids.has(memory.id) &&
+        model.visible(run.world, me).some((other) => isHit(other) && model.isForTheSame(other, memory));
+      const expected = searched.filter(
+        (memory) => isHit(memory) || isHitByContext(memory) || (given.mode !== 'lexical' && ids.has(memory.id)),
+      );
       // What is found by meaning alone depends on whether its vector has landed.
       const certain = given.mode === 'semantic' ? expected.filter(({ id }) => ids.has(id)) : expected;
       same(answer.seen, certain, `a ${given.mode} search for ${word} in ${JSON.stringify(filter)}`);

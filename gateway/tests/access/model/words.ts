@@ -1,4 +1,6 @@
 // What memories say in the model-based test: a few words, so that many say the same, and an embedder that knows no others.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
 import type { Embedder } from '../../../src/embeddings/index.ts';
 import type { House } from '../../support/house.ts';
 
@@ -22,15 +24,33 @@ export const embedder: Embedder = {
 
 /** As the embedding job does it, but now. */
 export async function embedAll({ gateway }: House) {
-  const { rows } = await gateway.database.workerPool.query(
-    'select packet_id, content, content_hash from public.packet_store join l9_private.pending_embeddings using (packet_id)',
-  );
-  const vectors = await embedder.embed(rows.map(({ content }) => content));
-  for (const [place, { packet_id, content_hash }] of rows.entries()) {
-    const vector = [...vectors[place]!, ...new Array(1536 - embedder.dimensions).fill(0)];
-    await gateway.database.workerPool.query(
-      "select l9_private.store_embeddings($1, $2, $3, array[$4], '{}', '{}', '{}')",
-      [packet_id, content_hash, embedder.model, JSON.stringify(vector)],
+  const pool = gateway.database.workerPool;
+  await pool.query('select l9_private.requeue_stale_contexts()');
+  for (let tries = 0; tries < 200; tries++) {
+    const { rows } = await pool.query(`
+      select p.packet_id, p.content, p.content_hash, c.is_busy, c.context_id, c.context
+      from l9_private.refresh_contexts(array(select packet_id from l9_private.pending_embeddings order by 1)) c
+      join public.packet_store p using (packet_id)`);
+    if (rows.length === 0) return;
+    await store(
+      pool,
+      rows.filter(({ is_busy }) => !is_busy),
     );
+    // The job of the gateway is at the others.
+    if (rows.some(({ is_busy }) => is_busy)) await sleep(10);
+  }
+  throw new Error('some memories were busy all the time');
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: as the query has them
+async function store(pool: pg.Pool, rows: any[]) {
+  for (const { packet_id, content, content_hash, context_id, context } of rows) {
+    const vectors = await embedder.embed(context === null ? [content] : [content, context]);
+    const [own, together] = vectors.map((vector) =>
+      JSON.stringify([...vector, ...new Array(1536 - embedder.dimensions).fill(0)]),
+    );
+    await pool.query("select l9_private.store_vectors($1, $2, $3, array[$4], '{}', '{}', '{}', $5, $6)", [
+      ...[packet_id, content_hash, embedder.model, own, context_id, together ?? null],
+    ]);
   }
 }

@@ -1,0 +1,153 @@
+// A store of 100,000 memories: what the caller sees a small part of is found all the same, and nothing is read from end to end.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type pg from 'pg';
+import { LOCAL_MODEL } from '../../../gateway/src/embeddings/index.ts';
+import { serverUrl } from '../../../gateway/tests/support/databases.ts';
+import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
+import { fillHouse, type Query, SHARES } from './large.ts';
+
+const skip = serverUrl ? false : 'takes minutes in WebAssembly';
+
+describe('a search among 100,000 memories', { skip }, () => {
+  let house: House;
+  let queries: Query[];
+  before(async () => {
+    house = await openHouse();
+    queries = await fillHouse(house);
+  });
+  after(() => house?.close());
+
+  const search = (client: pg.ClientBase, args: Record<string, unknown>) =>
+    client.query(
+      `select coalesce(jsonb_agg(h.packet_id), '[]') as ids from public.search_memory(${Object.keys(args).map((name, at) => `${name} => $${at + 1}`)}) r, unnest(r.hits) h`,
+      Object.values(args),
+    );
+
+  for (const [project, share] of Object.entries(SHARES)) {
+    for (const way of ['sees', 'asks for'] as const) {
+      it(`finds the nearest where the caller ${way} ${share / 20} % of them`, async (test) => {
+        const claims = way === 'sees' ? { 'jwt.claims.projects': project } : {};
+        const filter = way === 'sees' ? {} : { project_id: project };
+        let found = 0;
+        await house.asCaller(
+          'C',
+          async (client) => {
+            for (const { vector, tenth } of queries) {
+              const given = { mode: 'semantic', query: 'x', query_vector: vector, model: LOCAL_MODEL, ...filter };
+              const { rows } = await search(client, given);
+              assert.equal(rows[0].ids.length, 10);
+              // As near as the tenth: which of two that are equally near, half precision may decide.
+              const { rows: distances } = await client.query(
+                `select vector operator(extensions.<=>) $1::extensions.vector as distance
+                 from public.memory_embeddings where packet_id = any ($2) and project_id = $3`,
+                [vector, rows[0].ids.map(String), project],
+              );
+              found += distances.filter(({ distance }) => distance <= tenth[project]! + 1e-5).length;
+            }
+          },
+          claims,
+        );
+        const recall = found / (10 * queries.length);
+        test.diagnostic(`recall@10 ${recall.toFixed(3)}`);
+        assert.ok(recall >= 0.95, `recall@10 is ${recall}`);
+      });
+    }
+  }
+
+  /** The plans of all statements that a search runs, as l9_agent. */
+  const plansOf = (args: Record<string, unknown>, claims = {}): Promise<string> =>
+    asSuperuser(house, async (session) => {
+      const plans: string[] = [];
+      session.on('notice', ({ message }) => plans.push(message ?? ''));
+      await session.query(
+        `load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
+         set auto_explain.log_level = notice; set session authorization l9_gateway`,
+      );
+      for (const [name, value] of Object.entries(claimsOf('C', claims))) {
+        await session.query('select set_config($1, $2, false)', [name, value]);
+      }
+      await search(session, args);
+      return plans.join('\n');
+    });
+
+  const everySearch = () => {
+    const [{ text, vector }] = queries as [Query];
+    const hybrid = { query: text, query_vector: vector, model: LOCAL_MODEL };
+    return {
+      hybrid,
+      'by words': { query: text, mode: 'lexical' },
+      'by meaning': { ...hybrid, mode: 'semantic' },
+      'by tags': { ...hybrid, tags: ['none has it'] },
+      'of a kind': { ...hybrid, kinds: ['note'] },
+      'of a creator': { ...hybrid, creator: 'L-CTO' },
+      'of a thread': { ...hybrid, thread_id: 't7' },
+      'of a project': { ...hybrid, project_id: 'p1' },
+      'since a time': { ...hybrid, since: '2020-01-01' },
+      'with a threshold': { ...hybrid, threshold: 0.01 },
+      'as of a time': { ...hybrid, as_of: '2026-06-01' },
+      'as of a time before all': { ...hybrid, as_of: '2020-06-01' },
+      'by time only': { since: '2020-01-01' },
+      'by tags only': { tags: ['none has it'] },
+    };
+  };
+  const callers = {
+    everything: {},
+    'a few': { 'jwt.claims.projects': 'p005' },
+    nothing: { 'jwt.claims.projects': 'none' },
+    'its user': { 'jwt.claims.user_id': '11111111-1111-4111-8111-111111111111' },
+  };
+
+  it('reads no table from end to end, whatever is asked and whoever asks', async () => {
+    for (const [who, claims] of Object.entries(callers)) {
+      for (const [what, args] of Object.entries(everySearch())) {
+        const plans = await plansOf(args, claims);
+        assert.match(plans, /Scan/, what);
+        const scanned = [...plans.matchAll(/Seq Scan on (\w+)[^\n]*/g)].map(([line]) => line);
+        assert.deepEqual(scanned, [], `${what}, seen by one who sees ${who}`);
+      }
+    }
+  });
+
+  it('walks the indexes where the caller sees much, and scores one by one where it sees little', async () => {
+    const { hybrid } = everySearch();
+    const much = await plansOf(hybrid);
+    assert.match(much, /Index Scan using packet_store_content_bm25/);
+    assert.match(much, /Index Scan using hnsw_content_/);
+    for (const claims of [callers['a few'], { 'jwt.claims.projects': 'p1' }]) {
+      const little = await plansOf(hybrid, claims);
+      assert.doesNotMatch(little, /Index Scan using (packet_store_content_bm25|hnsw_)/);
+    }
+    assert.doesNotMatch(
+      await plansOf({ ...hybrid, tags: ['none has it'] }, { 'jwt.claims.projects': 'p15' }),
+      /Index Scan using (packet_store_content_bm25|hnsw_)/,
+    );
+  });
+
+  it('answers who sees nothing or little about as fast as who sees all', async () => {
+    const { hybrid } = everySearch();
+    const medianOf = async (claims: Record<string, string>) => {
+      const times: number[] = [];
+      await house.asCaller(
+        'C',
+        async (client) => {
+          for (const { text, vector } of [...queries.slice(0, 5), ...queries]) {
+            const started = performance.now();
+            await search(client, { ...hybrid, query: text, query_vector: vector });
+            times.push(performance.now() - started);
+          }
+        },
+        claims,
+      );
+      const sorted = times.slice(5).sort((a, b) => a - b);
+      return sorted[Math.floor(sorted.length / 2)]!;
+    };
+    const all = await medianOf({});
+    for (const [who, claims] of Object.entries(callers)) {
+      const one = await medianOf(claims);
+      // Under load a ratio jumps: what it must not be is the walk past all others, which takes hundreds of times as long.
+      assert.ok(one < 10 * all, `who sees ${who}: ${one} ms, who sees all: ${all} ms`);
+    }
+  });
+});

@@ -1,0 +1,301 @@
+// The other ways to search: by filters only, by likeness, as of a time; what is explained, weighed, and cut to fit.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Embedder } from '../../../gateway/src/embeddings/index.ts';
+import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+
+const words = ['apple', 'boat', 'candle', 'drum', 'eagle'];
+const embedder: Embedder = {
+  model: 'words',
+  dimensions: words.length + 1,
+  embed: async (texts) =>
+    texts.map((text) => {
+      const vector = [0.3, ...words.map((word) => (text.toLowerCase().includes(word) ? 1 : 0))];
+      return vector.map((value) => value / Math.hypot(...vector));
+    }),
+  chunk: async () => [],
+  close: async () => {},
+};
+
+describe('a search', () => {
+  let house: House;
+  const ids: Record<string, string> = {};
+  before(async () => {
+    house = await openHouse({ embedder });
+    ids.apple = await save('C', { content: 'An apple a day.', tags: ['fruit'] });
+    ids.boat = await save('C', { content: 'A boat with an apple in it.', tags: ['fruit', 'ship'] });
+    ids.candle = await save('L', { content: 'A candle burns.', kind: 'decision', importance: 1 });
+    ids.secret = await save('L', { content: 'An apple, in secret.', scope: 'l-private', tags: ['fruit'] });
+    await house.embedded();
+  });
+  after(() => house.close());
+
+  async function save(caller: string, args: object): Promise<string> {
+    const { isError, text, result } = await house.tool(caller, 'save_memory', { project_id: 'l9', ...args });
+    assert.equal(isError, false, text);
+    return result.memory.packet_id;
+  }
+  const search = async (caller: string, args: object) => {
+    const { isError, text, result } = await house.tool(caller, 'search_memory', args);
+    assert.equal(isError, false, text);
+    return result;
+  };
+  const found = async (caller: string, args: object): Promise<string[]> =>
+    (await search(caller, args)).hits.map(({ packet_id }: { packet_id: string }) =>
+      Object.keys(ids).find((name) => ids[name] === packet_id),
+    );
+  const now = async () => (await house.asSuperuser('select clock_timestamp() as now'))[0].now.toISOString();
+  const refused = async (args: object, expected: RegExp) => {
+    const { isError, text } = await house.tool('C', 'search_memory', args);
+    assert.equal(isError, true, JSON.stringify(args));
+    assert.match(text, expected);
+  };
+
+  it('without a query lists what matches, the newest first', async () => {
+    assert.deepEqual(await found('C', { since: '2020-01-01T00:00:00Z' }), ['candle', 'boat', 'apple']);
+    assert.deepEqual(await found('C', { since: '2020-01-01T00:00:00Z', k: 2 }), ['candle', 'boat']);
+    assert.deepEqual(await found('C', { until: '2020-01-01T00:00:00Z' }), []);
+    assert.deepEqual(await found('C', { tags: ['fruit'] }), ['boat', 'apple']);
+    assert.deepEqual(await found('L', { tags: ['fruit'] }), ['secret', 'boat', 'apple']);
+    assert.deepEqual(await found('C', { tags: ['fruit', 'ship'], tags_match: 'all' }), ['boat']);
+    assert.deepEqual(await found('C', { kinds: ['decision'] }), ['candle']);
+    const { hits, searched } = await search('C', { tags: ['ship'], mode: 'semantic' });
+    assert.deepEqual(
+      [searched.mode, searched.requested_mode, searched.vectors],
+      ['recent', 'semantic', 'not asked for'],
+    );
+    assert.deepEqual([hits[0].score, hits[0].lexical_score, hits[0].semantic_score], [1, null, null]);
+    const { data } = await house.graphql(
+      'C',
+      '{ searchMemory(tags: ["ship"]) { hits { packetId } searched { mode } } }',
+    );
+    assert.deepEqual(data.searchMemory, { hits: [{ packetId: ids.boat }], searched: { mode: 'recent' } });
+  });
+
+  it('for nothing at all is refused, with words that say what to give', async () => {
+    await refused({}, /L9VAL.*query: give a query, the packet_id .* or a filter/);
+    await refused({ project_id: 'l9' }, /L9VAL.*query/);
+    await refused({ query: '' }, /L9VAL.*query: must not be blank/);
+    await refused({ query: 'x', packet_id: ids.apple }, /L9VAL.*packet_id/);
+  });
+
+  it('finds more like one memory, by words and by meaning, and not that one', async () => {
+    for (const mode of ['hybrid', 'lexical', 'semantic']) {
+      const like = await found('C', { packet_id: ids.apple, mode, threshold: 0.6 });
+      assert.deepEqual(like, ['boat'], mode);
+    }
+    assert.deepEqual((await found('L', { packet_id: ids.apple, threshold: 0.6 })).sort(), ['boat', 'secret']);
+    const { data } = await house.graphql(
+      'C',
+      'query ($id: UUID!) { searchMemory(packetId: $id, threshold: 0.6) { hits { packetId } searched { like } } }',
+      { id: ids.apple },
+    );
+    assert.deepEqual(data.searchMemory, { hits: [{ packetId: ids.boat }], searched: { like: ids.apple } });
+  });
+
+  it('tells a memory that the caller may not see from none in no way', async () => {
+    const errors: string[] = [];
+    for (const id of [ids.secret!, '01900000-0000-7000-8000-000000000000']) {
+      const { isError, text } = await house.tool('C', 'search_memory', { packet_id: id });
+      assert.equal(isError, true);
+      errors.push(text.replace(id, 'ID'));
+      await assert.rejects(house.sql('C', 'select public.search_memory(packet_id => $1)', [id]), { code: 'L9OWN' });
+    }
+    assert.equal(errors[0], errors[1]);
+  });
+
+  describe('as of a time', () => {
+    it('finds what a memory said then, and shows it so', async () => {
+      const id = await save('C', { content: 'The drum is red.', tags: ['old'] });
+      await house.embedded();
+      const before = await now();
+      await house.sql('C', "select public.update_memory($1, content => 'The eagle is blue.', tags => '{new}')", [id]);
+      await house.embedded();
+      const after = await now();
+      ids.changing = id;
+
+      const then = await search('C', { query: 'drum', as_of: before });
+      assert.deepEqual([then.hits[0].content, then.hits[0].tags], ['The drum is red.', ['old']]);
+      assert.match(then.searched.notice, /as of that time/i);
+      assert.ok(!(await found('C', { query: 'eagle', mode: 'lexical', as_of: before })).includes('changing'));
+      assert.ok(
+        !(await found('C', { query: 'eagle', mode: 'semantic', threshold: 0.5, as_of: before })).includes('changing'),
+      );
+      assert.deepEqual(await found('C', { tags: ['old'], as_of: before }), ['changing']);
+      assert.deepEqual(await found('C', { tags: ['new'], as_of: before }), []);
+
+      for (const at of [after, undefined]) {
+        const is = await search('C', { query: 'eagle', as_of: at });
+        assert.equal(is.hits[0].content, 'The eagle is blue.');
+        assert.ok(!(await found('C', { query: 'drum', mode: 'lexical', as_of: at })).includes('changing'));
+      }
+    });
+
+    it('finds by meaning what still says the same, though something else of it changed', async () => {
+      const id = await save('C', { content: 'A drum and an eagle.', tags: ['first'] });
+      await house.embedded();
+      const before = await now();
+      await house.sql('C', "select public.update_memory($1, tags => '{second}')", [id]);
+      const { hits } = await search('C', { query: 'drum eagle', mode: 'semantic', threshold: 0.2, as_of: before });
+      assert.deepEqual([hits[0].packet_id, hits[0].tags], [id, ['first']]);
+    });
+
+    it('finds nothing that was not there yet', async () => {
+      assert.deepEqual(await found('L', { query: 'apple', as_of: '2020-01-01T00:00:00Z' }), []);
+      const before = await now();
+      ids.later = await save('C', { content: 'One more apple.' });
+      assert.ok(!(await found('C', { query: 'apple', as_of: before })).includes('later'));
+      assert.ok((await found('C', { query: 'apple' })).includes('later'));
+    });
+
+    it('shows neither what is private now, nor what was private then', async () => {
+      const hidden = await save('C', { content: 'A candle on a drum.' });
+      const shown = await save('L', { content: 'A candle on an eagle.', scope: 'l-private' });
+      await house.embedded();
+      const before = await now();
+      await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [hidden]);
+      await house.sql('L', "select public.update_memory($1, scope => 'developer')", [shown]);
+      await house.embedded();
+      for (const mode of ['hybrid', 'lexical', 'semantic']) {
+        for (const scopes of [undefined, ['developer'], ['l-private']]) {
+          const { hits } = await search('C', { query: 'candle', mode, as_of: before, k: 100, scopes });
+          const seen = hits.map(({ packet_id }: { packet_id: string }) => packet_id);
+          assert.ok(!seen.includes(hidden) && !seen.includes(shown), `${mode} in ${scopes}`);
+        }
+        const { hits } = await search('L', { query: 'candle', mode, as_of: before, k: 100 });
+        const seen = hits.map(({ packet_id }: { packet_id: string }) => packet_id);
+        assert.ok(seen.includes(hidden) && seen.includes(shown), `L, ${mode}`);
+      }
+      for (const args of [{ since: '2020-01-01T00:00:00Z' }, { kinds: ['note'] }]) {
+        const { hits } = await search('C', { ...args, as_of: before, k: 100 });
+        const seen = hits.map(({ packet_id }: { packet_id: string }) => packet_id);
+        assert.ok(!seen.includes(hidden) && !seen.includes(shown), 'a list');
+      }
+    });
+
+    it('to come is refused', () => refused({ query: 'x', as_of: '2999-01-01T00:00:00Z' }, /L9VAL.*as_of/));
+  });
+
+  it('explains each hit, where that is asked for', async () => {
+    const { hits } = await search('C', { query: 'boat', explain: true });
+    const { explanation, score, lexical_score, semantic_score } = hits[0];
+    assert.deepEqual(explanation.found_by, ['lexical content', 'semantic content']);
+    assert.deepEqual(explanation.lexical, { content: 1, context: null });
+    assert.ok(Math.abs(explanation.semantic.content - semantic_score) < 1e-6);
+    assert.deepEqual(explanation.chunk, { index: 0 });
+    const { lexical, semantic } = explanation.weights;
+    const fused = (lexical * lexical_score + semantic * semantic_score) / (lexical + semantic);
+    assert.ok(Math.abs(explanation.fused - fused) < 1e-5);
+    assert.ok(Math.abs(score - fused * explanation.boosts.factor) < 1e-5);
+    assert.ok(explanation.boosts.recency > 0.99);
+    assert.equal((await search('C', { query: 'boat' })).hits[0].explanation, null);
+    const { data } = await house.graphql(
+      'C',
+      '{ searchMemory(query: "boat", explain: true) { hits { explanation } } }',
+    );
+    assert.deepEqual(data.searchMemory.hits[0].explanation.found_by, ['lexical content', 'semantic content']);
+  });
+
+  it('always says how it searched', async () => {
+    for (const args of [{ query: 'boat' }, { query: 'nothing has this', mode: 'lexical' }]) {
+      const { searched } = await search('C', args);
+      assert.deepEqual(searched.scopes, ['developer', 'global']);
+      assert.deepEqual(searched.projects, ['*']);
+      assert.equal(typeof searched.candidates, 'number');
+      assert.equal(searched.vectors, 'mode' in args ? 'not asked for' : 'used');
+    }
+  });
+
+  describe('that is to fit so many tokens', () => {
+    before(async () => {
+      for (let n = 0; n < 6; n++)
+        await save('C', { content: `Bulky number ${n}. ${'It goes on and on. '.repeat(200)}`, tags: ['bulky'] });
+    });
+
+    it('shows previews, the last hits first, and says what was cut', async () => {
+      const whole = await search('C', { query: 'bulky', mode: 'lexical' });
+      assert.equal(whole.searched.cut, null);
+      const { hits, searched } = await search('C', { query: 'bulky', mode: 'lexical', max_tokens: 5000 });
+      const { max_tokens, tokens, previews, left_out } = searched.cut;
+      assert.equal(max_tokens, 5000);
+      assert.ok(tokens <= 5000 && previews > 0 && previews < 6 && left_out === 0, JSON.stringify(searched.cut));
+      assert.ok(Buffer.byteLength(JSON.stringify(hits)) / 3 <= 5000);
+      assert.equal(hits[0].is_truncated, false);
+      for (const hit of hits.slice(6 - previews)) {
+        assert.equal(hit.is_truncated, true);
+        assert.equal(hit.content.length, 240);
+        const { result } = await house.tool('C', 'get_memory', { packet_id: hit.packet_id });
+        assert.ok(result.memory.content.startsWith(hit.content) && result.memory.content.length > 3000);
+      }
+      const { text } = await house.tool('C', 'search_memory', { query: 'bulky', mode: 'lexical', max_tokens: 5000 });
+      assert.match(text, new RegExp(`${previews} as previews \\(get_memory gives the whole\\), 0 left out`));
+    });
+
+    it('leaves out what has no room even as a preview, and that from the record, too', async () => {
+      const { hits, searched } = await search('C', { query: 'bulky', mode: 'lexical', max_tokens: 700 });
+      assert.ok(hits.length >= 1 && hits.length < 6);
+      assert.equal(searched.cut.left_out, 6 - hits.length);
+      const [{ ids: recorded }] = await house.sql(
+        'L',
+        "select details -> 'ids' as ids from public.audit_log where operation = 'SEARCH' order by audit_id desc limit 1",
+      );
+      assert.deepEqual(
+        recorded,
+        hits.map(({ packet_id }: { packet_id: string }) => packet_id),
+      );
+    });
+
+    it('is refused where nothing would fit', () => refused({ query: 'x', max_tokens: 499 }, /L9VAL.*max_tokens/));
+  });
+
+  it('answers any text with hits or none, never with an error of the database', async () => {
+    const texts = [
+      'x'.repeat(10_000),
+      `${'boat '.repeat(2_000)}`,
+      Array.from({ length: 1_500 }, (_, n) => `word${n}`).join(' '),
+      'the of and a is',
+      `"quoted' & | ! <-> :* () -- \\ $$ %L %s $1`,
+      "'); drop table public.packet_store; --",
+      '()()()',
+      '!!!',
+      '***',
+      '{}[]',
+      "'",
+      '"',
+      '\\',
+      '..',
+      'a+b=c*(d)',
+      'C++ and C#',
+      '[iy]$',
+      '(?i)x',
+      '^\\m',
+      'лодка и яблоко',
+      '船和苹果',
+      'قارب',
+      '🚢🍎',
+      'ＢＯＡＴ',
+      'İstanbul',
+      'naïve café',
+      '\u0001\u0002',
+      'a\u0301',
+      '%_\\%',
+    ];
+    for (const caller of ['C', 'L']) {
+      for (const query of texts) {
+        for (const mode of ['hybrid', 'lexical', 'semantic']) {
+          const { hits, searched } = await search(caller, { query, mode });
+          assert.ok(Array.isArray(hits) && searched.mode === mode);
+        }
+        for (const filter of [
+          { tags: [query.slice(0, 200)] },
+          { thread_id: query.slice(0, 40) },
+          { creator: query.slice(0, 40) },
+          { kinds: [query.slice(0, 40)] },
+        ]) {
+          await search(caller, { query: 'boat', as_of: new Date(Date.now() - 1000).toISOString(), ...filter });
+        }
+      }
+    }
+    assert.equal((await search('C', { query: 'boat '.repeat(2_000), mode: 'lexical' })).hits[0].packet_id, ids.boat);
+  });
+});
