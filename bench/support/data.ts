@@ -11,7 +11,7 @@ export const MODEL = 'bench-384';
 export const DIMENSIONS = 384;
 export const QUERIES = 400;
 /** Another number makes other data: databases that were kept are made anew. */
-export const DATA_VERSION = 2;
+export const DATA_VERSION = 3;
 
 const BATCH = 5_000;
 const PROJECTS = 20;
@@ -132,7 +132,7 @@ async function dropIndexes(client: pg.ClientBase): Promise<SavedIndex[]> {
       (select coalesce(jsonb_agg(jsonb_build_object('column', a.attnum, 'target', a.attstattarget)), '[]')
        from pg_attribute a where a.attrelid = i.indexrelid and a.attstattarget >= 0) as targets
     from pg_index i
-    where i.indrelid in ('public.packet_store'::regclass, 'public.memory_embeddings'::regclass)
+    where i.indrelid in ('public.packet_store'::regclass, 'public.memory_embeddings'::regclass, 'public.memory_contexts'::regclass)
       and not exists (select from pg_constraint c where c.conindid = i.indexrelid)`);
   for (const { name } of rows) await client.query(`drop index ${name}`);
   return rows;
@@ -195,17 +195,27 @@ async function insertBatch(client: pg.ClientBase, batch: readonly Memory[], numb
   );
 }
 
-/** What is said together with what came before it in its thread. */
+/** What is said together with what came before it in its thread, as the job that embeds does it. */
 const addContexts = (client: pg.ClientBase) =>
   client.query(
-    `insert into public.memory_embeddings (packet_id, embedding_type, model, vector, tenant_id, project_id, scope, created_at)
-     select packet_id, 'context', model, l2_normalize(vector + before) as vector, tenant_id, project_id, scope, created_at
-     from (
-       select e.*, lag(e.vector) over (partition by p.tenant_id, p.thread_id, p.scope, p.project_id order by p.packet_id) as before
+    `with pairs as (
+       select p.packet_id, p.tenant_id, p.project_id, p.scope, p."timestamp", p.envelope ->> 'content' as content, e.vector,
+         lag(p.packet_id) over thread as predecessor_id, lag(p.envelope ->> 'content') over thread as before,
+         lag(e.vector) over thread as vector_before
        from public.packet_store p join public.memory_embeddings e using (packet_id)
        where p.thread_id is not null
-     ) e
-     where before is not null`,
+       window thread as (partition by p.tenant_id, p.thread_id, p.scope, p.project_id order by p.packet_id)
+     ), contexts as (
+       insert into public.memory_contexts (packet_id, predecessor_id, context, tenant_id, project_id, scope, created_at)
+       select packet_id, predecessor_id, l9_private.context_text(before, content), tenant_id, project_id, scope, "timestamp"
+       from pairs where predecessor_id is not null
+       returning context_id, packet_id
+     )
+     insert into public.memory_embeddings
+       (packet_id, embedding_type, model, vector, context_id, tenant_id, project_id, scope, created_at)
+     select packet_id, 'context', $1, l2_normalize(vector + vector_before), context_id, tenant_id, project_id, scope, "timestamp"
+     from pairs join contexts using (packet_id)`,
+    [MODEL],
   );
 
 /** Fills a database that was just migrated. */
@@ -220,7 +230,7 @@ export async function loadData(client: pg.ClientBase, rows: number, report: (lin
     );
     if (rowCount) await client.query('select l9_private.furnish_tenant($1)', [id]);
   }
-  await client.query('select public.register_embedding_model($1, $2)', [MODEL, DIMENSIONS]);
+  await client.query('select l9_private.adopt_embedding_model($1, $2)', [MODEL, DIMENSIONS]);
 
   const indexes = await dropIndexes(client);
   await client.query('set session_replication_role = replica');
@@ -242,6 +252,6 @@ export async function loadData(client: pg.ClientBase, rows: number, report: (lin
   await addContexts(client);
   await client.query('reset session_replication_role');
   await makeIndexes(client, indexes, report);
-  await client.query('vacuum (analyze) public.packet_store, public.memory_embeddings');
+  await client.query('vacuum (analyze) public.packet_store, public.memory_embeddings, public.memory_contexts');
   await client.query('reset all');
 }
