@@ -243,7 +243,8 @@ describe('a database session', () => {
         });
         const insert = `insert into public.idempotency_keys (packet_id, tenant_id, caller, idempotency_key) values ($1, '${tenant}', 'C', 'probe 2')`;
         assert.match(await alike(insert, [id], [MISSING]), /42501/);
-        const vote = 'insert into public.memory_feedback (access_id, packet_id, was_useful) values (uuidv7(), $1, true)';
+        const vote =
+          'insert into public.memory_feedback (access_id, packet_id, was_useful) values (uuidv7(), $1, true)';
         assert.match(await alike(vote, [id], [MISSING]), /42501/);
       }
       assert.match(
