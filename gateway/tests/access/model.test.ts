@@ -27,6 +27,8 @@ const atLeast: Record<string, number> = {
   ...{ GraphQL: 300, MCP: 300, 'SQL functions': 500, 'SQL tables': 700 },
 };
 
+let mostContexts = 0;
+
 const replay = (operations: number) =>
   `${engine === 'server' ? 'TEST_DATABASE_URL=… ' : ''}MODEL_SEED=${seed} MODEL_OPERATIONS=${operations} node gateway/tests/support/run.ts gateway/tests/access/model.test.ts`;
 
@@ -79,6 +81,7 @@ describe('the access rules', () => {
     for (const act of Object.keys(acts).sort()) test.diagnostic(`${act}: ${list(acts[act]!)}`);
     test.diagnostic(`in all: ${list(all!)}`);
     if (count >= 3_000) {
+      assert.ok(mostContexts >= 3, 'there were contexts to speak of');
       for (const [what, n] of Object.entries(atLeast)) {
         assert.ok((all![what] ?? 0) >= n, `${what} came ${all![what] ?? 0} times only, of ${count}: ${replay(count)}`);
       }
@@ -216,5 +219,5 @@ async function compareTables({ house, world }: Run) {
   assert.deepEqual(Object.fromEntries(actual), Object.fromEntries(expected), 'the idempotency keys');
   assert.deepEqual(strays, [], 'vectors that do not belong where their memory does');
   assert.deepEqual(stale, [], 'contexts that are not of the two memories as they are');
-  assert.ok(Number(contexts) > 0 || memories.length < 20, 'there are contexts to speak of');
+  mostContexts = Math.max(mostContexts, Number(contexts));
 }

@@ -170,8 +170,8 @@ const acts: Record<string, Act> = {
       const answer = await door.save(session, {
         ...{ content: wanted.content, scope, project_id: wanted.project, kind: wanted.kind, metadata: forged },
         ...{ parent_ids: wanted.parents, ttl: ttls[wanted.expiry] },
-        // All of one thread: whatever comes before it that its readers may read is its context.
-        thread_id: 'the thread',
+        // Many of one thread: whatever comes before it that its readers may read is its context.
+        ...(wanted.content.length % 3 === 0 ? { thread_id: 'the thread' } : {}),
         ...(wanted.idempotencyKey === null ? {} : { idempotency_key: wanted.idempotencyKey }),
       });
       const refused = refusal(expected, answer);
