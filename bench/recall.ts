@@ -27,12 +27,22 @@ export const recall: Bench = {
     const recallOf = async (name: TenantName) => {
       const { id } = context.tenant(name);
       const search = sqlSearch(pool, id);
+      const { superuser } = context.database;
       const parts: number[] = [];
-      for (const query of queries) {
-        const { ids: found } = await search(query, { mode: 'semantic', k: K });
-        const { rows } = await context.database.superuser.query(exact, [id, query.vector]);
-        const truth = rows[0].ids as string[];
-        parts.push(truth.filter((id) => found.includes(id)).length / truth.length);
+      // The leg by itself: boosts and contexts put others first on purpose.
+      await superuser.query(
+        'insert into public.search_settings (tenant_id, recency_boost, importance_boost, context_weight) values ($1, 0, 0, 0)',
+        [id],
+      );
+      try {
+        for (const query of queries) {
+          const { ids: found } = await search(query, { mode: 'semantic', k: K });
+          const { rows } = await superuser.query(exact, [id, query.vector]);
+          const truth = rows[0].ids as string[];
+          parts.push(truth.filter((id) => found.includes(id)).length / truth.length);
+        }
+      } finally {
+        await superuser.query('delete from public.search_settings where tenant_id = $1', [id]);
       }
       return mean(parts);
     };

@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { audit } from './audit.ts';
+import { graph } from './graph.ts';
 import { graphql } from './graphql.ts';
 import { mem0 } from './mem0.ts';
 import { pointRead } from './point-read.ts';
@@ -28,6 +29,7 @@ const benches: readonly Bench[] = [
   fewVisible,
   recall,
   mem0,
+  graph,
   running,
   embedded,
   audit,
@@ -36,7 +38,8 @@ const benches: readonly Bench[] = [
 
 const usage = `npm run bench -- [options]
 
-  --rows N       memories to load: 100000 unless given; 1000000 takes half an hour to load on two cores
+  --rows N       memories to load: 100000 unless given; 3000000 take an hour and a half to load on two cores
+  --edges N      relations of the entity graph: ten a memory unless given, 1000000 at most
   --only A,B     only these: ${benches.map(({ name }) => name).join(', ')}
   --seconds S    how long a step with load lasts: 8 unless given
   --keep         keep the loaded database for the next run
@@ -49,6 +52,7 @@ ${benches.map(({ name, about }) => `  ${name.padEnd(14)} ${about}`).join('\n')}`
 const { values: options } = parseArgs({
   options: {
     rows: { type: 'string', default: '100000' },
+    edges: { type: 'string' },
     only: { type: 'string' },
     seconds: { type: 'string', default: '8' },
     keep: { type: 'boolean', default: false },
@@ -79,13 +83,15 @@ async function main() {
   }
   const toRun = chosen();
   const rows = Number(options.rows);
+  const edges = Number(options.edges ?? Math.min(10 * rows, 1_000_000));
   const seconds = Number(options.seconds);
   if (!Number.isInteger(rows) || rows < 2_000 || !(seconds > 0)) throw new Error(usage);
-  if (toRun.length > 0) await measure(toRun, rows, seconds);
+  if (!Number.isInteger(edges) || edges < 20_000) throw new Error(usage);
+  if (toRun.length > 0) await measure(toRun, rows, edges, seconds);
   if (options.markdown) refreshPage();
 }
 
-async function measure(toRun: readonly Bench[], rows: number, seconds: number) {
+async function measure(toRun: readonly Bench[], rows: number, edges: number, seconds: number) {
   const serverUrl = process.env.TEST_DATABASE_URL;
   if (!serverUrl) throw new Error('TEST_DATABASE_URL: the URL of a superuser on a PostgreSQL 18 server');
   const needsData = toRun.some(({ name }) => !['audit', 'mem0'].includes(name));
@@ -95,6 +101,7 @@ async function measure(toRun: readonly Bench[], rows: number, seconds: number) {
   const context: Context = {
     serverUrl,
     rows,
+    edges,
     seconds,
     database,
     peers: options.peers,

@@ -11,13 +11,13 @@ const CANDIDATES = 100;
 const WARM_UP = 3;
 
 /** The leg of words as search_memory runs it. */
-const ours = `
+const ours = (bucket: number) => `
   select array_agg(f.packet_id), array_agg((-f.distance)::real)
   from (
-    select p.packet_id, (p.envelope ->> 'content') <@> to_bm25query($1, 'public.' || 'packet_store_content_bm25') as distance
+    select p.packet_id, (p.envelope ->> 'content') <@> to_bm25query($1, '' || 'public.packet_store_content_bm25_${bucket}') as distance
     from public.packet_store p
-    where (p.ttl is null or p.ttl > now())
-    order by (p.envelope ->> 'content') <@> to_bm25query($1, 'public.packet_store_content_bm25')
+    where (p.ttl is null or p.ttl > now()) and (uuid_hash(p.tenant_id) & 15) = ${bucket}
+    order by (p.envelope ->> 'content') <@> to_bm25query($1, 'public.packet_store_content_bm25_${bucket}')
     limit ${CANDIDATES}
   ) f
   where f.distance < 0`;
@@ -53,6 +53,8 @@ async function compare(context: Context, name: TenantName, agents: pg.Pool): Pro
   const { database, seconds } = context;
   const { id, visible } = context.tenant(name);
   const queries = await context.queries('common');
+  const { rows: buckets } = await database.superuser.query('select l9_private.tenant_bucket($1) as bucket', [id]);
+  const text = ours(buckets[0].bucket);
   const settings = {
     ...toSettings(agentOf(id), 'bench'),
     search_path: 'pg_catalog, extensions',
@@ -63,7 +65,7 @@ async function compare(context: Context, name: TenantName, agents: pg.Pool): Pro
     inTransaction(agents, settings, async (client) => {
       let found: unknown[] = [];
       const ms = await timed(async () => {
-        const { rows } = await client.query({ name: 'words', text: ours, values: [query] });
+        const { rows } = await client.query({ name: `words of ${name}`, text, values: [query] });
         found = rows[0].array_agg ?? [];
       });
       if (visible >= CANDIDATES && found.length < CANDIDATES) throw new Error(`words: ${found.length} found as agent`);

@@ -43,6 +43,8 @@ begin
   execute pg_catalog.format(
     'grant connect on database %I to l9_owner, l9_gateway, l9_agent, l9_admin, l9_platform_admin, l9_worker',
     pg_catalog.current_database());
+  -- A materialized view is refreshed beside its readers by way of a temporary table of its owner's.
+  execute pg_catalog.format('grant temporary on database %I to l9_owner', pg_catalog.current_database());
   -- graphile-migrate keeps its bookkeeping in a schema that l9_owner makes; graphile-worker's belongs to l9_worker.
   execute pg_catalog.format('grant create on database %I to l9_owner, l9_worker', pg_catalog.current_database());
 end

@@ -8,6 +8,8 @@ export interface Context {
   /** A superuser's URL of the server: for benches that need a database of their own. */
   serverUrl: string;
   rows: number;
+  /** How many relations the entity graph has. */
+  edges: number;
   /** How long a step with load lasts; everything else is cut down alike. */
   seconds: number;
   database: BenchDatabase;

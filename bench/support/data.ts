@@ -32,6 +32,19 @@ interface Memory {
   subtopic: number;
 }
 
+/** Numbered, so that a batch is the same whichever connection takes it. */
+function* inBatches(all: Iterable<Memory>): Generator<[number: number, batch: Memory[]]> {
+  let number = 0;
+  let batch: Memory[] = [];
+  for (const memory of all) {
+    batch.push(memory);
+    if (batch.length < BATCH) continue;
+    yield [number++, batch];
+    batch = [];
+  }
+  if (batch.length > 0) yield [number, batch];
+}
+
 /** Whose each memory is, well mixed. */
 function shuffledOwners(tenants: readonly Tenant[], rows: number): Uint8Array {
   const owners = new Uint8Array(rows);
@@ -126,29 +139,41 @@ interface SavedIndex {
 }
 
 /** Takes away what is quicker to make at the end; gives back how to make it. */
-async function dropIndexes(client: pg.ClientBase): Promise<SavedIndex[]> {
-  const { rows } = await client.query<SavedIndex>(`
-    select i.indexrelid::regclass::text as name, pg_get_indexdef(i.indexrelid) as definition,
+export async function dropIndexes(client: pg.ClientBase, tables: readonly string[]): Promise<SavedIndex[]> {
+  const { rows } = await client.query<SavedIndex>(
+    `select i.indexrelid::regclass::text as name, pg_get_indexdef(i.indexrelid) as definition,
       (select coalesce(jsonb_agg(jsonb_build_object('column', a.attnum, 'target', a.attstattarget)), '[]')
        from pg_attribute a where a.attrelid = i.indexrelid and a.attstattarget >= 0) as targets
     from pg_index i
-    where i.indrelid in ('public.packet_store'::regclass, 'public.memory_embeddings'::regclass, 'public.memory_contexts'::regclass)
-      and not exists (select from pg_constraint c where c.conindid = i.indexrelid)`);
+    where i.indrelid = any ($1::regclass[])
+      and not exists (select from pg_constraint c where c.conindid = i.indexrelid)`,
+    [tables],
+  );
   for (const { name } of rows) await client.query(`drop index ${name}`);
   return rows;
 }
 
-async function makeIndexes(client: pg.ClientBase, indexes: readonly SavedIndex[], report: (line: string) => void) {
-  // Where there is no room for the graph in memory, its making takes several times as long.
-  await client.query(`set maintenance_work_mem = '4GB'`);
-  for (const { name, definition, targets } of indexes) {
-    const started = performance.now();
-    await client.query(definition);
-    for (const { column, target } of targets) {
-      await client.query(`alter index ${name} alter column ${column} set statistics ${target}`);
-    }
-    report(`  index ${name}: ${((performance.now() - started) / 1000).toFixed(1)} s`);
-  }
+/** Makes them on all of the connections at once. */
+export async function makeIndexes(
+  clients: readonly pg.ClientBase[],
+  indexes: readonly SavedIndex[],
+  report: (line: string) => void,
+) {
+  const waiting = [...indexes];
+  await Promise.all(
+    clients.map(async (client) => {
+      // Where there is no room for the graph in memory, its making takes several times as long.
+      await client.query(`set maintenance_work_mem = '4GB'`);
+      for (let index = waiting.shift(); index; index = waiting.shift()) {
+        const started = performance.now();
+        await client.query(index.definition);
+        for (const { column, target } of index.targets) {
+          await client.query(`alter index ${index.name} alter column ${column} set statistics ${target}`);
+        }
+        report(`  index ${index.name}: ${((performance.now() - started) / 1000).toFixed(1)} s`);
+      }
+    }),
+  );
 }
 
 const unzip = <Key extends keyof Memory>(batch: readonly Memory[], key: Key) => batch.map((memory) => memory[key]);
@@ -218,10 +243,16 @@ const addContexts = (client: pg.ClientBase) =>
     [MODEL],
   );
 
-/** Fills a database that was just migrated. */
-export async function loadData(client: pg.ClientBase, rows: number, report: (line: string) => void): Promise<void> {
+/** Fills a database that was just migrated, on all of the connections at once. */
+export async function loadData(
+  clients: readonly pg.ClientBase[],
+  rows: number,
+  report: (line: string) => void,
+): Promise<void> {
   report(`loading ${rows.toLocaleString('en')} memories`);
-  await client.query(`set search_path = pg_catalog, extensions; set synchronous_commit = off`);
+  const client = clients[0]!;
+  const onEach = (query: string) => Promise.all(clients.map((each) => each.query(query)));
+  await onEach(`set search_path = pg_catalog, extensions; set synchronous_commit = off`);
   await makeTopics(client);
   for (const { id, name } of tenantsFor(rows)) {
     const { rowCount } = await client.query(
@@ -232,26 +263,28 @@ export async function loadData(client: pg.ClientBase, rows: number, report: (lin
   }
   await client.query('select l9_private.adopt_embedding_model($1, $2)', [MODEL, DIMENSIONS]);
 
-  const indexes = await dropIndexes(client);
-  await client.query('set session_replication_role = replica');
+  const indexes = await dropIndexes(client, [
+    'public.packet_store',
+    'public.memory_embeddings',
+    'public.memory_contexts',
+  ]);
+  await onEach('set session_replication_role = replica');
   const progress: Progress = startProgress('  memories', rows);
-  let batch: Memory[] = [];
+  const batches = inBatches(memories(rows));
   let done = 0;
-  const flush = async () => {
-    await insertBatch(client, batch, done / BATCH);
-    done += batch.length;
-    batch = [];
-    progress.update(done);
-  };
-  for (const memory of memories(rows)) {
-    batch.push(memory);
-    if (batch.length === BATCH) await flush();
-  }
-  if (batch.length > 0) await flush();
+  await Promise.all(
+    clients.map(async (each) => {
+      for (const [number, batch] of batches) {
+        await insertBatch(each, batch, number);
+        done += batch.length;
+        progress.update(done);
+      }
+    }),
+  );
   progress.stop();
   await addContexts(client);
-  await client.query('reset session_replication_role');
-  await makeIndexes(client, indexes, report);
+  await onEach('reset session_replication_role');
+  await makeIndexes(clients, indexes, report);
   await client.query('vacuum (analyze) public.packet_store, public.memory_embeddings, public.memory_contexts');
-  await client.query('reset all');
+  await onEach('reset all');
 }

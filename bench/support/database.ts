@@ -3,6 +3,9 @@ import pg from 'pg';
 import { createNamedHome, type TestHome } from '../../gateway/tests/support/databases.ts';
 import { DATA_VERSION, loadData } from './data.ts';
 
+/** Connections that load at once. */
+const LOADERS = 2;
+
 export interface BenchDatabase {
   home: TestHome;
   /** A superuser's: no policy binds it. */
@@ -14,7 +17,8 @@ export async function openBenchDatabase(url: string, rows: number, report: (line
   const home = await createNamedHome(url, `l9_bench_${rows}`, `data ${DATA_VERSION}`);
   const superuser = new pg.Pool({ connectionString: home.superuserUrl!, max: 4 });
   await dropOutdated(superuser, `l9_bench_${rows}_`);
-  const client = await superuser.connect();
+  const clients = await Promise.all(Array.from({ length: LOADERS }, () => superuser.connect()));
+  const client = clients[0]!;
   try {
     const { rows: found } = await client.query("select to_regclass('bench.loaded') is not null as is_loaded");
     if (found[0].is_loaded) {
@@ -24,11 +28,11 @@ export async function openBenchDatabase(url: string, rows: number, report: (line
       await client.query('set session_replication_role = replica');
       await client.query('delete from public.memory_embeddings; delete from public.packet_store');
       await client.query('reset session_replication_role');
-      await loadData(client, rows, report);
+      await loadData(clients, rows, report);
       await client.query('create table bench.loaded as select now() as at');
     }
   } finally {
-    client.release();
+    for (const each of clients) each.release();
   }
   return {
     home,

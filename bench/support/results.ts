@@ -84,9 +84,11 @@ export function table(rows: readonly Row[]): string {
 
 /** How each figure grows with the number of memories, where it was measured at several. */
 function growth(all: readonly Results[]): string {
-  // Rows that name the number of memories are the same row at every size.
-  const key = (row: Row, rows: number) =>
-    `${row.bench}: ${row.what.replaceAll(rows.toLocaleString('en'), 'all').replace(/[\d,]+ memories visible|of [\d,]+ visible|[\d,]+ of all visible/, '')}`;
+  // Rows that name the number of memories, or the same share of them, are the same row at every size.
+  const key = ({ bench, what }: Row, rows: number) => {
+    const share = (_: string, visible: string) => `${(100 * Number(visible.replaceAll(',', ''))) / rows} % visible`;
+    return `${bench}: ${what.replaceAll(rows.toLocaleString('en'), 'all').replace(/(?:of )?([\d,]+)(?: memories| of all)? visible/, share)}`;
+  };
   const sizes = all.map(({ rows }) => rows);
   const values = new Map<string, (string | undefined)[]>();
   for (const [index, { rows, results }] of all.entries()) {

@@ -1,4 +1,5 @@
 // Fifty tenants of very different sizes. Who calls is always C, which sees developer and global, 85 % of its tenant.
+import { claimsOf } from '../../gateway/src/auth/directory.ts';
 import type { Identity } from '../../gateway/src/auth/identity.ts';
 
 /** Of 20 memories of a tenant 12 are developer, 5 global, 3 l-private: 60, 25 and 15 %. */
@@ -54,15 +55,4 @@ export function tenantsFor(rows: number) {
 }
 
 /** The coding agent C of a tenant, as its token says it. */
-export const agentOf = (tenantId: string): Identity => ({
-  caller: 'C',
-  role: 'l9_agent',
-  tenantId,
-  scopes: null,
-  projects: null,
-  orgId: null,
-  userId: null,
-  keyId: null,
-  sessionId: null,
-  traceId: null,
-});
+export const agentOf = (tenantId: string): Identity => ({ ...claimsOf('C', tenantId), role: 'l9_agent' });

@@ -60,6 +60,27 @@ describe('the catalogue', () => {
       'memory_access_log',
       'memory_signals',
       'memory_feedback',
+      'fact_predicates',
+      'knowledge_facts',
+      'fact_evidence',
+      'reflection_store',
+      'task_reflections',
+      'task_reflection_lessons',
+      'memory_summaries',
+      'entity_relationships',
+      'relationship_evidence',
+      'entity_aliases',
+      'memory_summary_sources',
+      'extraction_settings',
+      'extraction_usage',
+      'pending_extractions',
+      'summary_claims',
+      'agent_memory_events',
+      'reasoning_traces',
+      'tasks',
+      'world_model_entities',
+      'world_model_updates',
+      'world_model_snapshots',
     ]) {
       assert.ok(names.includes(name), name);
     }
@@ -158,8 +179,9 @@ describe('the catalogue', () => {
     await none(`select c.relname, p.polname from pg_policy p join pg_class c on c.oid = p.polrelid
       where obj_description(p.oid, 'pg_policy') is null and c.relnamespace in ('public'::regnamespace, 'l9_private'::regnamespace)`);
     await none(`select c.relname, a.attname from pg_attribute a join pg_class c on c.oid = a.attrelid
-      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v') and a.attnum > 0
-        and col_description(c.oid, a.attnum) is null`);
+      where (c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v', 'c')
+          or c.relnamespace = 'l9_private'::regnamespace and c.relkind = 'm')
+        and a.attnum > 0 and not a.attisdropped and col_description(c.oid, a.attnum) is null`);
   });
 
   it('gives l9_gateway nothing of its own', async () => {
@@ -198,7 +220,19 @@ describe('the catalogue', () => {
       'memory_signals',
       'memory_embeddings',
       'memory_contexts',
+      'knowledge_facts',
+      'fact_evidence',
+      'fact_predicates',
+      'agent_memory_events',
+      'reasoning_traces',
+      'tasks',
+      'world_model_entities',
+      'world_model_updates',
+      'world_model_snapshots',
       'search_settings',
+      'entity_relationships',
+      'relationship_evidence',
+      'entity_aliases',
       'embedding_models',
       'actors',
       'scopes',
@@ -206,6 +240,13 @@ describe('the catalogue', () => {
       'orgs',
       'users',
       'api_keys',
+      'reflection_store',
+      'task_reflections',
+      'task_reflection_lessons',
+      'memory_summaries',
+      'memory_summary_sources',
+      'extraction_settings',
+      'extraction_usage',
     ]) {
       const { rows } = await house.gateway.database.workerPool.query(
         `select has_table_privilege('l9_agent', 'public.' || $1, 'insert, update, delete, truncate') as w`,

@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import type { EmbeddingConfig } from './embeddings/embedder.ts';
+import type { ChatConfig } from './extraction/chat.ts';
 
 export interface Config {
   /** URL of l9_gateway on a server; null: the embedded engine. */
@@ -36,6 +37,8 @@ export interface Config {
   /** Given by the environment; else it comes from credentials.json. */
   archiveKey: string | null;
   embedding: EmbeddingConfig;
+  /** The chat model that extracts facts and writes summaries, where tenants want that; null: there is none. */
+  chat: ChatConfig | null;
   /** How often expired memories are deleted; 0: never by themselves. */
   cleanupIntervalMs: number;
   logLevel: string;
@@ -91,6 +94,10 @@ export const environment = z.object({
   EMBEDDING_MODEL: z.string().optional(),
   EMBEDDING_DIMENSIONS: z.coerce.number().int().min(1).max(1536).default(1536),
   EMBEDDING_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(15_000),
+  CHAT_MODEL: z.string().max(200, 'must have at most 200 characters').optional(),
+  CHAT_BASE_URL: url('https:', 'http:').optional(),
+  CHAT_API_KEY: z.string().optional(),
+  CHAT_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(60_000),
   CLEANUP_INTERVAL_SECONDS: z.coerce.number().int().min(0).max(86_400).default(60),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   NODE_ENV: z.string().optional(),
@@ -102,6 +109,18 @@ export class ConfigError extends Error {}
 export function refuseSharedKeys(keys: Record<string, string[]>): void {
   const all = Object.values(keys).flat();
   if (new Set(all).size < all.length) throw new ConfigError('MCP_API_KEY_…: two of the keys are the same key');
+}
+
+function chatConfig(given: z.infer<typeof environment>): ChatConfig | null {
+  if (!given.CHAT_MODEL) return null;
+  const baseUrl = given.CHAT_BASE_URL ?? given.OPENAI_BASE_URL ?? null;
+  // A key is for the server that it was given for: it does not go to another one.
+  const isSameServer = baseUrl === (given.OPENAI_BASE_URL ?? null);
+  const apiKey = given.CHAT_API_KEY ?? (isSameServer ? given.OPENAI_API_KEY : undefined) ?? null;
+  if (!apiKey && !baseUrl) {
+    throw new ConfigError('CHAT_MODEL: needs CHAT_API_KEY or OPENAI_API_KEY, or CHAT_BASE_URL for another server');
+  }
+  return { model: given.CHAT_MODEL, baseUrl, apiKey, timeoutMs: given.CHAT_TIMEOUT_MS };
 }
 
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
@@ -157,6 +176,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       baseUrl: given.OPENAI_BASE_URL ?? null,
       timeoutMs: given.EMBEDDING_TIMEOUT_MS,
     },
+    chat: chatConfig(given),
     cleanupIntervalMs: given.CLEANUP_INTERVAL_SECONDS * 1_000,
     logLevel: given.LOG_LEVEL,
     isProduction: given.NODE_ENV === 'production',

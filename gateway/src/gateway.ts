@@ -13,6 +13,7 @@ import { type Database, openDatabase } from './database/index.ts';
 import { createEmbedder, type Embedder, EmbeddingRejected } from './embeddings/index.ts';
 import { openModels } from './embeddings/models.ts';
 import { KnownError } from './errors.ts';
+import { openaiChat } from './extraction/chat.ts';
 import { createGraphql } from './graphql/index.ts';
 import { mountHealth } from './health.ts';
 import { loadCredentials } from './home/credentials.ts';
@@ -22,15 +23,20 @@ import { mountGuard } from './http-guard.ts';
 import { startJobs } from './jobs/index.ts';
 import { logRequests } from './logger.ts';
 import { mountMcp } from './mcp/http.ts';
-import type { Embedding } from './memory/operations.ts';
+import type { Embedding } from './memory/operation.ts';
 import { createPerform, type Perform } from './memory/perform.ts';
 import { createMetrics } from './metrics.ts';
 import { version } from './version.ts';
 
 // `docker stop` kills after ten seconds.
 const CLOSE_WITHIN_MS = 8_000;
+// Longer than a proxy or client keeps an idle connection, as a rule a minute: who closes first must not be we, or a
+// request that is just on its way is lost.
+const KEEP_ALIVE_MS = 65_000;
 // Long enough for a provider that is well; longer, and memories are compared by their words.
 const EMBED_CONTENT_WITHIN_MS = 1_000;
+// Time to store what a chat model found before another job takes the same memory.
+const LEASE_BEYOND_A_CALL_MS = 60_000;
 
 export interface Gateway {
   url: string;
@@ -47,6 +53,8 @@ export interface Gateway {
 export interface GatewayOptions {
   /** Where given, called when nobody has been attached for a while. */
   onIdle?: () => void;
+  /** Build the GraphQL schema when it is first asked for, not before the door opens. */
+  buildsSchemaOnDemand?: boolean;
   /** Where the configured port is taken, another will do. */
   anyPort?: boolean;
   /** Gives up starting. */
@@ -84,7 +92,9 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     ]);
     if (database.engine === 'embedded') {
       // Alone on this database: whatever is claimed was claimed by a process that died.
-      await database.workerPool.query('select l9_private.release_embedding_claims()');
+      await database.workerPool.query(
+        'select l9_private.release_embedding_claims(), l9_private.release_extraction_claims()',
+      );
     }
 
     const models = await openModels(database, config.embedding, configured, logger);
@@ -94,10 +104,17 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const denials = createDenials(database, logger);
     closers.push(() => denials.close());
     const metrics = createMetrics(database);
+    const chatWork = config.chat && {
+      chat: openaiChat(config.chat, logger),
+      leaseMs: config.chat.timeoutMs + LEASE_BEYOND_A_CALL_MS,
+      onTokens: metrics.chatTokens,
+      onExtracted: (outcome: string) => metrics.extractedMemories.inc({ outcome }),
+    };
     const jobs = await startJobs(database, logger, {
       cleanupIntervalMs: config.cleanupIntervalMs,
       models,
       logger,
+      chatWork: chatWork ?? undefined,
       onEmbedded: (memories, vectors) => {
         metrics.embeddedMemories.inc(memories);
         metrics.embeddedVectors.inc(vectors);
@@ -143,7 +160,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     app.disable('x-powered-by');
     app.use(logRequests(logger));
     mountGuard(app, config);
-    const server = createServer(app);
+    const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, app);
 
     mountHealth(app, { database, models, metrics, logger });
     const verifyKey = keyVerifier(() => credentials.mcpApiKeys, directory);
@@ -158,8 +175,8 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
       graphiql: !config.isProduction,
     });
     closers.push(() => graphql.close());
-    await graphql.schema();
-    await graphql.mount(app, server);
+    if (!options.buildsSchemaOnDemand) await graphql.schema();
+    graphql.mount(app, server);
     mountErrors(app, logger, denials);
 
     signal?.throwIfAborted();

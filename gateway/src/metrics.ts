@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Database } from './database/index.ts';
+import type { Usage } from './extraction/chat.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -72,6 +73,21 @@ export function createMetrics(database: Database) {
       ],
     },
   );
+  gauges<{ pending: string; given_up: string; oldest_seconds: number; tokens_today: string }>(
+    'select * from l9_private.extraction_backlog()',
+    {
+      l9_extraction_backlog: ['Memories that wait to be read by a chat model.', ({ pending }) => Number(pending)],
+      l9_extraction_given_up: ['Memories that no answer of use was got for.', ({ given_up: count }) => Number(count)],
+      l9_extraction_backlog_oldest_seconds: [
+        'Age of the oldest memory that waits to be read by a chat model.',
+        (row) => row.oldest_seconds,
+      ],
+      l9_chat_tokens_today: [
+        "Tokens that the chat model's calls have cost since midnight (UTC), all tenants and processes together.",
+        ({ tokens_today: tokens }) => Number(tokens),
+      ],
+    },
+  );
   gauges<{ waiting: string; oldest_seconds: number; rolled_up_at: Date | null }>(
     'select * from l9_private.access_backlog()',
     {
@@ -86,8 +102,39 @@ export function createMetrics(database: Database) {
       ],
     },
   );
+  const tokens = new Counter({
+    name: 'l9_chat_tokens_total',
+    help: 'Tokens that calls of the chat model by this process have cost.',
+    labelNames: ['type'],
+    registers,
+  });
+
+  gauges<{ refreshed_at: Date | null; age_seconds: number | null }>(
+    `select case when bool_and(refreshed_at is not null) then min(refreshed_at) end as refreshed_at,
+       case when bool_and(refreshed_at is not null) then max(age_seconds) end as age_seconds from public.memory_views_status()`,
+    {
+      l9_memory_views_refreshed_timestamp_seconds: [
+        'When the oldest of the materialized views was last refreshed, in seconds since 1970; 0: never.',
+        ({ refreshed_at: at }) => (at ? at.getTime() / 1_000 : 0),
+      ],
+      l9_memory_views_age_seconds: [
+        'Age of the oldest of the materialized views; +Inf: it was never refreshed.',
+        ({ age_seconds: age }) => age ?? Number.POSITIVE_INFINITY,
+      ],
+    },
+  );
 
   return {
+    chatTokens({ promptTokens, completionTokens }: Usage) {
+      tokens.inc({ type: 'prompt' }, promptTokens);
+      tokens.inc({ type: 'completion' }, completionTokens);
+    },
+    extractedMemories: new Counter({
+      name: 'l9_extracted_memories_total',
+      help: 'Memories that the chat model has read for this process, by outcome: stored, outdated, failed.',
+      labelNames: ['outcome'],
+      registers,
+    }),
     embeddedMemories: new Counter({
       name: 'l9_embedded_memories_total',
       help: 'Memories embedded by this process.',

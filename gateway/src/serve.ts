@@ -1,4 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import type { Embedder } from './embeddings/index.ts';
 import type { Gateway } from './gateway.ts';
@@ -30,11 +32,14 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
     const config = loadConfig(env);
     const logger = createLogger(config.logLevel);
     lock = await lockHome(config.home);
+    // What is compiled now needs not be at the next start. In our folder: nobody else may write what we would run.
+    enableCompileCache(join(config.home, 'compile-cache'));
     // Everything else is loaded once the folder is ours, so that a second process is told at once.
     const { startGateway } = await import('./gateway.ts');
     const gateway = await startGateway(config, logger, {
       signal,
-      ...(onDemand ? { onIdle: () => stop('nobody is attached'), anyPort: true } : {}),
+      // Editors speak MCP, and wait for this.
+      ...(onDemand ? { onIdle: () => stop('nobody is attached'), anyPort: true, buildsSchemaOnDemand: true } : {}),
     });
     lock.announce({ url: gateway.url, onDemand });
     onHangUp = gateway.reloadCredentials;

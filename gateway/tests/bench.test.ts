@@ -11,7 +11,7 @@ import { serverUrl } from './support/databases.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 /** Mem0ai would have to be installed; the embedded engine's start has tests of its own, and takes its time. */
-const benches = 'words,policies,graphql,point-read,search,few-visible,recall,running,audit,save';
+const benches = 'words,policies,graphql,point-read,search,few-visible,recall,graph,running,audit,save';
 
 describe('npm run bench', { skip: !serverUrl && 'needs TEST_DATABASE_URL' }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'l9-bench-test-'));
@@ -40,6 +40,7 @@ describe('npm run bench', { skip: !serverUrl && 'needs TEST_DATABASE_URL' }, () 
       search: 3,
       'few-visible': 3,
       recall: 3,
+      graph: 10,
       running: 5,
       audit: 3,
       save: 2,

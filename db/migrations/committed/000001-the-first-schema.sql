@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:b975fb2d52d745f985ac539516b6f91e989e6bea
+--! Hash: sha1:2092cc169308c2b7fd0d07b88223031b2aafafbf
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -40,6 +40,25 @@ comment on function l9_private.fail(text, text, text, text) is
 
 grant execute on function l9_private.fail(text, text, text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/020-fail.sql
+--! Included 010-identity/025-check-bytes.sql
+create function l9_private.check_bytes(value text, most integer, field text)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if octet_length(value) > most then
+    perform l9_private.fail('L9LIM', format('%s: at most %s bytes, got %s', field, most, octet_length(value)), field);
+  end if;
+end
+$$;
+
+comment on function l9_private.check_bytes(text, integer, text) is 'L9LIM, naming the field, where it is longer than that.';
+
+grant execute on function l9_private.check_bytes(text, integer, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/025-check-bytes.sql
 --! Included 010-identity/030-tenants.sql
 create table public.tenants (
   tenant_id uuid primary key default uuidv7(),
@@ -585,6 +604,12 @@ create function l9_private.current_projects() returns text[]
 language sql stable parallel safe set search_path = ''
 return coalesce((l9_private.current_identity()).projects, '{}');
 
+-- Asked once a query: '*' = any (…) in a policy would be asked of every row, and take longer than all the rest of it.
+create function l9_private.has_every_project() returns boolean
+language sql stable parallel safe set search_path = ''
+return coalesce('*' = any ((l9_private.current_identity()).projects), false);
+
+comment on function l9_private.has_every_project() is 'Whether the caller may work in every project of its tenant.';
 comment on function l9_private.current_tenant_id() is 'The caller''s tenant, or null without an identity.';
 comment on function l9_private.current_org_id() is 'The caller''s org, or null.';
 comment on function l9_private.current_user_id() is 'The user the caller acts for, or null.';
@@ -600,7 +625,7 @@ grant execute on function
   l9_private.require_admin(), l9_private.has_every_scope(),
   l9_private.current_tenant_id(), l9_private.current_org_id(), l9_private.current_user_id(),
   l9_private.current_caller(), l9_private.current_creator(),
-  l9_private.current_scopes(), l9_private.current_writable_scopes(), l9_private.current_projects()
+  l9_private.current_scopes(), l9_private.current_writable_scopes(), l9_private.current_projects(), l9_private.has_every_project()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/060-current-identity.sql
 --! Included 010-identity/065-platform-look.sql
@@ -1984,32 +2009,32 @@ create trigger _500_audit after insert or update on public.api_keys
   for each row execute function l9_private.tg__audit_identity(
     'key_id', 'org_id', 'user_id', 'scopes', 'projects', 'expires_at', 'revoked_at');
 
-create function l9_private.tg__notify_identity()
+create function l9_private.tg__notify()
 returns trigger
 language plpgsql
 set search_path = ''
 as $$
 begin
-  perform pg_notify('l9_identity', '');
+  perform pg_notify(tg_argv[0], '');
   return null;
 end
 $$;
 
-comment on function l9_private.tg__notify_identity() is
-  'Tells the running gateways to read anew who may come in. It says that something changed, never what.';
+comment on function l9_private.tg__notify() is
+  'Tells the running gateways, on the channel named, to read anew what they keep in mind. It says that something changed, never what.';
 
 create trigger _900_notify after insert or update or delete or truncate on public.tenants
-  for each statement execute function l9_private.tg__notify_identity();
+  for each statement execute function l9_private.tg__notify('l9_identity');
 create trigger _900_notify after insert or update or delete or truncate on public.orgs
-  for each statement execute function l9_private.tg__notify_identity();
+  for each statement execute function l9_private.tg__notify('l9_identity');
 create trigger _900_notify after insert or update or delete or truncate on public.users
-  for each statement execute function l9_private.tg__notify_identity();
+  for each statement execute function l9_private.tg__notify('l9_identity');
 create trigger _900_notify after insert or update or delete or truncate on public.scopes
-  for each statement execute function l9_private.tg__notify_identity();
+  for each statement execute function l9_private.tg__notify('l9_identity');
 create trigger _900_notify after insert or update or delete or truncate on public.actors
-  for each statement execute function l9_private.tg__notify_identity();
+  for each statement execute function l9_private.tg__notify('l9_identity');
 create trigger _900_notify after insert or update or delete or truncate on public.api_keys
-  for each statement execute function l9_private.tg__notify_identity();
+  for each statement execute function l9_private.tg__notify('l9_identity');
 --! EndIncluded 025-administration/010-watch-changes.sql
 --! Included 025-administration/020-require-administrator.sql
 create type l9_private.administrator as (
@@ -3047,16 +3072,93 @@ comment on column public.packet_store.session_id is 'The session it was written 
 comment on column public.packet_store.trace_id is 'The trace it was written in.';
 comment on column public.packet_store.updated_at is 'When a caller last changed it.';
 --! EndIncluded 030-packets/010-packet-store.sql
+--! Included 030-packets/012-tenant-buckets.sql
+-- An index that is walked in order of rank, of words or of vectors, is walked past the rows of others. So there is one for
+-- each sixteenth of the tenants, and a search walks that of its own. Sixteen: each is looked at when a statement is planned.
+-- The embedded engine, which has one tenant as good as always, has one bucket.
+
+create function l9_private.is_embedded_engine()
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.version() like '%wasm%';
+
+comment on function l9_private.is_embedded_engine() is
+  'Whether this is PostgreSQL in WebAssembly: one person''s, where indexing half-precision vectors is several times slower than full ones.';
+
+create function l9_private.bucket_mask()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when l9_private.is_embedded_engine() then 0 else 15 end;
+
+comment on function l9_private.bucket_mask() is 'Which bits of the hash of a tenant''s id say its bucket.';
+
+create function l9_private.tenant_buckets()
+returns integer[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(select generate_series(0, l9_private.bucket_mask()));
+
+comment on function l9_private.tenant_buckets() is 'All buckets that tenants are put into.';
+
+create function l9_private.tenant_bucket(tenant_id uuid)
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.uuid_hash(tenant_id) & l9_private.bucket_mask();
+
+comment on function l9_private.tenant_bucket(uuid) is 'Which bucket a tenant is in.';
+
+create function l9_private.in_bucket(alias text, bucket integer)
+returns text
+language sql
+immutable
+strict
+parallel safe
+set search_path = ''
+-- With built-in functions only, so that the planner sees it is the condition of the index.
+return pg_catalog.format('(pg_catalog.uuid_hash(%stenant_id) & %s) = %s',
+  case when alias <> '' then alias || '.' end, l9_private.bucket_mask(), bucket);
+
+comment on function l9_private.in_bucket(text, integer) is
+  'The condition, as SQL, that picks the index of a bucket; alias empty: in the index itself.';
+
+grant execute on function
+  l9_private.is_embedded_engine(), l9_private.bucket_mask(), l9_private.tenant_buckets(), l9_private.tenant_bucket(uuid), l9_private.in_bucket(text, integer)
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 030-packets/012-tenant-buckets.sql
 --! Included 030-packets/015-packet-indexes.sql
 -- One memory for one text, per owner, project, scope and kind. The owner and the scope are in the key, so that a
 -- collision is never with a row that the writer can't see.
 create unique index packet_content_unique on public.packet_store
   (content_hash, tenant_id, scope, project_id, packet_type, org_id, user_id) nulls not distinct;
 
-create index packet_store_content_bm25 on public.packet_store
-  using bm25 ((envelope ->> 'content')) with (text_config = 'english');
--- Statistics of an expression hold samples of it, and the estimates of EXPLAIN would give them away, letter by letter.
-alter index public.packet_store_content_bm25 alter column 1 set statistics 0;
+do $$
+declare
+  bucket integer;
+  name text;
+begin
+  foreach bucket in array l9_private.tenant_buckets() loop
+    name := 'packet_store_content_bm25_' || bucket;
+    execute format(
+      $sql$create index %I on public.packet_store using bm25 ((envelope ->> 'content')) with (text_config = 'english') where %s$sql$,
+      name, l9_private.in_bucket('', bucket));
+    -- Statistics of an expression hold samples of it, and the estimates of EXPLAIN would give them away, letter by letter.
+    execute format('alter index public.%I alter column 1 set statistics 0', name);
+    execute format('comment on index public.%I is %L', name,
+      'Words, of one bucket of tenants. Walked in order of rank, so that row-level security is only a filter after it.');
+  end loop;
+end
+$$;
 
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
 -- Answers in a moment how many memories a caller may read, up to a bound: a search takes another way where they are few.
@@ -3066,8 +3168,6 @@ create index packet_store_thread_idx on public.packet_store (tenant_id, thread_i
 create index packet_store_ttl_idx on public.packet_store (ttl) where ttl is not null;
 
 comment on index public.packet_content_unique is 'Makes duplicates impossible, also for concurrent writers.';
-comment on index public.packet_store_content_bm25 is
-  'Words. Walked in order of rank, so that row-level security is only a filter after it.';
 -- No GIN index on tags or envelope: their operators are not leakproof, so under row-level security none would be used.
 --! EndIncluded 030-packets/015-packet-indexes.sql
 --! Included 030-packets/020-normalise.sql
@@ -3177,6 +3277,21 @@ comment on function l9_private.is_legacy_import() is
 -- Triggers ask under whoever writes. Knowing the answer, which is no, opens nothing.
 grant execute on function l9_private.is_legacy_import() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 030-packets/025-legacy-door.sql
+--! Included 030-packets/026-job-door.sql
+create function l9_private.is_job_writing()
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return current_user = 'l9_owner' and l9_private.current_role_name() = 'l9_worker';
+
+comment on function l9_private.is_job_writing() is
+  'Whether a job saves a memory, which has no identity: run by a function of l9_owner, in a session whose own role is l9_worker. Which memories it may save is for the policies of packet_store to say.';
+
+-- Triggers ask under whoever writes. Knowing the answer, which is no, opens nothing.
+grant execute on function l9_private.is_job_writing() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 030-packets/026-job-door.sql
 --! Included 030-packets/030-stamp.sql
 create function l9_private.tg_packet_store__stamp()
 returns trigger
@@ -3222,7 +3337,7 @@ create trigger _300_stamp
   before insert or update of envelope, packet_type, metadata, routing, provenance, thread_id, parent_ids, tags, ttl, project_id,
     scope, importance_score, correlation_id, session_id, trace_id
   on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not l9_private.is_legacy_import())
+  for each row when (current_user <> 'l9_owner' or not (l9_private.is_legacy_import() or l9_private.is_job_writing()))
   execute function l9_private.tg_packet_store__stamp();
 --! EndIncluded 030-packets/030-stamp.sql
 --! Included 030-packets/035-check-scope.sql
@@ -3289,12 +3404,29 @@ comment on function l9_private.tg_packet_store__check_scope() is 'Refuses a scop
 
 create trigger _350_check_scope
   before insert or update of scope, project_id on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not l9_private.is_legacy_import())
+  for each row when (current_user <> 'l9_owner' or not (l9_private.is_legacy_import() or l9_private.is_job_writing()))
   execute function l9_private.tg_packet_store__check_scope();
 
 grant execute on function l9_private.scope_has_projects(text), l9_private.check_scope(text, text)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 030-packets/035-check-scope.sql
+--! Included 030-packets/037-room-of.sql
+create function l9_private.room_of(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
+returns uuid
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(pg_catalog.convert_to(
+  -- None of them can hold the bar.
+  tenant_id::text || '|' || coalesce(org_id::text, '') || '|' || coalesce(user_id::text, '') || '|' || scope || '|'
+    || coalesce(project_id, ''), 'UTF8')), 1, 16), 'hex')::uuid;
+
+comment on function l9_private.room_of(uuid, uuid, uuid, text, text) is
+  'One id for tenant, org, user, project and scope together: rows that are seen by the same callers have the same.';
+
+grant execute on function l9_private.room_of(uuid, uuid, uuid, text, text) to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 030-packets/037-room-of.sql
 --! Included 030-packets/040-check-parents.sql
 create function l9_private.is_scope_within(narrow text, wide text)
 returns boolean
@@ -3498,12 +3630,12 @@ create policy user_visibility on public.packet_store as restrictive to l9_agent
 create policy scope_access on public.packet_store to l9_agent
   using (
     scope = any ((select l9_private.current_scopes())::text[])
-    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+    and (project_id is null or (select l9_private.has_every_project())
       or project_id = any ((select l9_private.current_projects())::text[]))
     and (ttl is null or ttl > now()))
   with check (
     scope = any ((select l9_private.current_writable_scopes())::text[])
-    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+    and (project_id is null or (select l9_private.has_every_project())
       or project_id = any ((select l9_private.current_projects())::text[])));
 create policy creator_updates on public.packet_store as restrictive for update to l9_agent
   using (
@@ -3516,12 +3648,12 @@ create policy creator_deletes on public.packet_store as restrictive for delete t
 create policy admin_override on public.packet_store to l9_admin
   using (
     scope = any ((select l9_private.current_scopes())::text[])
-    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+    and (project_id is null or (select l9_private.has_every_project())
       or project_id = any ((select l9_private.current_projects())::text[]))
     and (ttl is null or ttl > now()))
   with check (
     scope = any ((select l9_private.current_writable_scopes())::text[])
-    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+    and (project_id is null or (select l9_private.has_every_project())
       or project_id = any ((select l9_private.current_projects())::text[])));
 create policy writable_updates on public.packet_store as restrictive for update to l9_admin
   using (scope = any ((select l9_private.current_writable_scopes())::text[]));
@@ -3611,11 +3743,15 @@ grant select, insert (tenant_id, caller, idempotency_key), update (packet_id, st
 --! Included 030-packets/080-save-memory.sql
 create type public.similar_memory as (packet_id uuid, similarity real);
 comment on type public.similar_memory is 'A memory that says nearly the same.';
+comment on column public.similar_memory.packet_id is 'The memory that says nearly the same.';
 comment on column public.similar_memory.similarity is 'From 0 to 1; 1: the same words.';
 
 create type public.save_result as (status text, memory public.packet_store, "similar" public.similar_memory[]);
 comment on type public.save_result is
   'status: inserted, updated or skipped_dedupe; memory: the row as it is now; similar: memories that say nearly the same, most similar first, null where they were not looked for.';
+comment on column public.save_result.status is 'inserted, updated or skipped_dedupe.';
+comment on column public.save_result.memory is 'The row as it is now.';
+comment on column public.save_result."similar" is 'Memories that say nearly the same, most similar first; null where they were not looked for.';
 
 create function public.save_memory(
   content text,
@@ -4092,12 +4228,12 @@ create policy packet_visibility on public.packet_versions as restrictive to l9_a
 create policy scope_access on public.packet_versions for select to l9_agent
   using (
     scope = any ((select l9_private.current_scopes())::text[])
-    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+    and (project_id is null or (select l9_private.has_every_project())
       or project_id = any ((select l9_private.current_projects())::text[])));
 create policy admin_override on public.packet_versions for select to l9_admin
   using (
     scope = any ((select l9_private.current_scopes())::text[])
-    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+    and (project_id is null or (select l9_private.has_every_project())
       or project_id = any ((select l9_private.current_projects())::text[])));
 create policy platform_override on public.packet_versions for select to l9_platform_admin
   using ((select l9_private.platform_look('packet_versions')));
@@ -4308,22 +4444,8 @@ comment on policy definer_functions on public.embedding_models is 'register_embe
 grant select on public.embedding_models to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant update (state, state_since) on public.embedding_models to l9_worker;
 
-create function l9_private.tg_embedding_models__notify()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-begin
-  perform pg_notify('l9_embedding_models', '');
-  return null;
-end
-$$;
-
-comment on function l9_private.tg_embedding_models__notify() is
-  'Tells the running gateways that another model may serve. It says that something changed, never what.';
-
 create trigger _900_notify after insert or update or delete on public.embedding_models
-  for each statement execute function l9_private.tg_embedding_models__notify();
+  for each statement execute function l9_private.tg__notify('l9_embedding_models');
 
 create function l9_private.serving_model()
 returns text
@@ -4355,7 +4477,17 @@ create table public.memory_contexts (
 -- The planner's statistics would keep samples of what was said.
 alter table public.memory_contexts alter column context set statistics 0;
 
-create index memory_contexts_bm25 on public.memory_contexts using bm25 (context) with (text_config = 'english');
+do $$
+declare
+  bucket integer;
+begin
+  foreach bucket in array l9_private.tenant_buckets() loop
+    execute format(
+      $sql$create index %I on public.memory_contexts using bm25 (context) with (text_config = 'english') where %s$sql$,
+      'memory_contexts_bm25_' || bucket, l9_private.in_bucket('', bucket));
+  end loop;
+end
+$$;
 create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
 
@@ -4385,13 +4517,13 @@ create policy user_visibility on public.memory_contexts as restrictive to l9_age
 create policy scope_access on public.memory_contexts for select to l9_agent
   using (
     scope = any ((select l9_private.current_scopes())::text[])
-    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+    and (project_id is null or (select l9_private.has_every_project())
       or project_id = any ((select l9_private.current_projects())::text[]))
     and (ttl is null or ttl > now()));
 create policy admin_override on public.memory_contexts for select to l9_admin
   using (
     scope = any ((select l9_private.current_scopes())::text[])
-    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+    and (project_id is null or (select l9_private.has_every_project())
       or project_id = any ((select l9_private.current_projects())::text[]))
     and (ttl is null or ttl > now()));
 create policy platform_override on public.memory_contexts for select to l9_platform_admin
@@ -4487,13 +4619,13 @@ create policy user_visibility on public.memory_embeddings as restrictive to l9_a
 create policy scope_access on public.memory_embeddings for select to l9_agent
   using (
     scope = any ((select l9_private.current_scopes())::text[])
-    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+    and (project_id is null or (select l9_private.has_every_project())
       or project_id = any ((select l9_private.current_projects())::text[]))
     and (ttl is null or ttl > now()));
 create policy admin_override on public.memory_embeddings for select to l9_admin
   using (
     scope = any ((select l9_private.current_scopes())::text[])
-    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+    and (project_id is null or (select l9_private.has_every_project())
       or project_id = any ((select l9_private.current_projects())::text[]))
     and (ttl is null or ttl > now()));
 create policy platform_override on public.memory_embeddings for select to l9_platform_admin
@@ -4517,17 +4649,6 @@ grant delete, maintain on public.memory_embeddings to l9_worker;
 -- Callers write none: what a memory means is not theirs to say.
 --! EndIncluded 040-embeddings/020-memory-embeddings.sql
 --! Included 040-embeddings/030-register-embedding-model.sql
-create function l9_private.is_embedded_engine()
-returns boolean
-language sql
-stable
-parallel safe
-set search_path = ''
-return pg_catalog.version() like '%wasm%';
-
-comment on function l9_private.is_embedded_engine() is
-  'Whether this is PostgreSQL in WebAssembly, where indexing half-precision vectors is several times slower than full ones.';
-
 create function l9_private.embedding_type_name(dimensions integer)
 returns text
 language sql
@@ -4560,16 +4681,37 @@ return array['content', 'context', 'entity', 'summary', 'reasoning'];
 
 comment on function l9_private.embedding_types() is 'What is embedded: each has an index for each model.';
 
-create function l9_private.embedding_index_name(model text, kind text)
+create function l9_private.embedding_index_name(model text, embedding_type text, bucket integer)
 returns text
 language sql
 immutable
 parallel safe
 set search_path = ''
-return pg_catalog.format('hnsw_%s_%s', kind,
-  pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(model, 'UTF8')), 'hex'), 16));
+return pg_catalog.concat_ws('_', 'hnsw', embedding_type,
+  pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(model, 'UTF8')), 'hex'), 16), bucket);
 
-comment on function l9_private.embedding_index_name(text, text) is 'The name of a model''s index for one embedding type.';
+comment on function l9_private.embedding_index_name(text, text, integer) is
+  'The name of a model''s index for one embedding type, and one bucket of tenants where it is in buckets (else null).';
+
+create function l9_private.embedding_indexes(model text)
+returns table (name text, condition text)
+language sql
+stable
+parallel safe
+set search_path = ''
+begin atomic
+  select
+    l9_private.embedding_index_name(model, t.kind, b.bucket),
+    pg_catalog.format('model = %L and embedding_type = %L', model, t.kind)
+      || coalesce(' and ' || l9_private.in_bucket('', b.bucket), '')
+  from pg_catalog.unnest(l9_private.embedding_types()) as t (kind)
+  -- What searches walk is in buckets; what is compared otherwise needs none.
+  cross join lateral pg_catalog.unnest(
+    case when t.kind in ('content', 'context', 'reasoning') then l9_private.tenant_buckets() else array[null::integer] end) as b (bucket);
+end;
+
+comment on function l9_private.embedding_indexes(text) is
+  'The indexes of a model: for each embedding type, and for those that searches walk for each bucket of tenants. name; condition: of the rows in it.';
 
 create function public.register_embedding_model(model text, dimensions integer)
 returns void
@@ -4580,7 +4722,7 @@ set search_path = ''
 set client_min_messages = warning
 as $$
 declare
-  kind text;
+  index record;
   known integer;
 begin
   if model is null or model !~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$' then
@@ -4594,22 +4736,22 @@ begin
     perform l9_private.fail('L9VAL', format('dimensions: model %s is registered with %s', model, known), 'dimensions');
   end if;
 
-  foreach kind in array l9_private.embedding_types() loop
+  for index in select * from l9_private.embedding_indexes(model) loop
     execute format(
-      'create index if not exists %I on public.memory_embeddings using hnsw ((%s) extensions.%s) where model = %L and embedding_type = %L',
-      l9_private.embedding_index_name(model, kind),
+      'create index if not exists %I on public.memory_embeddings using hnsw ((%s) extensions.%s) where %s',
+      index.name,
       l9_private.embedding_expression(dimensions),
       case when l9_private.is_embedded_engine() then 'vector_cosine_ops' else 'halfvec_cosine_ops' end,
-      model, kind);
+      index.condition);
   end loop;
 end
 $$;
 
 comment on function public.register_embedding_model(text, integer) is
-  'Makes a model known, with its partial HNSW indexes, one for each embedding type; again: changes nothing. Definer: only the owner of the table makes indexes.';
+  'Makes a model known, with its partial HNSW indexes; again: changes nothing. Definer: only the owner of the table makes indexes.';
 
 grant execute on function
-  l9_private.is_embedded_engine(), l9_private.embedding_type_name(integer), l9_private.embedding_expression(integer)
+  l9_private.embedding_index_name(text, text, integer), l9_private.embedding_type_name(integer), l9_private.embedding_expression(integer)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.register_embedding_model(text, integer) to l9_worker, l9_platform_admin;
 --! EndIncluded 040-embeddings/030-register-embedding-model.sql
@@ -4789,11 +4931,112 @@ create trigger _900_contexts_follow
       or new.ttl is distinct from old.ttl))
   execute function l9_private.tg_packet_store__contexts_follow();
 --! EndIncluded 040-embeddings/055-contexts-follow.sql
+--! Included 040-embeddings/057-insert-vectors.sql
+create function l9_private.insert_vectors(
+  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.memory_embeddings
+    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
+  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, v.place - 1, chunk_texts[v.place - 1],
+    case when v.place > 1
+      then jsonb_build_object('start', chunk_starts[v.place - 1], 'end', chunk_ends[v.place - 1]) else '{}' end,
+    p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
+  from public.packet_store p
+  cross join unnest(vectors) with ordinality as v (vector, place)
+  where p.packet_id = insert_vectors.packet_id
+  on conflict do nothing;
+end;
+
+comment on function l9_private.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
+  'The vectors of a memory, which its caller holds locked: of the whole first, then of its chunks.';
+
+grant execute on function l9_private.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) to l9_worker;
+--! EndIncluded 040-embeddings/057-insert-vectors.sql
+--! Included 040-embeddings/058-reasoning.sql
+-- What the steps of a trace of reasoning say is embedded beside its content, as type reasoning.
+
+create function l9_private.reasoning_text(kind text, envelope jsonb)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') = 'array' then (
+  select pg_catalog.string_agg(step.text #>> '{}', E'\n' order by step.place)
+  from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")') with ordinality as step (text, place)
+  where step.text #>> '{}' ~ '\S') end;
+
+comment on function l9_private.reasoning_text(text, jsonb) is
+  'All texts in the steps of a trace of reasoning, a line each; null where there are none, and for memories of other kinds.';
+
+create function l9_private.tg_packet_store__reasoning_follows()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  delete from public.memory_embeddings e where e.packet_id = new.packet_id and e.embedding_type = 'reasoning';
+  insert into l9_private.pending_embeddings as p (packet_id, model)
+  select new.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
+  order by m.model
+  on conflict (packet_id, model) do update
+    set attempts = 0, next_attempt_at = now(), claimed_until = null, last_error = null;
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__reasoning_follows() is
+  'Drops the vectors of what the steps said, and has what they say now embedded. Definer: callers can''t write vectors.';
+
+create trigger _600_reasoning_follows after update of envelope, packet_type on public.packet_store
+  for each row when (
+    (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
+    and (new.packet_type <> old.packet_type or new.envelope -> 'steps' is distinct from old.envelope -> 'steps'))
+  execute function l9_private.tg_packet_store__reasoning_follows();
+
+create function l9_private.store_reasoning(
+  packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+set lock_timeout = '100ms'
+as $$
+#variable_conflict use_column
+begin
+  perform from public.packet_store p
+  where p.packet_id = store_reasoning.packet_id
+    and l9_private.reasoning_text(p.packet_type, p.envelope) = store_reasoning.reasoning
+  for update;
+  if not found then
+    update l9_private.pending_embeddings q set claimed_until = null
+    where q.packet_id = store_reasoning.packet_id and q.model = store_reasoning.model;
+    return false;
+  end if;
+  perform l9_private.insert_vectors(
+    store_reasoning.packet_id, 'reasoning', store_reasoning.model, vectors, chunk_texts, chunk_starts, chunk_ends);
+  return true;
+end
+$$;
+
+comment on function l9_private.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]) is
+  'Stores the vectors of what the steps of a memory say, the whole first and then its chunks; store_vectors() follows in the same statement. False, and nothing stored, where they say something else by now: then it stays on the list.';
+
+grant execute on function
+  l9_private.reasoning_text(text, jsonb),
+  l9_private.store_reasoning(uuid, text, text, text[], text[], integer[], integer[])
+to l9_worker;
+--! EndIncluded 040-embeddings/058-reasoning.sql
 --! Included 040-embeddings/060-embedding-job.sql
 -- What the embedding job calls, as l9_worker. Each is one short transaction: none is open while a provider answers.
 
 create function l9_private.claim_pending_embeddings(model text, batch_size integer, lease interval)
-returns table (packet_id uuid, content text, content_hash bytea, attempts integer)
+returns table (packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text)
 language sql
 volatile
 set search_path = ''
@@ -4809,12 +5052,13 @@ begin atomic
     from due where q.packet_id = due.packet_id and q.model = claim_pending_embeddings.model
     returning q.packet_id, q.attempts
   )
-  select p.packet_id, p.envelope ->> 'content', p.content_hash, claimed.attempts
+  select p.packet_id, p.envelope ->> 'content', p.content_hash, claimed.attempts,
+    l9_private.reasoning_text(p.packet_type, p.envelope)
   from claimed join public.packet_store p on p.packet_id = claimed.packet_id;
 end;
 
 comment on function l9_private.claim_pending_embeddings(text, integer, interval) is
-  'Takes up to batch_size memories that wait for this model off the top of the list for the length of the lease.';
+  'Takes up to batch_size memories that wait for this model off the top of the list for the length of the lease; of traces of reasoning also what their steps say.';
 
 create function l9_private.store_embeddings(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
@@ -4825,9 +5069,9 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  packet record;
+  chunks_before integer;
 begin
-  select p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl, p.chunk_count into packet
+  select p.chunk_count into chunks_before
   from public.packet_store p
   where p.packet_id = store_embeddings.packet_id and p.content_hash = store_embeddings.content_hash
   for update;
@@ -4835,17 +5079,10 @@ begin
     return false; -- Deleted, or changed since it was claimed: then it is on the list anew.
   end if;
 
-  insert into public.memory_embeddings
-    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
-  select store_embeddings.packet_id, 'content', store_embeddings.model, v.vector::extensions.vector, v.place - 1,
-    chunk_texts[v.place - 1],
-    case when v.place > 1
-      then jsonb_build_object('start', chunk_starts[v.place - 1], 'end', chunk_ends[v.place - 1]) else '{}' end,
-    packet.tenant_id, packet.org_id, packet.user_id, packet.project_id, packet.scope, packet.ttl
-  from unnest(vectors) with ordinality as v (vector, place)
-  on conflict do nothing;
+  perform l9_private.insert_vectors(
+    store_embeddings.packet_id, 'content', store_embeddings.model, vectors, chunk_texts, chunk_starts, chunk_ends);
 
-  if packet.chunk_count <> coalesce(cardinality(chunk_texts), 0) then
+  if chunks_before <> coalesce(cardinality(chunk_texts), 0) then
     update public.packet_store p set chunk_count = coalesce(cardinality(chunk_texts), 0)
     where p.packet_id = store_embeddings.packet_id;
   end if;
@@ -5380,8 +5617,7 @@ begin
     return false;
   end if;
   for index_name in
-    select format('%I.%I', 'public', l9_private.embedding_index_name(drop_embedding_model.model, t.kind))
-    from unnest(l9_private.embedding_types()) as t (kind)
+    select format('%I.%I', 'public', i.name) from l9_private.embedding_indexes(drop_embedding_model.model) as i
   loop
     execute format('drop index if exists %s', index_name);
   end loop;
@@ -5403,6 +5639,62 @@ grant execute on function
   l9_private.drop_embedding_model(text)
 to l9_worker;
 --! EndIncluded 040-embeddings/070-change-model.sql
+--! Included 040-embeddings/080-semantic-memory.sql
+-- Old readers select from semantic_memory. It is no second store of vectors: it shows those of memory_embeddings that serve,
+-- under the reader's own policies, with the columns and the payload that they know.
+
+create view public.semantic_memory with (security_invoker = true, security_barrier = true) as
+select
+  e.embedding_id,
+  coalesce(p.metadata ->> 'agent', p.metadata ->> 'creator') as agent_id,
+  e.vector,
+  jsonb_build_object(
+    'packet_id', e.packet_id,
+    'text', coalesce(e.chunk_text, case e.embedding_type
+      when 'reasoning' then l9_private.reasoning_text(p.packet_type, p.envelope) else p.envelope ->> 'content' end),
+    'kind', p.packet_type,
+    'tags', to_jsonb(p.tags),
+    'importance', p.importance_score,
+    'metadata', p.metadata) as payload,
+  e.packet_id,
+  e.embedding_type,
+  e.model,
+  e.chunk_index,
+  e.tenant_id,
+  e.org_id,
+  e.user_id,
+  e.project_id,
+  e.scope,
+  e.created_at,
+  p.updated_at
+from public.memory_embeddings e
+join public.packet_store p on p.packet_id = e.packet_id
+where e.model = (select l9_private.serving_model())
+  -- A context holds words of the memory before it, which its payload would have to show.
+  and e.embedding_type <> 'context';
+
+comment on view public.semantic_memory is
+  'For readers of the old table of this name: the vectors of the model that serves, of memories whole and in chunks, with what they were made of. Read only; new readers use search_memory().';
+comment on column public.semantic_memory.embedding_id is 'As of memory_embeddings.';
+comment on column public.semantic_memory.agent_id is 'The agent that the memory names, else its creator.';
+comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536. For database sessions only: the gateway never sends it out.';
+comment on column public.semantic_memory.payload is
+  'packet_id, text (of the chunk, or the whole), kind, tags, importance and metadata, put together from the memory.';
+comment on column public.semantic_memory.packet_id is 'The memory.';
+comment on column public.semantic_memory.embedding_type is 'What was embedded: content, reasoning, entity or summary.';
+comment on column public.semantic_memory.model is 'The model that made the vector: the one that serves.';
+comment on column public.semantic_memory.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
+comment on column public.semantic_memory.tenant_id is 'As of the memory.';
+comment on column public.semantic_memory.org_id is 'As of the memory.';
+comment on column public.semantic_memory.user_id is 'As of the memory.';
+comment on column public.semantic_memory.project_id is 'As of the memory.';
+comment on column public.semantic_memory.scope is 'As of the memory.';
+comment on column public.semantic_memory.created_at is 'When it was embedded.';
+comment on column public.semantic_memory.updated_at is 'When a caller last changed the memory.';
+
+grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function l9_private.reasoning_text(text, jsonb) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 040-embeddings/080-semantic-memory.sql
 --! Included 050-search/005-search-settings.sql
 create table public.search_settings (
   tenant_id uuid primary key references public.tenants,
@@ -5593,24 +5885,33 @@ create type public.memory_hit as (
 );
 
 comment on type public.memory_hit is 'A memory that a search found, and why.';
+comment on column public.memory_hit.packet_id is 'The memory.';
+comment on column public.memory_hit.kind is 'Its kind.';
+comment on column public.memory_hit.scope is 'What decides who sees it.';
+comment on column public.memory_hit.project_id is 'Its project; null in scope global.';
+comment on column public.memory_hit.tags is 'Its labels.';
+comment on column public.memory_hit.thread_id is 'The conversation or task it belongs to.';
+comment on column public.memory_hit.creator is 'Who wrote it.';
+comment on column public.memory_hit."timestamp" is 'When it was saved.';
 comment on column public.memory_hit.access_id is 'What record_feedback takes: this hit of this search.';
 comment on column public.memory_hit.content is 'The memory''s text, cut after 8000 characters, or a preview where max_tokens left no more room; get_memory gives the whole.';
 comment on column public.memory_hit.is_truncated is 'Whether content was cut.';
 comment on column public.memory_hit.snippet is 'The part that matched best, words of the query between ** and **.';
 comment on column public.memory_hit.score is
-  'From 0 to 1: the weighted sum of lexical_score and semantic_score, or in a single mode just that one, after the boosts; 1 where nothing was ranked.';
+  'From 0 to 1: the weighted sum of lexical_score and semantic_score, or in a single mode just that one (in mode graph the confidence of the path), after the boosts; 1 where nothing was ranked.';
 comment on column public.memory_hit.lexical_score is 'BM25 as a part of the best hit''s, from 0 to 1; null when not found by words.';
 comment on column public.memory_hit.semantic_score is 'Cosine similarity to the query, from 0 to 1; null when not compared.';
 comment on column public.memory_hit.importance is 'How much it matters, from 0 to 1, as learned from its use.';
 comment on column public.memory_hit.chunk_index is 'The chunk that was nearest in meaning; 0: the memory as a whole; null: not compared.';
 comment on column public.memory_hit.explanation is
-  'With explain: found_by (legs), lexical and semantic (content and context, each from 0 to 1), chunk, weights, fused (the score before the boosts) and boosts (recency, importance, factor).';
+  'With explain: found_by (legs), lexical and semantic (content, or what the steps of its reasoning say where that is nearer, and context, each from 0 to 1), graph (the entity that the query names, and the path from it), chunk, weights, fused (the score before the boosts) and boosts (recency, importance, factor).';
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb);
 
 comment on type public.search_result is 'Hits, best first, and what was searched: so that an empty result can''t be taken for a missing permission.';
+comment on column public.search_result.hits is 'The hits, best first.';
 comment on column public.search_result.searched is
-  'mode (as run), requested_mode, scopes, projects, filters, k, threshold, vectors (used, unavailable or not asked for), candidates, cut (what max_tokens took away), notice.';
+  'mode (as run), requested_mode, scopes, projects, filters, k, threshold, vectors (used, unavailable or not asked for), candidates, cut (what max_tokens took away), entities (those that the query names, in mode graph), notice.';
 
 create type l9_private.search_request as (
   query text,
@@ -5624,6 +5925,7 @@ create type l9_private.search_request as (
   candidates integer,
   is_explained boolean,
   settings public.search_settings,
+  buckets integer[],
   on_packets text,
   on_states text,
   on_versions text,
@@ -5632,13 +5934,16 @@ create type l9_private.search_request as (
   joins_packets boolean,
   ids uuid[],
   context_ids uuid[],
+  reasoning_ids uuid[],
   walks_words boolean,
   walks_context_words boolean,
   walks_vectors boolean,
-  walks_context_vectors boolean
+  walks_context_vectors boolean,
+  paths jsonb
 );
 
 comment on type l9_private.search_request is 'A search, checked: what its legs need.';
+comment on column l9_private.search_request.buckets is 'The buckets of the tenants that are searched: one, but for operators.';
 comment on column l9_private.search_request.on_packets is 'Conditions on packet_store p, for the memory as it is now.';
 comment on column l9_private.search_request.on_states is 'The same, and with as_of also for one whose content is still what it was.';
 comment on column l9_private.search_request.on_versions is 'Conditions on packet_versions v and packet_store p, with as_of.';
@@ -5647,10 +5952,12 @@ comment on column l9_private.search_request.ranges is 'Conditions on p that are 
 comment on column l9_private.search_request.joins_packets is 'Whether the conditions are more than those on m.';
 comment on column l9_private.search_request.ids is 'All memories that match, where they are few: then they are scored one by one. Null: they are many.';
 comment on column l9_private.search_request.context_ids is 'As ids, of those memories that have a context.';
+comment on column l9_private.search_request.reasoning_ids is 'Traces of reasoning that the caller may read, whether they match or not, where they are few. None: there is nothing to look for.';
 comment on column l9_private.search_request.walks_words is 'Whether for words a walk through their index is the shorter way all the same.';
 comment on column l9_private.search_request.walks_context_words is 'As walks_words, for the index of contexts.';
 comment on column l9_private.search_request.walks_vectors is 'As walks_words, for the index of the model.';
 comment on column l9_private.search_request.walks_context_vectors is 'As walks_words, for the model''s index of contexts.';
+comment on column l9_private.search_request.paths is 'Memory → entity and path by which it was found in the graph, with explain.';
 
 create type l9_private.source as (
   table_name text,
@@ -5739,7 +6046,18 @@ end;
 comment on function l9_private.reader_branches(l9_private.identity, text, text[], text) is
   'What a caller may read, as conditions of which each is a range of an index. Row-level security stands behind them: they only find it sooner.';
 
+create function l9_private.searched_buckets(me l9_private.identity)
+returns integer[]
+language sql
+stable
+parallel safe
+set search_path = ''
+return case when me.role = 'l9_platform_admin' then l9_private.tenant_buckets() else array[l9_private.tenant_bucket(me.tenant_id)] end;
+
+comment on function l9_private.searched_buckets(l9_private.identity) is 'The buckets whose indexes a caller''s search walks: its tenant''s; an operator''s, all.';
+
 grant execute on function
+  l9_private.searched_buckets(l9_private.identity),
   l9_private.own_conditions(text, text[], text),
   l9_private.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid),
   l9_private.reader_branches(l9_private.identity, text, text[], text)
@@ -5773,39 +6091,67 @@ $$;
 comment on function l9_private.few_matches(l9_private.source, integer, integer) is
   'The memories of a table that the caller may read and that match, where they are at most bound, among at most look_at that were looked at; else null.';
 
-create function l9_private.estimated_rows(table_name regclass)
+create function l9_private.estimated_rows(index_name text)
 returns real
 language sql
 stable
 parallel safe
 set search_path = ''
-return (select greatest(c.reltuples, 0) from pg_catalog.pg_class c where c.oid = table_name);
+return (
+  select greatest(c.reltuples, 0) from pg_catalog.pg_class c
+  where c.relname = index_name and c.relnamespace = 'public'::regnamespace);
 
-comment on function l9_private.estimated_rows(regclass) is
-  'As the planner believes; 0 before a table was first analyzed, when it is young and every way through it short.';
+comment on function l9_private.estimated_rows(text) is
+  'The rows of an index, as the planner believes; 0 before its table was first analyzed, when it is young and every way through it short.';
 
-create function l9_private.is_walk_shorter(table_name regclass, few integer, candidates integer)
+create function l9_private.is_walk_shorter(index_rows real, few integer, candidates integer)
 returns boolean
 language sql
-stable
+immutable
 parallel safe
 set search_path = ''
-return few > 0 and 6 * few + 4000 > least(1, candidates / few::real) * l9_private.estimated_rows(table_name);
+return few > 0 and 6 * few + 4000 > least(1, candidates / few::real) * index_rows;
 
-comment on function l9_private.is_walk_shorter(regclass, integer, integer) is
+comment on function l9_private.is_walk_shorter(real, integer, integer) is
   'Whether walking past others'' rows in a word index costs less than scoring few rows one by one. Walking past one takes 4 µs, looking whether one has the words six times that, and scoring the likely ones 15 ms.';
 
-create function l9_private.is_vector_walk_shorter(few integer, candidates integer)
+create function l9_private.is_vector_walk_shorter(index_rows real, few integer, candidates integer)
 returns boolean
 language sql
-stable
+immutable
 parallel safe
 set search_path = ''
-return few > 0 and 15 * few > 7 * greatest(
-  150, least(1, candidates / few::real) * l9_private.estimated_rows('public.memory_embeddings'));
+return few > 0 and 15 * few > 7 * greatest(150, least(1, candidates / few::real) * index_rows);
 
-comment on function l9_private.is_vector_walk_shorter(integer, integer) is
+comment on function l9_private.is_vector_walk_shorter(real, integer, integer) is
   'The same for vectors, where comparing one costs 15 µs, walking past one 7 µs, and no walk is shorter than 150 of them.';
+
+create function l9_private.choose_ways(request l9_private.search_request)
+returns l9_private.search_request
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  -- Operators see all or nothing of each tenant: what they are shown is as good as never little.
+  bucket integer := request.buckets[1];
+begin
+  request.walks_words := request.ids is null or l9_private.is_walk_shorter(
+    l9_private.estimated_rows('packet_store_content_bm25_' || bucket), cardinality(request.ids), request.candidates);
+  request.walks_context_words := request.context_ids is null or l9_private.is_walk_shorter(
+    l9_private.estimated_rows('memory_contexts_bm25_' || bucket), cardinality(request.context_ids), request.candidates);
+  request.walks_vectors := request.ids is null or l9_private.is_vector_walk_shorter(
+    l9_private.estimated_rows(l9_private.embedding_index_name(request.model, 'content', bucket)),
+    cardinality(request.ids), request.candidates);
+  request.walks_context_vectors := request.context_ids is null or l9_private.is_vector_walk_shorter(
+    l9_private.estimated_rows(l9_private.embedding_index_name(request.model, 'context', bucket)),
+    cardinality(request.context_ids), request.candidates);
+  return request;
+end
+$$;
+
+comment on function l9_private.choose_ways(l9_private.search_request) is
+  'Whether each leg walks its index, or scores the few that match one by one.';
 
 create function l9_private.narrow_search(
   request l9_private.search_request, me l9_private.identity, scopes text[], project_id text)
@@ -5837,15 +6183,11 @@ begin
     -- They may be few though the memories are many: then the walk past other tenants' would be a long one.
     else l9_private.few_matches(
       row('public.memory_contexts', 'p.packet_id, p.ttl', branches, null, null, null)::l9_private.source, bound, bound) end;
-  request.walks_words := request.ids is null or l9_private.is_walk_shorter(
-    'public.packet_store', cardinality(request.ids), request.candidates);
-  request.walks_context_words := request.context_ids is null or l9_private.is_walk_shorter(
-    'public.memory_contexts', cardinality(request.context_ids), request.candidates);
-  request.walks_vectors := request.ids is null or l9_private.is_vector_walk_shorter(
-    cardinality(request.ids), request.candidates);
-  request.walks_context_vectors := request.context_ids is null or l9_private.is_vector_walk_shorter(
-    cardinality(request.context_ids), request.candidates);
-  return request;
+  request.reasoning_ids := case
+    when request.mode in ('hybrid', 'semantic') and request.as_of is null then l9_private.few_matches(
+      row('public.reasoning_traces', 'p.packet_id, p.ttl', branches, null, null, null)::l9_private.source, bound, bound)
+    else '{}' end;
+  return l9_private.choose_ways(request);
 end
 $$;
 
@@ -5853,9 +6195,9 @@ comment on function l9_private.narrow_search(l9_private.search_request, l9_priva
   'Looks whether what can be found is so little that it is scored one by one rather than met on a walk through an index.';
 
 grant execute on function
-  l9_private.estimated_rows(regclass),
-  l9_private.is_walk_shorter(regclass, integer, integer), l9_private.is_vector_walk_shorter(integer, integer),
-  l9_private.few_matches(l9_private.source, integer, integer),
+  l9_private.estimated_rows(text),
+  l9_private.is_walk_shorter(real, integer, integer), l9_private.is_vector_walk_shorter(real, integer, integer),
+  l9_private.few_matches(l9_private.source, integer, integer), l9_private.choose_ways(l9_private.search_request),
   l9_private.narrow_search(l9_private.search_request, l9_private.identity, text[], text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/014-narrow-search.sql
@@ -5878,21 +6220,51 @@ return (
 
 comment on function l9_private.snippet_query(text) is 'Any of the first 50 words of a text, in English stems; null where it has none.';
 
-create function l9_private.snippet(content text, words tsquery)
+create function l9_private.within_bytes(content text, bytes integer)
 returns text
 language sql
-stable
+immutable
 parallel safe
 set search_path = ''
 return case
-  when words is null then pg_catalog.left(pg_catalog.btrim(content), 240)
-  else pg_catalog.ts_headline(
-    'pg_catalog.english', content, words, 'StartSel=**, StopSel=**, MaxWords=40, MinWords=20, MaxFragments=1')
+  when pg_catalog.octet_length(content) <= bytes then content
+  else (
+    select case when pg_catalog.octet_length(beginning.cut) <= bytes then beginning.cut else pg_catalog.left(content, bytes / 4) end
+    from (
+      -- As many characters as there would be if all took as much room; no character takes more than four bytes.
+      select pg_catalog.left(content, (bytes::bigint * pg_catalog.length(content) / pg_catalog.octet_length(content))::integer) as cut
+    ) beginning)
 end;
 
-comment on function l9_private.snippet(text, tsquery) is 'The part of a text that holds most of the words, with ** around them; else its beginning.';
+comment on function l9_private.within_bytes(text, integer) is 'The beginning of a text, in so many bytes at most: whole characters.';
 
-grant execute on function l9_private.snippet_query(text), l9_private.snippet(text, tsquery)
+create function l9_private.snippet(content text, words tsquery)
+returns text
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  snippet text;
+begin
+  if words is null then
+    return l9_private.within_bytes(left(btrim(content), 240), 750);
+  end if;
+  snippet := ts_headline('pg_catalog.english', content, words, 'StartSel=**, StopSel=**, MaxWords=40, MinWords=20, MaxFragments=1');
+  if octet_length(snippet) <= 750 then
+    return snippet;
+  end if;
+  -- Forty words are no measure where there are no spaces.
+  snippet := rtrim(l9_private.within_bytes(substr(snippet, greatest(strpos(snippet, '**') - 60, 1)), 748), '*');
+  return snippet || case when regexp_count(snippet, '\*\*') % 2 = 1 then '**' else '' end;
+end
+$$;
+
+comment on function l9_private.snippet(text, tsquery) is
+  'The part of a text that holds most of the words, with ** around them; else its beginning. 40 words, and 750 bytes, at most.';
+
+grant execute on function l9_private.snippet_query(text), l9_private.within_bytes(text, integer), l9_private.snippet(text, tsquery)
   to l9_agent, l9_admin, l9_platform_admin;
 
 create function l9_private.passage_pattern(query text)
@@ -5929,7 +6301,7 @@ comment on function l9_private.passage(text, text) is 'The 4000 characters of a 
 grant execute on function l9_private.passage(text, text), l9_private.passage_pattern(text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/015-snippet.sql
 --! Included 050-search/020-find-words.sql
-create function l9_private.word_stems(query text)
+create function l9_private.word_stems(query text, skipped integer default 0)
 returns text[]
 language sql
 stable
@@ -5940,9 +6312,10 @@ return array(
   select pg_catalog.regexp_replace(words.lexeme, '(..)[eiy]$', '\1')
   from pg_catalog.unnest(pg_catalog.to_tsvector('pg_catalog.english', pg_catalog.left(query, 2000))) as words
   order by pg_catalog.length(words.lexeme) desc, words.lexeme
-  limit 12);
+  limit 12 offset skipped);
 
-comment on function l9_private.word_stems(text) is 'The twelve longest words of a text, cut down to what all their forms begin with; empty where it has none.';
+comment on function l9_private.word_stems(text, integer) is
+  'The twelve longest words of a text, after so many longer ones, cut down to what all their forms begin with; empty where it has none.';
 
 create function l9_private.stem_test(stem text)
 returns text
@@ -5959,7 +6332,7 @@ return case
 comment on function l9_private.stem_test(text) is
   'A condition on s.content and on s.lowered (its ASCII letters in lower case, under collation C): whether a word begins like this, roughly.';
 
-create function l9_private.score_words(source l9_private.source, ids uuid[], query text)
+create function l9_private.score_some_words(source l9_private.source, ids uuid[], query text, stems text[], scored integer)
 returns l9_private.found
 language plpgsql
 stable
@@ -5968,14 +6341,11 @@ set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
 as $$
 declare
-  -- The operator takes a quarter of a millisecond a row.
-  scored constant integer := 60;
-  stems text[] := l9_private.word_stems(query);
   places integer[] := array(select generate_series(1, cardinality(stems)));
   worth text := (select string_agg(format('m.h%1$s::integer * worth.w%1$s', n), ' + ') from unnest(places) as n);
   answer l9_private.found;
 begin
-  if source.table_name is null or cardinality(stems) = 0 or coalesce(cardinality(ids), 0) = 0 then
+  if source.table_name is null or coalesce(cardinality(stems), 0) = 0 then
     return answer;
   end if;
   execute format($sql$
@@ -6015,10 +6385,45 @@ begin
 end
 $$;
 
-comment on function l9_private.score_words(l9_private.source, uuid[], text) is
-  'BM25 of few rows, without a walk through the index: first by which words of the query they have, rare ones first; then the sixty best of these by their true score.';
+comment on function l9_private.score_some_words(l9_private.source, uuid[], text, text[], integer) is
+  'BM25 of those of few rows that have one of some words of the query: first by which ones, rare ones first; then so many of the best of these by their true score.';
 
-create function l9_private.find_words(request l9_private.search_request)
+create function l9_private.score_words(source l9_private.source, ids uuid[], request l9_private.search_request)
+returns l9_private.found
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  -- The operator takes a quarter of a millisecond a row.
+  scored constant integer := greatest(60, request.k);
+  stems text[] := l9_private.word_stems(request.query);
+  asked integer := 0;
+  part l9_private.found;
+  answer l9_private.found;
+begin
+  while cardinality(stems) > 0 and cardinality(ids) > 0 loop
+    part := l9_private.score_some_words(source, ids, request.query, stems, scored);
+    answer.ids := answer.ids || part.ids;
+    answer.scores := answer.scores || part.scores;
+    -- Where meaning has its say, the twelve longest words are enough; else the others are looked for until k is filled.
+    exit when request.mode <> 'lexical' or coalesce(cardinality(answer.ids), 0) >= request.k;
+    asked := asked + 12;
+    stems := l9_private.word_stems(request.query, asked);
+    ids := array(select i.id from unnest(ids) as i (id) where i.id <> all (coalesce(part.ids, '{}')));
+  end loop;
+  if asked > 0 then
+    select array_agg(f.id order by f.score desc), array_agg(f.score order by f.score desc) into answer.ids, answer.scores
+    from unnest(answer.ids, answer.scores) as f (id, score);
+  end if;
+  return answer;
+end
+$$;
+
+comment on function l9_private.score_words(l9_private.source, uuid[], l9_private.search_request) is
+  'BM25 of few rows, without a walk through the index. By words alone it fills k where so many of them match.';
+
+create function l9_private.walk_words(request l9_private.search_request, source l9_private.source, alias text)
 returns l9_private.found
 language plpgsql
 stable
@@ -6029,34 +6434,69 @@ set enable_seqscan = off
 -- The index is walked in order. Without statistics (the embedded engine has no autovacuum, a young database none yet) the
 -- planner expects a row or two, and would rather score every memory and sort.
 set enable_sort = off
+-- How many to rank at first it would guess from how many rows the policies leave, which nobody knows of a part of a table:
+-- it ranked every match. Beginning with the limit, and going on where rows are left out, it reads a fortieth.
+set pg_textsearch.filtered_seed = off
+as $$
+declare
+  bucket integer;
+  part l9_private.found;
+  answer l9_private.found;
+begin
+  foreach bucket in array request.buckets loop
+    -- Its index scan knows the scores. It hands them out, instead of computing each again, only in a statement of its own,
+    -- no CTE, and where what is selected and what is ordered by are two expressions, if only in spelling.
+    execute format($sql$
+      select array_agg(f.packet_id), array_agg((-f.distance)::real)
+      from (
+        select %1$s.packet_id, %2$s <@> to_bm25query($1, '' || %3$L) as distance
+        from %4$s
+        where %5$s and %6$s
+        order by %2$s <@> to_bm25query($1, %3$L)
+        limit %7$s
+      ) f
+      where f.distance < 0$sql$,
+      alias, source.content, source.bm25_index || bucket, source.table_name, l9_private.in_bucket(alias, bucket),
+      source.more, request.candidates)
+    into part.ids, part.scores
+    using request.query;
+    answer.ids := answer.ids || part.ids;
+    answer.scores := answer.scores || part.scores;
+  end loop;
+  if cardinality(request.buckets) > 1 then
+    select array_agg(f.id), array_agg(f.score) into answer.ids, answer.scores
+    from (
+      select * from unnest(answer.ids, answer.scores) as f (id, score) order by f.score desc limit request.candidates
+    ) f;
+  end if;
+  return answer;
+end
+$$;
+
+comment on function l9_private.walk_words(l9_private.search_request, l9_private.source, text) is
+  'BM25 by a walk through the index of each bucket of tenants that is searched.';
+
+create function l9_private.find_words(request l9_private.search_request)
+returns l9_private.found
+language plpgsql
+stable
+set search_path = ''
 as $$
 declare
   source l9_private.source;
-  answer l9_private.found;
 begin
-  if not request.walks_words then
-    source.table_name := 'public.packet_store';
-    source.content := '(s.envelope ->> ''content'')';
-    source.bm25_index := 'public.packet_store_content_bm25';
-    source.more := case when request.as_of is not null then format('s.updated_at <= %L', request.as_of) end;
-    return l9_private.score_words(source, request.ids, request.query);
+  source.bm25_index := 'public.packet_store_content_bm25_';
+  if request.walks_words then
+    source.table_name := 'public.packet_store p';
+    source.content := '(p.envelope ->> ''content'')';
+    source.more := request.on_packets;
+    return l9_private.walk_words(request, source, 'p');
   end if;
-  -- Its index scan knows the scores. It hands them out, instead of computing each again, only in a statement of its own,
-  -- no CTE, and where what is selected and what is ordered by are two expressions, if only in spelling.
-  execute format($sql$
-    select array_agg(f.packet_id), array_agg((-f.distance)::real)
-    from (
-      select p.packet_id,
-        (p.envelope ->> 'content') <@> to_bm25query($1, 'public.' || 'packet_store_content_bm25') as distance
-      from public.packet_store p
-      where %s
-      order by (p.envelope ->> 'content') <@> to_bm25query($1, 'public.packet_store_content_bm25')
-      limit %s
-    ) f
-    where f.distance < 0$sql$, request.on_packets, request.candidates)
-  into answer.ids, answer.scores
-  using request.query;
-  return answer;
+  source.table_name := 'public.packet_store';
+  source.content := '(s.envelope ->> ''content'')';
+  source.bm25_index := source.bm25_index || request.buckets[1];
+  source.more := case when request.as_of is not null then format('s.updated_at <= %L', request.as_of) end;
+  return l9_private.score_words(source, request.ids, request);
 end
 $$;
 
@@ -6067,39 +6507,25 @@ create function l9_private.find_context_words(request l9_private.search_request)
 returns l9_private.found
 language plpgsql
 stable
-set search_path = pg_catalog, extensions
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
-set enable_sort = off
+set search_path = ''
 as $$
 declare
   source l9_private.source;
-  answer l9_private.found;
 begin
-  if not request.walks_context_words then
-    source.table_name := 'public.memory_contexts';
-    source.content := 's.context';
-    source.bm25_index := 'public.memory_contexts_bm25';
-    source.more := case when request.ids is null and request.joins_packets then format(
-      'exists (select from public.packet_store p where p.packet_id = s.packet_id and %s)', request.on_packets) end;
-    return l9_private.score_words(source, request.context_ids, request.query);
+  source.bm25_index := 'public.memory_contexts_bm25_';
+  if request.walks_context_words then
+    source.table_name := concat_ws(' ', 'public.memory_contexts m',
+      case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end);
+    source.content := 'm.context';
+    source.more := case when request.joins_packets then request.on_packets else request.on_own end;
+    return l9_private.walk_words(request, source, 'm');
   end if;
-  execute format($sql$
-    select array_agg(f.packet_id), array_agg((-f.distance)::real)
-    from (
-      select m.packet_id, m.context <@> to_bm25query($1, 'public.' || 'memory_contexts_bm25') as distance
-      from public.memory_contexts m %s
-      where %s
-      order by m.context <@> to_bm25query($1, 'public.memory_contexts_bm25')
-      limit %s
-    ) f
-    where f.distance < 0$sql$,
-    case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end,
-    case when request.joins_packets then request.on_packets else request.on_own end,
-    request.candidates)
-  into answer.ids, answer.scores
-  using request.query;
-  return answer;
+  source.table_name := 'public.memory_contexts';
+  source.content := 's.context';
+  source.bm25_index := source.bm25_index || request.buckets[1];
+  source.more := case when request.ids is null and request.joins_packets then format(
+    'exists (select from public.packet_store p where p.packet_id = s.packet_id and %s)', request.on_packets) end;
+  return l9_private.score_words(source, request.context_ids, request);
 end
 $$;
 
@@ -6107,8 +6533,10 @@ comment on function l9_private.find_context_words(l9_private.search_request) is
   'The leg over the words of memories together with their predecessors.';
 
 grant execute on function
-  l9_private.word_stems(text), l9_private.stem_test(text),
-  l9_private.score_words(l9_private.source, uuid[], text),
+  l9_private.word_stems(text, integer), l9_private.stem_test(text),
+  l9_private.score_some_words(l9_private.source, uuid[], text, text[], integer),
+  l9_private.score_words(l9_private.source, uuid[], l9_private.search_request),
+  l9_private.walk_words(l9_private.search_request, l9_private.source, text),
   l9_private.find_words(l9_private.search_request),
   l9_private.find_context_words(l9_private.search_request)
 to l9_agent, l9_admin, l9_platform_admin;
@@ -6140,8 +6568,8 @@ begin
   into ids
   using request.as_of;
   return l9_private.score_words(
-    row('public.packet_versions', null, null, '(s.envelope ->> ''content'')', 'public.packet_store_content_bm25', then_so)::l9_private.source,
-    ids, request.query);
+    row('public.packet_versions', null, null, '(s.envelope ->> ''content'')', 'public.packet_store_content_bm25_' || request.buckets[1], then_so)::l9_private.source,
+    ids, request);
 end
 $$;
 
@@ -6210,44 +6638,64 @@ as $$
 declare
   few uuid[] := case
     when embedding_type = 'context' and not request.walks_context_vectors then request.context_ids
-    when embedding_type = 'content' and not request.walks_vectors then request.ids end;
+    when embedding_type = 'content' and not request.walks_vectors then request.ids
+    when embedding_type = 'reasoning' then request.reasoning_ids end;
   condition constant text := case when request.joins_packets then request.on_states else request.on_own end;
   wanted integer := request.candidates;
   source l9_private.source;
+  bucket integer;
   rows integer;
+  part_rows integer;
+  part l9_private.found;
   answer l9_private.found;
 begin
   if request.k is null then
     return answer;
   end if;
   if few is not null then
-    source.more := case when request.ids is null then condition else request.on_own end;
+    source.more := case when request.ids is null or embedding_type = 'reasoning' then condition else request.on_own end;
     return l9_private.score_meaning(request, embedding_type, source, few);
   end if;
   loop
-    execute format($sql$
-      with nearest as materialized (
-        select m.packet_id, m.chunk_index, %1$s operator(extensions.<=>) extensions.subvector($1, 1, %6$s)::%2$s as distance
-        from public.memory_embeddings m %7$s
-        where m.model = %3$L and m.embedding_type = %8$L %9$s and %4$s
-        order by %1$s operator(extensions.<=>) extensions.subvector($1, 1, %6$s)::%2$s
-        limit %5$s
-      )
-      select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
-        array_agg(f.chunk_index order by f.distance), (select count(*) from nearest)
-      from (select distinct on (n.packet_id) n.* from nearest n order by n.packet_id, n.distance) f$sql$,
-      l9_private.embedding_expression(request.dimensions),
-      l9_private.embedding_type_name(request.dimensions),
-      request.model, condition, wanted, request.dimensions,
-      case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end,
-      embedding_type,
-      case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end)
-    into answer.ids, answer.scores, answer.chunks, rows
-    using request.vector;
+    answer := null;
+    rows := 0;
+    foreach bucket in array request.buckets loop
+      execute format($sql$
+        with nearest as materialized (
+          select m.packet_id, m.chunk_index, %1$s operator(extensions.<=>) extensions.subvector($1, 1, %6$s)::%2$s as distance
+          from public.memory_embeddings m %7$s
+          where m.model = %3$L and m.embedding_type = %8$L and %10$s %9$s and %4$s
+          order by %1$s operator(extensions.<=>) extensions.subvector($1, 1, %6$s)::%2$s
+          limit %5$s
+        )
+        select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
+          array_agg(f.chunk_index order by f.distance), (select count(*) from nearest)
+        from (select distinct on (n.packet_id) n.* from nearest n order by n.packet_id, n.distance) f$sql$,
+        l9_private.embedding_expression(request.dimensions),
+        l9_private.embedding_type_name(request.dimensions),
+        request.model, condition, wanted, request.dimensions,
+        case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end,
+        embedding_type,
+        case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
+        l9_private.in_bucket('m', bucket))
+      into part.ids, part.scores, part.chunks, part_rows
+      using request.vector;
+      answer.ids := answer.ids || part.ids;
+      answer.scores := answer.scores || part.scores;
+      answer.chunks := answer.chunks || part.chunks;
+      rows := greatest(rows, part_rows);
+    end loop;
     -- The nearest rows may all be chunks of a few long memories.
     exit when coalesce(cardinality(answer.ids), 0) >= request.k or rows < wanted or wanted >= 20000;
     wanted := wanted * 5;
   end loop;
+  if cardinality(request.buckets) > 1 then
+    select array_agg(f.id), array_agg(f.score), array_agg(f.chunk) into answer.ids, answer.scores, answer.chunks
+    from (
+      select * from unnest(answer.ids, answer.scores, answer.chunks) as f (id, score, chunk)
+      order by f.score desc limit request.candidates
+    ) f;
+  end if;
   if embedding_type = 'content' and coalesce(cardinality(answer.ids), 0) < request.k then
     -- The walk ended before it met enough of what is visible: that is far from the query, in meaning, or late in coming.
     source.more := condition;
@@ -6258,7 +6706,7 @@ end
 $$;
 
 comment on function l9_private.find_meaning(l9_private.search_request, text) is
-  'The leg over vectors of one model, of memories themselves, whole and in chunks (content), or together with their predecessors (context). A memory is found once, by its nearest.';
+  'The leg over vectors of one model, of memories themselves, whole and in chunks (content), together with their predecessors (context), or of what their steps say (reasoning). A memory is found once, by its nearest.';
 
 grant execute on function
   l9_private.score_meaning(l9_private.search_request, text, l9_private.source, uuid[]),
@@ -6310,6 +6758,9 @@ create type public.memory_stats as (
 );
 
 comment on type public.memory_stats is 'Counts of the memories that the caller may read, and of nothing else.';
+comment on column public.memory_stats.total is 'How many memories there are.';
+comment on column public.memory_stats.oldest is 'When the oldest was saved.';
+comment on column public.memory_stats.newest is 'When the newest was saved.';
 comment on column public.memory_stats.by_kind is 'Kind → count.';
 comment on column public.memory_stats.by_scope is 'Scope → count.';
 comment on column public.memory_stats.by_project is 'Project → count; memories of no project are not in it.';
@@ -6369,12 +6820,14 @@ comment on function public.get_memory_stats(text) is
 grant execute on function public.get_memory_stats(text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/030-memory-stats.sql
 --! Included 050-search/031-weigh.sql
+-- No search_path is set on these, so that they are inlined: each is asked of hundreds of candidates, and setting it takes ten times
+-- as long as what they work out. Their bodies were parsed when they were made, so none could matter.
+
 create function l9_private.with_context(content real, context real, weight real)
 returns real
 language sql
 immutable
 parallel safe
-set search_path = ''
 return case
   when context > coalesce(content, 0) then coalesce(content, 0) + weight * (context - coalesce(content, 0))
   else content end;
@@ -6387,8 +6840,7 @@ returns real
 language sql
 immutable
 parallel safe
-set search_path = ''
-return pg_catalog.power(
+return power(
   0.5, least(greatest(extract(epoch from age)::double precision, 0) / (86400 * half_life_days), 100))::real;
 
 comment on function l9_private.recency(interval, double precision) is '1 for now, a half after a half-life, a quarter after two …';
@@ -6398,7 +6850,6 @@ returns real
 language sql
 immutable
 parallel safe
-set search_path = ''
 return (1 + settings.recency_boost * recency + settings.importance_boost * importance)
   / (1 + settings.recency_boost + settings.importance_boost);
 
@@ -6417,7 +6868,7 @@ comment on type l9_private.fused is 'Hits, best first, and among how many they w
 
 create function l9_private.fuse(
   request l9_private.search_request, words l9_private.found, context_words l9_private.found,
-  meaning l9_private.found, context_meaning l9_private.found)
+  meaning l9_private.found, context_meaning l9_private.found, reasoning l9_private.found)
 returns l9_private.fused
 language plpgsql
 stable
@@ -6434,27 +6885,34 @@ declare
   has_contexts boolean := request.as_of is null and coalesce(cardinality(request.context_ids), 1) > 0;
   snippet_words tsquery := l9_private.snippet_query(request.query);
   pattern text := l9_private.passage_pattern(request.query);
+  own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
   answer l9_private.fused;
 begin
   with found as (
-    select w.packet_id, w.place, w.score as word, null::real as context_word, null::real as near, null::real as context_near, null::integer as chunk
+    select w.packet_id, w.place, w.score as word, null::real as context_word, null::real as near, null::real as context_near, null::integer as chunk,
+      false as is_reasoned
     from unnest(words.ids, words.scores) with ordinality as w (packet_id, score, place)
     union all
-    select w.packet_id, w.place, null, w.score, null, null, null
+    select w.packet_id, w.place, null, w.score, null, null, null, false
     from unnest(context_words.ids, context_words.scores) with ordinality as w (packet_id, score, place)
     union all
-    select n.packet_id, n.place, null, null, n.score, null, n.chunk
+    select n.packet_id, n.place, null, null, n.score, null, n.chunk, false
     from unnest(meaning.ids, meaning.scores, meaning.chunks) with ordinality as n (packet_id, score, chunk, place)
     union all
-    select n.packet_id, n.place, null, null, null, n.score, null
+    select n.packet_id, n.place, null, null, null, n.score, null, false
     from unnest(context_meaning.ids, context_meaning.scores) with ordinality as n (packet_id, score, place)
+    union all
+    -- A memory is as near as what it says or how it was reached, whichever is nearer.
+    select n.packet_id, n.place, null, null, n.score, null, null, true
+    from unnest(reasoning.ids, reasoning.scores) with ordinality as n (packet_id, score, place)
   ), candidates as (
     select f.packet_id, min(f.place) as place, max(f.word) as word, max(f.context_word) as context_word,
       max(f.near) as near, max(f.context_near) as context_near, max(f.chunk) as chunk,
       array_remove(array[
-        case when max(f.word) is not null then 'lexical content' end,
+        case when max(f.word) is not null then case request.mode when 'graph' then 'graph' else 'lexical content' end end,
         case when max(f.context_word) is not null then 'lexical context' end,
-        case when max(f.near) is not null then 'semantic content' end,
+        case when bool_or(f.near is not null and not f.is_reasoned) then 'semantic content' end,
+        case when bool_or(f.is_reasoned) then 'semantic reasoning' end,
         case when max(f.context_near) is not null then 'semantic context' end], null) as found_by
     from found f
     group by f.packet_id
@@ -6465,7 +6923,7 @@ begin
       coalesce(c.near, n.near) as near, coalesce(c.context_near, n.context_near) as context_near, coalesce(c.chunk, n.chunk) as chunk
     from candidates c
     left join lateral (
-      select max(e.similarity) filter (where e.embedding_type = 'content') as near,
+      select max(e.similarity) filter (where e.embedding_type <> 'context') as near,
         max(e.similarity) filter (where e.embedding_type = 'context') as context_near,
         (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
       from (
@@ -6474,7 +6932,7 @@ begin
         where compares and (c.near is null or (has_contexts and c.context_near is null))
           and (c.place <= 2 * request.k or request.threshold is not null)
           and e.packet_id = c.packet_id and e.model = request.model
-          and (e.embedding_type = 'content' and c.near is null and (e.chunk_index = 0 or settings.uses_chunks)
+          and (e.embedding_type = any (own_types) and c.near is null and (e.chunk_index = 0 or settings.uses_chunks)
             or e.embedding_type = 'context' and has_contexts and c.context_near is null)
           and (request.as_of is null or exists (
             select from public.packet_store p where p.packet_id = e.packet_id and p.updated_at <= request.as_of))
@@ -6497,6 +6955,7 @@ begin
     select s.*,
       (case request.mode
         when 'recent' then 1
+        when 'graph' then s.word
         when 'lexical' then s.lexical_score
         when 'semantic' then s.semantic_score
         else (settings.lexical_weight * coalesce(s.lexical_score, 0) + settings.semantic_weight * coalesce(s.semantic_score, 0))
@@ -6506,7 +6965,8 @@ begin
   ), promising as (
     -- Boosts lift nothing from further below into the first k.
     select r.* from ranked r
-    where r.fused > 0
+    -- What was compared is found however far it is, so that k is filled where so many are visible.
+    where (r.fused > 0 or r.semantic_score is not null)
       and r.fused * (1 + settings.recency_boost + settings.importance_boost) * 1.0001 >= coalesce((
         select other.fused from ranked other order by other.fused desc nulls last offset request.k - 1 limit 1), 0)
   ), states as (
@@ -6530,25 +6990,26 @@ begin
     ) b
   ), best as (
     select b.* from boosted b
-    order by b.fused * b.factor desc, b."timestamp" desc, b.packet_id desc
+    order by b.fused * b.factor desc, b.near desc nulls last, b."timestamp" desc, b.packet_id desc
     limit request.k
   )
   select
     array_agg(row(
       b.packet_id, null, left(t.content, 8000), length(t.content) > 8000,
       l9_private.snippet(coalesce(chunk.chunk_text, l9_private.passage(t.content, pattern)), snippet_words),
-      b.fused * b.factor, case when request.mode <> 'recent' then b.lexical_score end, b.semantic_score, b.chunk,
+      b.fused * b.factor, case when request.mode not in ('recent', 'graph') then b.lexical_score end, b.semantic_score, b.chunk,
       t.packet_type, t.scope, t.project_id, t.tags, t.thread_id, t.metadata ->> 'creator', b.importance, b."timestamp",
       case when request.is_explained then jsonb_build_object(
         'found_by', b.found_by,
-        'lexical', jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context),
+        'lexical', case when request.mode <> 'graph' then jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context) end,
         'semantic', jsonb_build_object('content', b.near, 'context', b.context_near),
+        'graph', request.paths -> b.packet_id::text,
         'chunk', jsonb_build_object('index', b.chunk) || coalesce(chunk.metadata, '{}'),
         'weights', jsonb_build_object(
           'lexical', settings.lexical_weight, 'semantic', settings.semantic_weight, 'context', settings.context_weight),
         'fused', b.fused,
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end
-    )::public.memory_hit order by b.fused * b.factor desc, b."timestamp" desc, b.packet_id desc),
+    )::public.memory_hit order by b.fused * b.factor desc, b.near desc nulls last, b."timestamp" desc, b.packet_id desc),
     (select count(*)::integer from scored)
   into answer.hits, answer.considered
   from best b
@@ -6568,11 +7029,11 @@ end
 $$;
 
 comment on function l9_private.fuse(
-  l9_private.search_request, l9_private.found, l9_private.found, l9_private.found, l9_private.found) is
+  l9_private.search_request, l9_private.found, l9_private.found, l9_private.found, l9_private.found, l9_private.found) is
   'The k best of what the legs found: words as parts of the best hit''s, meaning as cosine similarity, each lifted by context; their weighted sum; and then the boosts.';
 
 grant execute on function l9_private.fuse(
-  l9_private.search_request, l9_private.found, l9_private.found, l9_private.found, l9_private.found)
+  l9_private.search_request, l9_private.found, l9_private.found, l9_private.found, l9_private.found, l9_private.found)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/032-fuse.sql
 --! Included 050-search/034-fit-hits.sql
@@ -6596,7 +7057,8 @@ as $$
 declare
   -- What a hit takes besides its text: ids, scores, tags, their names.
   frame constant integer := 150;
-  preview_length constant integer := 240;
+  -- With the longest snippet, one hit fits in 500 tokens.
+  preview_bytes constant integer := 240;
   hit public.memory_hit;
   used integer := 0;
   whole integer;
@@ -6610,21 +7072,21 @@ begin
   -- First each as a preview, best first, as many as fit; then, best first, the whole where there is room left.
   foreach hit in array hits loop
     used := used + frame + l9_private.token_estimate(hit.snippet)
-      + least(l9_private.token_estimate(hit.content), l9_private.token_estimate(left(hit.content, preview_length)));
+      + l9_private.token_estimate(l9_private.within_bytes(hit.content, preview_bytes));
     exit when used > max_tokens;
     fitted := fitted || hit;
   end loop;
   used := 0;
   foreach hit in array fitted loop
-    used := used + frame + l9_private.token_estimate(hit.snippet) + l9_private.token_estimate(left(hit.content, preview_length));
+    used := used + frame + l9_private.token_estimate(hit.snippet) + l9_private.token_estimate(l9_private.within_bytes(hit.content, preview_bytes));
   end loop;
   for place in 1 .. cardinality(fitted) loop
     hit := fitted[place];
-    whole := l9_private.token_estimate(hit.content) - l9_private.token_estimate(left(hit.content, preview_length));
+    whole := l9_private.token_estimate(hit.content) - l9_private.token_estimate(l9_private.within_bytes(hit.content, preview_bytes));
     if used + whole <= max_tokens then
       used := used + whole;
     else
-      hit.content := left(hit.content, preview_length);
+      hit.content := l9_private.within_bytes(hit.content, preview_bytes);
       hit.is_truncated := true;
       fitted[place] := hit;
       previews := previews + 1;
@@ -6651,7 +7113,8 @@ stable
 set search_path = ''
 as $$
 begin
-  if query is not null and query !~ '\S' then
+  -- All that JavaScript takes for white space, too: the gateway asks for no vector of it.
+  if query is not null and query !~ '[^\s\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]' then
     perform l9_private.fail('L9VAL', 'query: must not be blank', 'query');
   elsif octet_length(query) > 32768 then
     perform l9_private.fail('L9LIM', format('query: at most 32768 bytes, got %s', octet_length(query)), 'query');
@@ -6659,8 +7122,10 @@ begin
     perform l9_private.fail('L9VAL', 'packet_id: instead of a query, not beside one', 'packet_id');
   elsif k is null or k not between 1 and 100 then
     perform l9_private.fail('L9VAL', 'k: from 1 to 100', 'k');
-  elsif mode is null or mode not in ('hybrid', 'lexical', 'semantic') then
-    perform l9_private.fail('L9VAL', 'mode: hybrid, lexical or semantic', 'mode');
+  elsif mode is null or mode not in ('hybrid', 'lexical', 'semantic', 'graph') then
+    perform l9_private.fail('L9VAL', 'mode: hybrid, lexical, semantic or graph', 'mode');
+  elsif mode = 'graph' and packet_id is not null then
+    perform l9_private.fail('L9VAL', 'mode: graph starts from the entities that a query names; leave packet_id out, or choose another mode', 'mode');
   elsif tags_match is null or tags_match not in ('any', 'all') then
     perform l9_private.fail('L9VAL', 'tags_match: any or all', 'tags_match');
   elsif not coalesce(threshold between 0 and 2, true) then
@@ -6722,6 +7187,54 @@ comment on function l9_private.more_like_this(l9_private.search_request, uuid) i
 
 grant execute on function l9_private.more_like_this(l9_private.search_request, uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-search/038-more-like-this.sql
+--! Included 050-search/039-find-hits.sql
+create function l9_private.find_hits(request l9_private.search_request)
+returns l9_private.fused
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  looks_at_contexts boolean := request.as_of is null and (request.settings).context_weight > 0
+    and request.context_ids is distinct from '{}';
+  words l9_private.found;
+  versions l9_private.found;
+  context_words l9_private.found;
+  meaning l9_private.found;
+  context_meaning l9_private.found;
+  reasoning l9_private.found;
+begin
+  if request.mode = 'recent' then
+    words := l9_private.find_recent(request);
+  end if;
+  if request.mode in ('hybrid', 'lexical') and request.query is not null then
+    words := l9_private.find_words(request);
+    if request.as_of is not null then
+      versions := l9_private.find_version_words(request);
+      words.ids := words.ids || versions.ids;
+      words.scores := words.scores || versions.scores;
+    elsif looks_at_contexts then
+      context_words := l9_private.find_context_words(request);
+    end if;
+  end if;
+  if request.mode in ('hybrid', 'semantic') then
+    meaning := l9_private.find_meaning(request, 'content');
+    if looks_at_contexts then
+      context_meaning := l9_private.find_meaning(request, 'context');
+    end if;
+    if request.as_of is null and request.reasoning_ids is distinct from '{}' then
+      reasoning := l9_private.find_meaning(request, 'reasoning');
+    end if;
+  end if;
+  return l9_private.fuse(request, words, context_words, meaning, context_meaning, reasoning);
+end
+$$;
+
+comment on function l9_private.find_hits(l9_private.search_request) is
+  'What a search finds, once it is narrowed: the legs that its mode has, fused.';
+
+grant execute on function l9_private.find_hits(l9_private.search_request) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 050-search/039-find-hits.sql
 --! Included 050-search/040-search-memory.sql
 create function public.search_memory(
   query text default null,
@@ -6759,11 +7272,8 @@ declare
   filters jsonb;
   on_packet text;
   request l9_private.search_request;
-  words l9_private.found;
-  versions l9_private.found;
-  context_words l9_private.found;
-  meaning l9_private.found;
-  context_meaning l9_private.found;
+  reached record;
+  entities text[];
   fused l9_private.fused;
   fitted record;
   result public.search_result;
@@ -6814,6 +7324,7 @@ begin
   request.as_of := as_of;
   request.is_explained := explain;
   request.settings := l9_private.current_search_settings();
+  request.buckets := l9_private.searched_buckets(me);
   -- More than 100 never changed the first ten; 50 cost .002 of nDCG@10 and .004 of recall@10.
   request.candidates := least(greatest(5 * k, 100), 300);
   on_packet := l9_private.packet_conditions('p', kinds, tags, tags_match, since, until, thread_id, creator, packet_id);
@@ -6838,38 +7349,37 @@ begin
     case when since is not null then format('p."timestamp" >= %L', since) end,
     case when until is not null then format('p."timestamp" < %L', until) end,
     case when as_of is not null then format('p."timestamp" <= %L', as_of) end);
-  request := l9_private.narrow_search(request, me, searched_scopes, project_id);
+  if run_mode <> 'graph' then
+    request := l9_private.narrow_search(request, me, searched_scopes, project_id);
+    if 'reasoning_trace' <> all (kinds) then
+      request.reasoning_ids := '{}';
+    end if;
+  end if;
 
-  if run_mode = 'recent' then
-    words := l9_private.find_recent(request);
-  end if;
-  if run_mode in ('hybrid', 'lexical') and request.query is not null then
-    words := l9_private.find_words(request);
+  if run_mode = 'graph' then
+    select g.memories, g.entities, g.paths, g.is_truncated into reached from l9_private.find_in_graph(request) g;
+    entities := reached.entities;
+    request.paths := reached.paths;
+    notices := notices || case
+      when entities = '{}' then 'The query names no entity of the graph that you may see; hybrid searches by words and meaning.'
+      when reached.is_truncated then 'The entities have more relations than were followed: the surest were.' end;
     if as_of is not null then
-      versions := l9_private.find_version_words(request);
-      words.ids := words.ids || versions.ids;
-      words.scores := words.scores || versions.scores;
-    elsif (request.settings).context_weight > 0 and request.context_ids is distinct from '{}' then
-      context_words := l9_private.find_context_words(request);
+      notices := notices || 'Relations are those of now.'::text;
     end if;
+    fused := l9_private.fuse(request, reached.memories, null, null, null, null);
+  else
+    fused := l9_private.find_hits(request);
   end if;
-  if run_mode in ('hybrid', 'semantic') then
-    meaning := l9_private.find_meaning(request, 'content');
-    if as_of is null and (request.settings).context_weight > 0 and request.context_ids is distinct from '{}' then
-      context_meaning := l9_private.find_meaning(request, 'context');
-    end if;
-  end if;
-  fused := l9_private.fuse(request, words, context_words, meaning, context_meaning);
   fitted := l9_private.fit_hits(fused.hits, max_tokens);
 
   result.hits := fitted.fitted;
   result.searched := jsonb_build_object(
     'mode', run_mode, 'requested_mode', mode, 'scopes', searched_scopes, 'projects', me.projects, 'filters', filters,
-    'like', packet_id, 'as_of', as_of, 'k', k, 'threshold', threshold, 'candidates', coalesce(fused.considered, 0),
+    'like', packet_id, 'as_of', as_of, 'k', k, 'threshold', threshold, 'candidates', coalesce(fused.considered, 0), 'entities', to_jsonb(entities),
     'cut', fitted.cut, 'notice', nullif(array_to_string(notices, ' '), ''),
     'vectors', case
       when run_mode in ('hybrid', 'semantic') then 'used'
-      when mode = 'lexical' or run_mode = 'recent' then 'not asked for'
+      when mode in ('lexical', 'graph') or run_mode = 'recent' then 'not asked for'
       else 'unavailable' end);
 
   -- All that a search leaves behind is written here.
@@ -6889,7 +7399,7 @@ $$;
 comment on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
   uuid, timestamptz, boolean, integer) is
-  'Finds memories by words (BM25), by meaning (query_vector, of the model named) or by both (hybrid), best first, among those the caller may read; each also together with the one before it in its thread. Without a query: others like packet_id, or the newest that match the filters. k: 1 to 100. project_id: that project''s and those of no project. tags_match: any or all. since, until: saved from, and before. as_of: as memories were at that time, as far as the caller may see both memory and version. threshold: hits further in meaning than this cosine distance (0 to 2) are left out. explain: how each hit scored. max_tokens: trims the hits to about that many. Without a vector a hybrid search is a lexical one, and says so. Leaves an audit row. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  'Finds memories by words (BM25), by meaning (query_vector, of the model named), by both (hybrid), or by the relations of the entities that the query names (graph), best first, among those the caller may read; each also together with the one before it in its thread. Without a query: others like packet_id, or the newest that match the filters. k: 1 to 100. project_id: that project''s and those of no project. tags_match: any or all. since, until: saved from, and before. as_of: as memories were at that time, as far as the caller may see both memory and version. threshold: hits further in meaning than this cosine distance (0 to 2) are left out. explain: how each hit scored. max_tokens: trims the hits to about that many. Without a vector a hybrid search is a lexical one, and says so. Leaves an audit row. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory(
   text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
@@ -6997,6 +7507,8 @@ set hnsw.iterative_scan = 'off'
 set hnsw.ef_search = 100
 set max_parallel_workers_per_gather = 0
 set enable_sort = off
+-- As in walk_words().
+set pg_textsearch.filtered_seed = off
 as $$
 #variable_conflict use_variable
 declare
@@ -7033,13 +7545,15 @@ begin
       select array_agg(f.packet_id)
       from (
         select p.packet_id,
-          (p.envelope ->> 'content') <@> to_bm25query($8, 'public.' || 'packet_store_content_bm25') as distance
+          (p.envelope ->> 'content') <@> to_bm25query($8, '' || %4$L) as distance
         from public.packet_store p
-        where %s and %s
-        order by (p.envelope ->> 'content') <@> to_bm25query($8, 'public.packet_store_content_bm25')
-        limit %s
+        where %1$s and %5$s and %2$s
+        order by (p.envelope ->> 'content') <@> to_bm25query($8, %4$L)
+        limit %3$s
       ) f
-      where f.distance < 0$sql$, project, place, candidates_each)
+      where f.distance < 0$sql$, project, place, candidates_each,
+      'public.packet_store_content_bm25_' || l9_private.tenant_bucket(tenant_id),
+      l9_private.in_bucket('p', l9_private.tenant_bucket(tenant_id)))
     into candidates
     using tenant_id, scope, project_id, kind, org_id, user_id, except_id, array_to_string(long_words[1:8], ' ');
 
@@ -7052,12 +7566,12 @@ begin
           select p.packet_id
           from public.memory_embeddings e
           join public.packet_store p on p.packet_id = e.packet_id
-          where e.model = %3$L and e.embedding_type = 'content' and %7$s and %4$s
+          where e.model = %3$L and e.embedding_type = 'content' and %8$s and %7$s and %4$s
           order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s
           limit %5$s
         ) f$sql$,
         l9_private.embedding_expression(dimensions), l9_private.embedding_type_name(dimensions), model, place,
-        candidates_each, dimensions, project)
+        candidates_each, dimensions, project, l9_private.in_bucket('e', l9_private.tenant_bucket(tenant_id)))
       into near
       using tenant_id, scope, project_id, kind, org_id, user_id, except_id, content_vector;
     end if;
@@ -7215,9 +7729,8 @@ begin
 
   if on_similar <> 'keep' then
     -- Until the end of the transaction. The statements that follow see what those committed who had it before.
-    perform pg_advisory_xact_lock(hashtextextended(
-      concat_ws(e'\n', 'save_memory', me.tenant_id, coalesce(me.org_id::text, ''), coalesce(me.user_id::text, ''), scope,
-        coalesce(project_id, ''), kind), 0));
+    perform pg_advisory_xact_lock(hashtextextended(format('l9-memory similar %s %s',
+      l9_private.room_of(me.tenant_id, me.org_id, me.user_id, project_id, scope), kind), 0));
   end if;
 
   answer."similar" := '{}';
@@ -7278,7 +7791,7 @@ create table l9_private.memory_access_log (
   is_admin boolean not null,
   primary key (access_id, accessed_at),
   -- No foreign key to what was accessed: the log outlives it.
-  constraint access_target_known check (target_type in ('memory')),
+  constraint access_target_known check (target_type in ('memory', 'fact')),
   constraint access_context_known check (access_context in ('search', 'get')),
   -- So that a row is found by its id alone, in the one partition that can hold it.
   constraint access_time_is_of_id check (accessed_at = uuid_extract_timestamp(access_id))
@@ -7287,11 +7800,11 @@ create table l9_private.memory_access_log (
 create index memory_access_log_xid_idx on l9_private.memory_access_log (xid);
 
 comment on table l9_private.memory_access_log is
-  'Which agent saw which memory, and when: written by searches and get_memory. Append-only; ids and numbers, no texts. A partition a month.';
+  'Which agent saw which memory or fact, and when: written by searches and get_memory. Append-only; ids and numbers, no texts. A partition a month.';
 comment on column l9_private.memory_access_log.access_id is 'What record_feedback takes. UUID version 7.';
 comment on column l9_private.memory_access_log.accessed_at is 'When, to the millisecond: the time in access_id.';
 comment on column l9_private.memory_access_log.xid is 'The transaction that wrote it: rows are rolled up in this order, once nothing before them is still in flight.';
-comment on column l9_private.memory_access_log.target_type is 'What was accessed: memory.';
+comment on column l9_private.memory_access_log.target_type is 'What was accessed: memory or fact.';
 comment on column l9_private.memory_access_log.target_id is 'Its id.';
 comment on column l9_private.memory_access_log.agent_id is 'The caller.';
 comment on column l9_private.memory_access_log.access_context is 'search: it was among the hits; get: it was read whole.';
@@ -7300,8 +7813,8 @@ comment on column l9_private.memory_access_log.audit_id is 'The search in audit_
 comment on column l9_private.memory_access_log.tenant_id is 'Tenant of the caller.';
 comment on column l9_private.memory_access_log.org_id is 'The org the caller acted for.';
 comment on column l9_private.memory_access_log.user_id is 'The user the caller acted for.';
-comment on column l9_private.memory_access_log.project_id is 'The project that the memory was in.';
-comment on column l9_private.memory_access_log.scope is 'The scope that the memory was in.';
+comment on column l9_private.memory_access_log.project_id is 'The project that it was in.';
+comment on column l9_private.memory_access_log.scope is 'The scope that it was in.';
 comment on column l9_private.memory_access_log.is_admin is 'Whether the caller was an administrator, whom orgs and users don''t bind.';
 
 alter table l9_private.memory_access_log enable row level security;
@@ -7317,12 +7830,12 @@ create policy scope_access on l9_private.memory_access_log for select to l9_agen
   using (
     agent_id = (select l9_private.current_caller())
     and scope = any ((select l9_private.current_scopes())::text[])
-    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+    and (project_id is null or (select l9_private.has_every_project())
       or project_id = any ((select l9_private.current_projects())::text[])));
 create policy admin_override on l9_private.memory_access_log for select to l9_admin
   using (
     scope = any ((select l9_private.current_scopes())::text[])
-    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+    and (project_id is null or (select l9_private.has_every_project())
       or project_id = any ((select l9_private.current_projects())::text[])));
 create policy platform_override on l9_private.memory_access_log for select to l9_platform_admin
   using ((select l9_private.platform_look('memory_access_log')));
@@ -7372,7 +7885,8 @@ create function l9_private.log_accesses(
   scopes text[],
   project_ids text[],
   relevance_scores real[] default null,
-  audit_id uuid default null
+  audit_id uuid default null,
+  target_type text default 'memory'
 )
 returns uuid[]
 language plpgsql
@@ -7389,9 +7903,9 @@ begin
   end if;
   access_ids := array(select uuidv7() from unnest(target_ids));
   insert into l9_private.memory_access_log (
-    access_id, accessed_at, target_id, agent_id, access_context, relevance_score, audit_id,
+    access_id, accessed_at, target_type, target_id, agent_id, access_context, relevance_score, audit_id,
     tenant_id, org_id, user_id, project_id, scope, is_admin)
-  select a.access_id, uuid_extract_timestamp(a.access_id), a.target_id, me.caller, log_accesses.access_context, a.score,
+  select a.access_id, uuid_extract_timestamp(a.access_id), log_accesses.target_type, a.target_id, me.caller, log_accesses.access_context, a.score,
     log_accesses.audit_id, me.tenant_id, me.org_id, me.user_id, a.project_id, a.scope, me.role = 'l9_admin'
   from unnest(access_ids, target_ids, log_accesses.scopes, project_ids, relevance_scores) as a (access_id, target_id, scope, project_id, score)
   where a.scope = any (me.readable_scopes)
@@ -7400,8 +7914,8 @@ begin
 end
 $$;
 
-comment on function l9_private.log_accesses(text, uuid[], text[], text[], real[], uuid) is
-  'Writes what the present caller was shown to the access log, in one statement, and returns the access ids in the same order. Where an operator looks into another tenant nothing is written: that is no use of a memory. Definer: callers can''t insert there. What a caller could make up through it is about itself, within its own scopes, and is counted only where it is true of the memory (roll_up_accesses).';
+comment on function l9_private.log_accesses(text, uuid[], text[], text[], real[], uuid, text) is
+  'Writes what the present caller was shown to the access log, in one statement, and returns the access ids in the same order. Where an operator looks into another tenant nothing is written: that is no use of it. Definer: callers can''t insert there. What a caller could make up through it is about itself, within its own scopes, and is counted only where it is true of the memory or fact (roll_up_accesses).';
 
 create function l9_private.log_hits(hits public.memory_hit[], audit_id uuid)
 returns public.memory_hit[]
@@ -7433,7 +7947,7 @@ comment on function l9_private.log_hits(public.memory_hit[], uuid) is
   'Writes the hits of a search to the access log, and returns them, each with its access_id.';
 
 grant execute on function
-  l9_private.log_accesses(text, uuid[], text[], text[], real[], uuid), l9_private.log_hits(public.memory_hit[], uuid)
+  l9_private.log_accesses(text, uuid[], text[], text[], real[], uuid, text), l9_private.log_hits(public.memory_hit[], uuid)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 060-importance/020-log-accesses.sql
 --! Included 060-importance/030-memory-feedback.sql
@@ -7530,9 +8044,7 @@ as $$
 declare
   me l9_private.identity := l9_private.require_identity();
 begin
-  if octet_length(new.reason) > 1000 then
-    perform l9_private.fail('L9LIM', format('reason: at most 1000 bytes, got %s', octet_length(new.reason)), 'reason');
-  end if;
+  perform l9_private.check_bytes(new.reason, 1000, 'reason');
   new.agent_id := me.caller;
   new.tenant_id := me.tenant_id;
   new.org_id := me.org_id;
@@ -7605,9 +8117,9 @@ from l9_private.memory_access_log a
 left join public.memory_feedback f on f.access_id = a.access_id;
 
 comment on view public.memory_access_log is
-  'Which agent saw which memory, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The table behind it, of the same name in l9_private, only grows.';
+  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The table behind it, of the same name in l9_private, only grows.';
 comment on column public.memory_access_log.access_id is 'What record_feedback takes. UUID version 7.';
-comment on column public.memory_access_log.target_type is 'What was accessed: memory.';
+comment on column public.memory_access_log.target_type is 'What was accessed: memory or fact.';
 comment on column public.memory_access_log.target_id is 'Its id. It may be gone by now.';
 comment on column public.memory_access_log.agent_id is 'The caller.';
 comment on column public.memory_access_log.access_context is 'search: it was among the hits; get: it was read whole.';
@@ -7620,8 +8132,8 @@ comment on column public.memory_access_log.accessed_at is 'When, to the millisec
 comment on column public.memory_access_log.tenant_id is 'Tenant of the caller.';
 comment on column public.memory_access_log.org_id is 'The org the caller acted for.';
 comment on column public.memory_access_log.user_id is 'The user the caller acted for.';
-comment on column public.memory_access_log.project_id is 'The project that the memory was in.';
-comment on column public.memory_access_log.scope is 'The scope that the memory was in.';
+comment on column public.memory_access_log.project_id is 'The project that it was in.';
+comment on column public.memory_access_log.scope is 'The scope that it was in.';
 
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 060-importance/040-access-log-view.sql
@@ -7910,7 +8422,8 @@ begin atomic
     join public.packet_store p on p.packet_id = a.target_id and p.tenant_id = a.tenant_id and p.scope = a.scope
       and p.project_id is not distinct from a.project_id
       and (a.is_admin or (p.org_id is null or p.org_id = a.org_id) and (p.user_id is null or p.user_id = a.user_id))
-    where a.xid >= roll_up_accesses_between.from_xid and a.xid < roll_up_accesses_between.to_xid
+    where a.target_type = 'memory'
+      and a.xid >= roll_up_accesses_between.from_xid and a.xid < roll_up_accesses_between.to_xid
       and a.accessed_at > roll_up_accesses_between.era_after
   ), accessed as (
     select a.packet_id, a.last_accessed, count(*) as times,
@@ -8010,6 +8523,7 @@ begin
   end if;
   until := case when until is null then horizon when until > first_xid then until else ((first_xid::text::numeric + 1)::text)::xid8 end;
   perform l9_private.roll_up_accesses_between(done.to_xid, until, done.era_after);
+  perform l9_private.roll_up_fact_accesses_between(done.to_xid, until, done.era_after);
   update l9_private.access_roll_up
   set to_xid = until, rolled_up_at = clock_timestamp(), newest_at = greatest(newest_at, (
     select max(a.accessed_at) from l9_private.memory_access_log a
@@ -8019,7 +8533,7 @@ end
 $$;
 
 comment on function l9_private.roll_up_accesses(integer) is
-  'Counts accesses and feedback that have committed into memory_signals, each exactly once, whole transactions in order, about max_rows rows at most; returns about how many, 0: nothing left. Counters and how far it came commit together, so that it may be broken off, run twice, or at the same time. Nothing in flight is ever skipped.';
+  'Counts accesses and feedback that have committed into memory_signals (of facts: into their own rows), each exactly once, whole transactions in order, about max_rows rows at most; returns about how many, 0: nothing left. Counters and how far it came commit together, so that it may be broken off, run twice, or at the same time. Nothing in flight is ever skipped.';
 
 create function l9_private.are_accesses_waiting()
 returns boolean
@@ -8059,26 +8573,9 @@ end;
 comment on function l9_private.access_backlog() is
   'How many accesses and votes are not rolled up yet (100,000 of each at most are counted), the age of the oldest in seconds, and when something was last rolled up.';
 
-create function l9_private.add_contradictions(packet_id uuid, times integer)
-returns void
-language sql
-volatile
-set search_path = ''
-begin atomic
-  insert into public.memory_signals as s (packet_id, tenant_id, contradiction_count)
-  select p.packet_id, p.tenant_id, greatest(add_contradictions.times, 0)
-  from public.packet_store p
-  where p.packet_id = add_contradictions.packet_id
-  on conflict (packet_id) do update
-    set contradiction_count = greatest(s.contradiction_count + add_contradictions.times, 0);
-end;
-
-comment on function l9_private.add_contradictions(uuid, integer) is
-  'Counts facts that contradict a memory, or (negative) that do no more. For jobs.';
-
 grant execute on function
   l9_private.roll_up_accesses_between(xid8, xid8, timestamptz), l9_private.roll_up_accesses(integer),
-  l9_private.are_accesses_waiting(), l9_private.access_backlog(), l9_private.add_contradictions(uuid, integer)
+  l9_private.are_accesses_waiting(), l9_private.access_backlog()
 to l9_worker;
 --! EndIncluded 060-importance/080-roll-up.sql
 --! Included 060-importance/090-drop-access-partition.sql
@@ -8128,6 +8625,7504 @@ comment on function public.drop_access_partition(date) is
 
 grant execute on function public.drop_access_partition(date) to l9_platform_admin;
 --! EndIncluded 060-importance/090-drop-access-partition.sql
+--! Included 065-derived/010-definer-sources.sql
+-- Functions of the owner make rows of memories that are not their own: they see the caller's, and lock them.
+
+create policy definer_sources on public.packet_store for select to l9_owner
+  using (
+    (ttl is null or ttl > now()) and (select l9_private.current_role_name()) = 'l9_worker'
+    or (select l9_private.current_role_name()) in ('l9_agent', 'l9_admin')
+      and tenant_id = (select l9_private.current_tenant_id())
+      and scope = any ((select l9_private.current_scopes())::text[])
+      and (project_id is null or (select l9_private.has_every_project())
+        or project_id = any ((select l9_private.current_projects())::text[]))
+      and ((select l9_private.current_role_name()) = 'l9_admin'
+        or (org_id is null or org_id = (select l9_private.current_org_id()))
+          and (user_id is null or user_id = (select l9_private.current_user_id())))
+      and (ttl is null or ttl > now()));
+create policy definer_source_locks on public.packet_store for update to l9_owner
+  using (
+    (select l9_private.current_role_name()) = 'l9_worker'
+    or (select l9_private.current_role_name()) in ('l9_agent', 'l9_admin')
+      and tenant_id = (select l9_private.current_tenant_id()))
+  with check (false);
+
+comment on policy definer_sources on public.packet_store is
+  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all that have not expired.';
+comment on policy definer_source_locks on public.packet_store is
+  'Functions of the owner lock a memory that the caller sees while they derive from it; they change nothing.';
+
+create function l9_private.is_source(memory public.packet_store)
+returns boolean
+language sql
+stable
+set search_path = ''
+-- Other policies show the owner more: what has expired, for cleanup, and all of a tenant, for erasure.
+return case
+  when l9_private.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()
+  when l9_private.current_role_name() in ('l9_agent', 'l9_admin') then
+    ((memory).ttl is null or (memory).ttl > pg_catalog.now())
+    and (memory).tenant_id = l9_private.current_tenant_id()
+    and (memory).scope = any (l9_private.current_scopes())
+    and ((memory).project_id is null or l9_private.has_every_project()
+      or (memory).project_id = any (l9_private.current_projects()))
+    and (l9_private.current_role_name() = 'l9_admin'
+      or ((memory).org_id is null or (memory).org_id = l9_private.current_org_id())
+        and ((memory).user_id is null or (memory).user_id = l9_private.current_user_id()))
+  else true
+end;
+
+comment on function l9_private.is_source(public.packet_store) is
+  'Whether the caller sees a memory, and may derive from it: the condition of policy definer_sources. Functions of the owner ask it of each memory that is named to them. For migrations that move old memories in: always. Not executable by callers.';
+--! EndIncluded 065-derived/010-definer-sources.sql
+--! Included 065-derived/020-source-of.sql
+create function l9_private.source_of(packet_id uuid, field text default 'source_packet')
+returns public.packet_store
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  source public.packet_store;
+begin
+  -- Locked: whoever moves it to other readers meanwhile waits, and then takes along what is derived now; or was first, and
+  -- then it is read as it has become.
+  select p.* into source from public.packet_store p where p.packet_id = source_of.packet_id and l9_private.is_source(p) for share;
+  if not found then
+    perform l9_private.fail('L9OWN', format('%s: memory %s is not there, or not yours', field, source_of.packet_id), field);
+  end if;
+  if l9_private.current_role_name() in ('l9_agent', 'l9_admin') then
+    perform l9_private.check_scope(source.scope, source.project_id);
+  end if;
+  return source;
+end
+$$;
+
+comment on function l9_private.source_of(uuid, text) is
+  'The memory that something is derived from, locked until the end of the transaction. The caller must see it (else L9OWN) and may write in its scope and project (else L9SCP). Not executable by callers: functions of the owner call it. Definer: locks memories of other writers.';
+--! EndIncluded 065-derived/020-source-of.sql
+--! Included 065-derived/030-normalise-name.sql
+create function l9_private.normalise_name(name text)
+returns text
+language sql
+immutable
+parallel safe
+strict
+set search_path = ''
+return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(
+  pg_catalog.normalize(name, 'NFKC'), '\s+', ' ', 'g')));
+
+comment on function l9_private.normalise_name(text) is
+  'The name of an entity as it is compared: Unicode NFKC, in lower case, white space trimmed and collapsed.';
+
+create function l9_private.check_name(name text, field text)
+returns text
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  normalised text := l9_private.normalise_name(name);
+begin
+  if coalesce(normalised, '') = '' then
+    perform l9_private.fail('L9VAL', format('%s: a name is required', field), field);
+  end if;
+  perform l9_private.check_bytes(name, 1000, field), l9_private.check_bytes(normalised, 1000, field);
+  return normalised;
+end
+$$;
+
+comment on function l9_private.check_name(text, text) is
+  'normalise_name() of a name that is there and at most 1000 bytes long; else L9VAL or L9LIM, naming the field.';
+
+create function l9_private.check_names(names text[], field text)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select checked.name
+  from pg_catalog.unnest(names) with ordinality as given (name, place)
+  cross join lateral (select l9_private.check_name(given.name, field) as name) checked
+  group by checked.name order by pg_catalog.min(given.place));
+
+comment on function l9_private.check_names(text[], text) is 'check_name() of each of them: those that differ, in the order given.';
+
+grant execute on function
+  l9_private.normalise_name(text), l9_private.check_name(text, text), l9_private.check_names(text[], text)
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+
+create function l9_private.check_confidence(confidence double precision, field text default 'confidence')
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if confidence is null or not confidence between 0 and 1 then
+    perform l9_private.fail('L9VAL', format('%s: from 0 to 1', field), field);
+  end if;
+end
+$$;
+
+comment on function l9_private.check_confidence(double precision, text) is 'L9VAL unless it is from 0 to 1.';
+
+grant execute on function l9_private.check_confidence(double precision, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 065-derived/030-normalise-name.sql
+--! Included 065-derived/035-names-of.sql
+-- Stands here because facts and relations ask for it; the table of aliases comes with the graph.
+
+create function l9_private.names_of(entity text)
+returns text[]
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  named constant text := l9_private.normalise_name(entity);
+  -- Jobs see all tenants', and have none of their own: for them a name is its own only one.
+  tenant constant uuid := l9_private.current_tenant_id();
+begin
+  return array(
+    with known as (
+      select named as name
+      union
+      select a.entity_normalized from public.entity_aliases a
+      where a.tenant_id = tenant and a.alias_normalized = named and (a.ttl is null or a.ttl > now())
+    )
+    select k.name from known k where k.name is not null
+    union
+    (select a.alias_normalized from public.entity_aliases a join known k on k.name = a.entity_normalized
+     where a.tenant_id = tenant and (a.ttl is null or a.ttl > now())
+     order by a.created_at
+     limit 100));
+end
+$$;
+
+comment on function l9_private.names_of(text) is
+  'All names of an entity, normalised: the one given, what it is an alias of, and the aliases of both (100 at most), as far as the caller sees them.';
+
+grant execute on function l9_private.names_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 065-derived/035-names-of.sql
+--! Included 065-derived/040-triggers.sql
+-- Triggers that derive_from_packets() puts on each table. Their first argument is the column that names the source.
+
+create function l9_private.tg__take_from_source()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  source public.packet_store := l9_private.source_of((to_jsonb(new) ->> tg_argv[0])::uuid, tg_argv[0]);
+begin
+  new.tenant_id := source.tenant_id;
+  new.org_id := source.org_id;
+  new.user_id := source.user_id;
+  new.project_id := source.project_id;
+  new.scope := source.scope;
+  new.ttl := source.ttl;
+  new.creator := coalesce(l9_private.current_creator(), 'job');
+  new.created_at := clock_timestamp();
+  new.updated_at := new.created_at;
+  return new;
+end
+$$;
+
+comment on function l9_private.tg__take_from_source() is
+  'A derived row is its source''s owner''s, in its project and scope, until it expires; and says who derived it. Definer: reads and locks the source.';
+
+create function l9_private.tg_packet_store__derived_follow()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  execute format(
+    'update public.%I d set tenant_id = $1, org_id = $2, user_id = $3, project_id = $4, scope = $5, ttl = $6, updated_at = clock_timestamp()
+     where d.%I = $7', tg_argv[0], tg_argv[1])
+  using new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.packet_id;
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__derived_follow() is
+  'Moves what was derived from a memory to where the memory has moved. Arguments: the table, its column that names the source. Definer: callers can''t write these tables.';
+
+create function l9_private.tg__audit_derived()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+-- As for packets: what is planned for a few rows must not be kept for a thousand.
+set enable_nestloop = off
+as $$
+declare
+  actor jsonb := l9_private.audit_actor();
+begin
+  if tg_op = 'INSERT' then
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'INSERT', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
+      jsonb_build_object('source_packet', n.row -> tg_argv[0]) || actor
+    from (select to_jsonb(new_rows) as row from new_rows) n;
+  elsif tg_op = 'DELETE' then
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'DELETE', tg_table_name, (o.row ->> tg_argv[1])::uuid, (o.row ->> 'tenant_id')::uuid, o.row ->> 'project_id', o.row ->> 'scope',
+      jsonb_build_object('source_packet', o.row -> tg_argv[0]) || actor
+    from (select to_jsonb(old_rows) as row from old_rows) o;
+  else
+    -- Counters that jobs keep leave updated_at alone, and are no change.
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
+      jsonb_build_object('source_packet', n.row -> tg_argv[0])
+        || case when n.row -> 'scope' <> o.row -> 'scope' then jsonb_build_object('was_scope', o.row -> 'scope') else '{}' end
+        || actor
+    from (select to_jsonb(new_rows) as row from new_rows) n
+    join (select to_jsonb(old_rows) as row from old_rows) o on o.row -> tg_argv[1] = n.row -> tg_argv[1]
+    where n.row -> 'updated_at' is distinct from o.row -> 'updated_at';
+  end if;
+  return null;
+end
+$$;
+
+comment on function l9_private.tg__audit_derived() is
+  'One audit row for each derived row written, without contents. Arguments: the column that names the source, the key. Definer: callers can''t insert into audit_log.';
+--! EndIncluded 065-derived/040-triggers.sql
+--! Included 065-derived/045-follow-packets.sql
+create procedure l9_private.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
+language plpgsql
+set search_path = ''
+as $$
+begin
+  execute format($sql$
+    create trigger %I after update on public.packet_store for each row
+    when (
+      (new.tenant_id, new.scope) is distinct from (old.tenant_id, old.scope)
+      or new.org_id is distinct from old.org_id
+      or new.user_id is distinct from old.user_id
+      or new.project_id is distinct from old.project_id
+      or new.ttl is distinct from old.ttl)
+    execute function l9_private.%I(%s)$sql$,
+    trigger_name, function_name,
+    (select string_agg(quote_literal(a.argument), ', ' order by a.place) from unnest(arguments) with ordinality as a (argument, place)));
+end
+$$;
+
+comment on procedure l9_private.follow_packets(text, text, text[]) is
+  'Makes a trigger that runs a function of l9_private for each memory that comes to other readers, or is to expire at another time. Run by migrations only.';
+--! EndIncluded 065-derived/045-follow-packets.sql
+--! Included 065-derived/050-derive-from-packets.sql
+create procedure l9_private.derive_from_packets(
+  derived regclass,
+  key_column text,
+  source_column text default 'source_packet',
+  follows boolean default true
+)
+language plpgsql
+set search_path = ''
+as $$
+declare
+  name text := (select c.relname from pg_class c where c.oid = derived);
+  in_scopes constant text := $sql$
+    scope = any ((select l9_private.current_scopes())::text[])
+    and (project_id is null or (select l9_private.has_every_project())
+      or project_id = any ((select l9_private.current_projects())::text[]))$sql$;
+  of_owner constant text := $sql$
+    (org_id is null or org_id = (select l9_private.current_org_id()))
+    and (user_id is null or user_id = (select l9_private.current_user_id()))$sql$;
+  policy record;
+  described record;
+begin
+  execute format('alter table %s enable row level security', derived);
+  execute format('alter table %s force row level security', derived);
+  for policy in
+    select * from (values
+      ('tenant_isolation', 'as restrictive to l9_agent, l9_admin', 'tenant_id = (select l9_private.current_tenant_id())', null,
+        'Nothing crosses tenants.'),
+      ('org_isolation', 'as restrictive to l9_agent', 'org_id is null or org_id = (select l9_private.current_org_id())', null,
+        'As for the memory it comes from.'),
+      ('user_visibility', 'as restrictive to l9_agent', 'user_id is null or user_id = (select l9_private.current_user_id())', null,
+        'As for the memory it comes from.'),
+      ('scope_access', 'for select to l9_agent', in_scopes || ' and (ttl is null or ttl > now())', null,
+        'As for the memory it comes from: scopes and projects of the caller''s claims; what has expired is gone.'),
+      ('admin_override', 'for select to l9_admin', in_scopes || ' and (ttl is null or ttl > now())', null,
+        'As for the memory it comes from: L, in its tenant, within its claims.'),
+      ('platform_override', 'for select to l9_platform_admin',
+        format('(select l9_private.platform_look(%L)) and (ttl is null or ttl > now())', name), null,
+        'Operators read across tenants, each look on the record.'),
+      ('worker_access', 'for select to l9_worker', 'true', null,
+        'Jobs read it.'),
+      ('definer_functions', 'to l9_owner', format($sql$
+        (select l9_private.current_role_name()) not in ('l9_agent', 'l9_admin')
+        or tenant_id = (select l9_private.current_tenant_id()) and %s
+          and ((select l9_private.current_role_name()) = 'l9_admin' or %s)$sql$, in_scopes, of_owner), null,
+        'Functions of the owner see and write, for an agent or an admin, what lies within its claims, expired or not; for jobs and operators, all.')
+    ) as p (name, addressed, condition, new_condition, description)
+  loop
+    execute format('create policy %I on %s %s using (%s)', policy.name, derived, policy.addressed, policy.condition);
+    execute format('comment on policy %I on %s is %L', policy.name, derived, policy.description);
+  end loop;
+  execute format('grant select on %s to l9_agent, l9_admin, l9_platform_admin, l9_worker', derived);
+  execute format('grant maintain on %s to l9_worker', derived);
+
+  for described in
+    select * from (values
+      ('tenant_id', 'As of the memory it comes from.'),
+      ('org_id', 'As of the memory it comes from.'),
+      ('user_id', 'As of the memory it comes from.'),
+      ('project_id', 'As of the memory it comes from.'),
+      ('scope', 'As of the memory it comes from: what decides who sees it.'),
+      ('ttl', 'As of the memory it comes from: from then on nobody reads it.'),
+      ('creator', 'Who derived it: the creator name of the caller, or job.'),
+      ('created_at', 'When it was first derived.'),
+      ('updated_at', 'When it last changed, or moved with the memory it comes from.')
+    ) as c (name, description)
+  loop
+    execute format('comment on column %s.%I is %L', derived, described.name, described.description);
+  end loop;
+
+  execute format('create trigger _300_take_from_source before insert on %s for each row
+    execute function l9_private.tg__take_from_source(%L)', derived, source_column);
+  execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
+    execute function l9_private.tg__audit_derived(%L, %L)', derived, source_column, key_column);
+  execute format('create trigger _500_audit_update after update on %s referencing old table as old_rows new table as new_rows for each statement
+    execute function l9_private.tg__audit_derived(%L, %L)', derived, source_column, key_column);
+  execute format('create trigger _500_audit_delete after delete on %s referencing old table as old_rows for each statement
+    execute function l9_private.tg__audit_derived(%L, %L)', derived, source_column, key_column);
+  if follows then
+    call l9_private.follow_packets('_620_' || name || '_follow', 'tg_packet_store__derived_follow', name, source_column);
+  end if;
+end
+$$;
+
+comment on procedure l9_private.derive_from_packets(regclass, text, text, boolean) is
+  'Makes a table one of rows derived from memories: row-level security with the policies of all such tables, grants to read, comments, and triggers that take owner, project, scope and expiry from the source, put each write on the record, and (follows) keep rows with their source. The table has source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+--! EndIncluded 065-derived/050-derive-from-packets.sql
+--! Included 066-events/010-check-envelope.sql
+create function l9_private.check_word_of(envelope jsonb, field text, is_required boolean)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if coalesce(jsonb_typeof(envelope -> field), 'null') = 'null' and not is_required then
+    return;
+  elsif jsonb_typeof(envelope -> field) is distinct from 'string' or envelope ->> field !~ '\S' then
+    perform l9_private.fail('L9VAL', format('envelope.%s: a text is required', field), 'envelope.' || field);
+  end if;
+  perform l9_private.check_bytes(envelope ->> field, 200, 'envelope.' || field);
+end
+$$;
+
+comment on function l9_private.check_word_of(jsonb, text, boolean) is
+  'L9VAL or L9LIM, naming the field, unless it is a text of 1 to 200 bytes, or left out where it may be.';
+
+create function l9_private.check_event(envelope jsonb)
+returns void
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  happened text := envelope ->> 'timestamp';
+begin
+  perform l9_private.check_word_of(envelope, 'event_type', true);
+  perform l9_private.check_word_of(envelope, 'agent_id', false);
+  -- PostgreSQL would also take tomorrow, or a time of day.
+  if happened !~ '^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$'
+    or not pg_input_is_valid(happened, 'timestamptz') then
+    perform l9_private.fail('L9VAL',
+      'envelope.timestamp: a time as in 2026-12-31T23:59:59Z', 'envelope.timestamp');
+  end if;
+end
+$$;
+
+comment on function l9_private.check_event(jsonb) is
+  'What the envelope of a memory of kind event must be: event_type, and perhaps agent_id and timestamp; else L9VAL or L9LIM, naming the field.';
+
+create function l9_private.check_reasoning(envelope jsonb)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  field text;
+begin
+  perform l9_private.check_word_of(envelope, 'agent_id', false);
+  if jsonb_typeof(envelope -> 'steps') is distinct from 'array' or jsonb_array_length(envelope -> 'steps') = 0
+    or jsonb_path_exists(envelope -> 'steps', 'strict $[*] ? (@.type() != "string" && @.type() != "object")') then
+    perform l9_private.fail('L9VAL', 'envelope.steps: a list of texts or objects, at least one', 'envelope.steps');
+  elsif coalesce(jsonb_typeof(envelope -> 'inference_steps'), 'null') not in ('array', 'null') then
+    perform l9_private.fail('L9VAL', 'envelope.inference_steps: a list', 'envelope.inference_steps');
+  elsif coalesce(jsonb_typeof(envelope -> 'extracted_features'), 'null') not in ('object', 'null') then
+    perform l9_private.fail('L9VAL', 'envelope.extracted_features: an object', 'envelope.extracted_features');
+  end if;
+  foreach field in array array['steps', 'inference_steps'] loop
+    if jsonb_typeof(envelope -> field) = 'array' and jsonb_array_length(envelope -> field) > 1000 then
+      perform l9_private.fail('L9LIM',
+        format('envelope.%s: at most 1000, got %s', field, jsonb_array_length(envelope -> field)), 'envelope.' || field);
+    end if;
+  end loop;
+  foreach field in array array['reasoning_tokens', 'decision_tokens'] loop
+    if coalesce(jsonb_typeof(envelope -> field), 'null') not in ('array', 'number', 'null')
+      or jsonb_typeof(envelope -> field) = 'number'
+        and ((envelope ->> field)::numeric < 0 or (envelope ->> field)::numeric % 1 <> 0)
+      or jsonb_typeof(envelope -> field) = 'array'
+        and jsonb_path_exists(envelope -> field, 'strict $[*] ? (@.type() != "string")') then
+      perform l9_private.fail('L9VAL',
+        format('envelope.%s: how many (a whole number), or the tokens themselves (a list of texts)', field), 'envelope.' || field);
+    elsif jsonb_typeof(envelope -> field) = 'array' and jsonb_array_length(envelope -> field) > 10000 then
+      perform l9_private.fail('L9LIM',
+        format('envelope.%s: at most 10000, got %s', field, jsonb_array_length(envelope -> field)), 'envelope.' || field);
+    end if;
+  end loop;
+  if coalesce(jsonb_typeof(envelope -> 'confidence_scores'), 'null') not in ('object', 'null')
+    or jsonb_typeof(envelope -> 'confidence_scores') = 'object' and exists (
+      select from jsonb_each(envelope -> 'confidence_scores') as score
+      where jsonb_typeof(score.value) <> 'number' or not (score.value #>> '{}')::numeric between 0 and 1) then
+    perform l9_private.fail('L9VAL',
+      'envelope.confidence_scores: an object of numbers from 0 to 1', 'envelope.confidence_scores');
+  end if;
+end
+$$;
+
+comment on function l9_private.check_reasoning(jsonb) is
+  'What the envelope of a memory of kind reasoning_trace must be: steps, and perhaps agent_id, extracted_features, inference_steps, reasoning_tokens, decision_tokens and confidence_scores; else L9VAL or L9LIM, naming the field.';
+
+create function l9_private.tg_packet_store__check_envelope()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  if new.packet_type = 'event' then
+    perform l9_private.check_event(new.envelope);
+  else
+    perform l9_private.check_reasoning(new.envelope);
+  end if;
+  return new;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__check_envelope() is
+  'Refuses an event, or a trace of reasoning, whose envelope does not say what is asked of it.';
+
+-- Old memories are moved in as they are.
+create trigger _150_check_envelope before insert on public.packet_store
+  for each row when (
+    new.packet_type in ('event', 'reasoning_trace') and (current_user <> 'l9_owner' or not l9_private.is_legacy_import()))
+  execute function l9_private.tg_packet_store__check_envelope();
+create trigger _150_check_envelope_changed before update of envelope, packet_type on public.packet_store
+  for each row when (
+    new.packet_type in ('event', 'reasoning_trace')
+    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope)
+    and (current_user <> 'l9_owner' or not l9_private.is_legacy_import()))
+  execute function l9_private.tg_packet_store__check_envelope();
+
+grant execute on function
+  l9_private.check_word_of(jsonb, text, boolean), l9_private.check_event(jsonb), l9_private.check_reasoning(jsonb)
+to l9_agent, l9_admin;
+--! EndIncluded 066-events/010-check-envelope.sql
+--! Included 066-events/020-agent-memory-events.sql
+create table public.agent_memory_events (
+  event_id uuid primary key default uuidv7(),
+  agent_id text not null,
+  "timestamp" timestamptz not null,
+  packet_id uuid not null unique references public.packet_store on delete cascade,
+  event_type text not null,
+  content jsonb not null,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null
+);
+
+-- What is erased must not stay in the planner's statistics.
+alter table public.agent_memory_events
+  alter column agent_id set statistics 0, alter column event_type set statistics 0, alter column content set statistics 0;
+
+create index agent_memory_events_readers_idx on public.agent_memory_events (tenant_id, scope, "timestamp");
+create index agent_memory_events_type_idx on public.agent_memory_events (tenant_id, event_type, "timestamp");
+create index agent_memory_events_agent_idx on public.agent_memory_events (tenant_id, agent_id, "timestamp");
+
+comment on table public.agent_memory_events is
+  'What happened: the memories of kind event, laid out. One row each, kept in step with the memory by triggers.';
+comment on column public.agent_memory_events.event_id is 'UUID version 7; the same as long as the memory stays an event.';
+comment on column public.agent_memory_events.agent_id is
+  'The agent that it says it is of: envelope.agent_id, else metadata.agent, else the creator. Who wrote it is in creator.';
+comment on column public.agent_memory_events."timestamp" is 'When it happened: envelope.timestamp, else when it was saved.';
+comment on column public.agent_memory_events.packet_id is 'The memory.';
+comment on column public.agent_memory_events.event_type is 'What sort of event: envelope.event_type, such as deploy.finished.';
+comment on column public.agent_memory_events.content is 'What else the envelope says; the text under content.';
+
+call l9_private.derive_from_packets('public.agent_memory_events', 'event_id', 'packet_id');
+
+create function l9_private.tg_packet_store__fill_event()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  -- What was moved in from old tables may be an event in name only.
+  if new.packet_type <> 'event' or new.envelope ->> 'event_type' is null or new.ttl <= now() then
+    delete from public.agent_memory_events e where e.packet_id = new.packet_id;
+    return null;
+  end if;
+  insert into public.agent_memory_events as e (packet_id, agent_id, "timestamp", event_type, content)
+  values (
+    new.packet_id,
+    left(coalesce(new.envelope ->> 'agent_id', new.metadata ->> 'agent', new.metadata ->> 'creator'), 200),
+    coalesce((new.envelope ->> 'timestamp')::timestamptz, new."timestamp"),
+    new.envelope ->> 'event_type',
+    new.envelope - array['event_type', 'agent_id', 'timestamp'])
+  on conflict (packet_id) do update
+    set agent_id = excluded.agent_id, "timestamp" = excluded."timestamp", event_type = excluded.event_type,
+      content = excluded.content, updated_at = clock_timestamp();
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__fill_event() is
+  'Lays out what an event says, and takes it away when it is none any more. Definer: callers can''t write events.';
+
+create trigger _610_fill_event after insert on public.packet_store
+  for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not l9_private.is_legacy_import()))
+  execute function l9_private.tg_packet_store__fill_event();
+create trigger _610_fill_event_changed after update on public.packet_store
+  for each row when (
+    (old.packet_type = 'event' or new.packet_type = 'event')
+    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
+      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent')
+    and (current_user <> 'l9_owner' or not l9_private.is_legacy_import()))
+  execute function l9_private.tg_packet_store__fill_event();
+--! EndIncluded 066-events/020-agent-memory-events.sql
+--! Included 066-events/030-reasoning-traces.sql
+create table public.reasoning_traces (
+  trace_id uuid primary key default uuidv7(),
+  agent_id text not null,
+  packet_id uuid not null unique references public.packet_store on delete cascade,
+  steps jsonb not null,
+  extracted_features jsonb not null,
+  inference_steps jsonb not null,
+  reasoning_tokens jsonb not null,
+  decision_tokens jsonb not null,
+  confidence_scores jsonb not null,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null
+);
+
+-- What is erased must not stay in the planner's statistics.
+alter table public.reasoning_traces
+  alter column agent_id set statistics 0, alter column steps set statistics 0,
+  alter column extracted_features set statistics 0, alter column inference_steps set statistics 0,
+  alter column reasoning_tokens set statistics 0, alter column decision_tokens set statistics 0,
+  alter column confidence_scores set statistics 0;
+
+-- As of contexts: a search looks here how many traces its caller may read.
+create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
+create index reasoning_traces_agent_idx on public.reasoning_traces (tenant_id, agent_id, created_at);
+
+comment on table public.reasoning_traces is
+  'How agents came to something: the memories of kind reasoning_trace, laid out. One row each, kept in step with the memory by triggers. What the steps say is embedded as type reasoning.';
+comment on column public.reasoning_traces.trace_id is 'UUID version 7; the same as long as the memory stays a trace.';
+comment on column public.reasoning_traces.agent_id is
+  'The agent that it says it is of: envelope.agent_id, else metadata.agent, else the creator. Who wrote it is in creator.';
+comment on column public.reasoning_traces.packet_id is 'The memory.';
+comment on column public.reasoning_traces.steps is 'The steps in order: texts, or objects with texts in them.';
+comment on column public.reasoning_traces.extracted_features is 'What was taken from the input: an object.';
+comment on column public.reasoning_traces.inference_steps is 'What was inferred: a list.';
+comment on column public.reasoning_traces.reasoning_tokens is 'How many tokens the reasoning took, or the tokens themselves.';
+comment on column public.reasoning_traces.decision_tokens is 'How many tokens the decision took, or the tokens themselves.';
+comment on column public.reasoning_traces.confidence_scores is 'How sure of what: an object of numbers from 0 to 1.';
+
+call l9_private.derive_from_packets('public.reasoning_traces', 'trace_id', 'packet_id');
+
+create function l9_private.given(envelope jsonb, field text, otherwise jsonb)
+returns jsonb
+language sql
+immutable
+parallel safe
+set search_path = ''
+return coalesce(nullif(envelope -> field, 'null'), otherwise);
+
+comment on function l9_private.given(jsonb, text, jsonb) is 'A field of an envelope, or what stands for it where it is left out or null.';
+
+create function l9_private.tg_packet_store__fill_reasoning()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  -- What was moved in from old tables may be a trace in name only.
+  if new.packet_type <> 'reasoning_trace' or new.envelope -> 'steps' is null or new.ttl <= now() then
+    delete from public.reasoning_traces t where t.packet_id = new.packet_id;
+    return null;
+  end if;
+  insert into public.reasoning_traces as t (
+    packet_id, agent_id, steps, extracted_features, inference_steps, reasoning_tokens, decision_tokens, confidence_scores)
+  values (
+    new.packet_id,
+    left(coalesce(new.envelope ->> 'agent_id', new.metadata ->> 'agent', new.metadata ->> 'creator'), 200),
+    new.envelope -> 'steps',
+    l9_private.given(new.envelope, 'extracted_features', '{}'),
+    l9_private.given(new.envelope, 'inference_steps', '[]'),
+    l9_private.given(new.envelope, 'reasoning_tokens', '[]'),
+    l9_private.given(new.envelope, 'decision_tokens', '[]'),
+    l9_private.given(new.envelope, 'confidence_scores', '{}'))
+  on conflict (packet_id) do update
+    set agent_id = excluded.agent_id, steps = excluded.steps, extracted_features = excluded.extracted_features,
+      inference_steps = excluded.inference_steps, reasoning_tokens = excluded.reasoning_tokens,
+      decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores,
+      updated_at = clock_timestamp();
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__fill_reasoning() is
+  'Lays out what a trace of reasoning says, and takes it away when it is none any more. Definer: callers can''t write traces.';
+
+create trigger _610_fill_reasoning after insert on public.packet_store
+  for each row when (
+    new.packet_type = 'reasoning_trace' and (current_user <> 'l9_owner' or not l9_private.is_legacy_import()))
+  execute function l9_private.tg_packet_store__fill_reasoning();
+create trigger _610_fill_reasoning_changed after update on public.packet_store
+  for each row when (
+    (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
+    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
+      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent')
+    and (current_user <> 'l9_owner' or not l9_private.is_legacy_import()))
+  execute function l9_private.tg_packet_store__fill_reasoning();
+--! EndIncluded 066-events/030-reasoning-traces.sql
+--! Included 068-tasks/010-tasks.sql
+create function l9_private.is_bare(value jsonb)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return not pg_catalog.jsonb_path_exists(value,
+    'strict $.** ? (@.type() == "string" && !(@ like_regex "^[A-Za-z0-9._:/@+-]{0,100}$"))')
+  and not pg_catalog.jsonb_path_exists(value,
+    '$.** ? (@.type() == "object").keyvalue().key ? (!(@ like_regex "^[A-Za-z0-9._:/@+-]{1,100}$"))')
+  and pg_catalog.octet_length(value::text) <= 4096;
+
+comment on function l9_private.is_bare(jsonb) is
+  'Whether a value holds numbers, ids and names only, 4 KiB at most: no text that somebody wrote.';
+
+create table public.tasks (
+  id uuid primary key default uuidv7(),
+  type text not null,
+  status text not null,
+  payload jsonb not null default '{}',
+  result jsonb,
+  error text,
+  job_key text,
+  job_id bigint,
+  caller text,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text,
+  created_at timestamptz not null default clock_timestamp(),
+  started_at timestamptz,
+  completed_at timestamptz,
+  updated_at timestamptz not null default clock_timestamp(),
+  foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
+  constraint task_type_plain check (type ~ '^[a-z][a-z0-9_]{0,62}$'),
+  constraint task_status_known check (status in ('queued', 'running', 'completed', 'failed')),
+  constraint task_without_contents check (l9_private.is_bare(payload) and l9_private.is_bare(coalesce(result, '{}'))),
+  constraint task_error_is_a_name check (error ~ '^[A-Za-z0-9._:-]{1,100}$'),
+  constraint task_job_key_short check (octet_length(job_key) between 1 and 200),
+  constraint task_fails_with_error check ((status = 'failed') = (error is not null)),
+  constraint task_ends_once check ((status in ('completed', 'failed')) = (completed_at is not null)),
+  constraint task_starts_before_it_runs check (status = 'queued' or started_at is not null)
+);
+
+create index tasks_newest_idx on public.tasks (tenant_id, created_at);
+create index tasks_status_idx on public.tasks (tenant_id, status, type);
+create index tasks_caller_idx on public.tasks (tenant_id, caller) where caller is not null;
+create index tasks_completed_idx on public.tasks (completed_at);
+create unique index tasks_open_key on public.tasks (tenant_id, job_key) where status in ('queued', 'running');
+
+comment on table public.tasks is
+  'Background work for a tenant, as its people see it: one row a run. Only jobs write it; rows go 30 days after their end.';
+comment on column public.tasks.id is 'UUID version 7.';
+comment on column public.tasks.type is 'What is done, such as reembed: a lower-case word.';
+comment on column public.tasks.status is 'queued, running, completed or failed.';
+comment on column public.tasks.payload is 'What it was asked: numbers, ids and names, never contents.';
+comment on column public.tasks.result is 'What came of it: numbers, ids and names, never contents.';
+comment on column public.tasks.error is 'The name of the error that it failed of. interrupted: its process ended.';
+comment on column public.tasks.job_key is 'What it works on, such as extract and the id of a memory: under one key one task at a time is queued or runs.';
+comment on column public.tasks.job_id is 'The job of the queue that does it, while it is there: graphile_worker.jobs.id, for l9_worker. Null: no job does, but a command.';
+comment on column public.tasks.caller is 'Who asked for it; null: nobody, it came round by itself.';
+comment on column public.tasks.tenant_id is 'The tenant that it is done for.';
+comment on column public.tasks.org_id is 'The org that it is done for; null: the whole tenant.';
+comment on column public.tasks.user_id is 'The user whom it is done for; null: the whole org.';
+comment on column public.tasks.project_id is 'The project that it is about; null: all of them.';
+comment on column public.tasks.scope is 'The scope that it is about: whoever reads that sees the task. Null: all of them, and then it is for admins, and whoever asked for it.';
+comment on column public.tasks.created_at is 'When it was queued, or began.';
+comment on column public.tasks.started_at is 'When it began.';
+comment on column public.tasks.completed_at is 'When it ended, either way.';
+comment on column public.tasks.updated_at is 'When its status last changed.';
+
+alter table public.tasks enable row level security;
+alter table public.tasks force row level security;
+
+create policy tenant_isolation on public.tasks as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy org_isolation on public.tasks as restrictive to l9_agent
+  using (org_id is null or org_id = (select l9_private.current_org_id()));
+create policy user_visibility on public.tasks as restrictive to l9_agent
+  using (user_id is null or user_id = (select l9_private.current_user_id()));
+create policy scope_access on public.tasks for select to l9_agent
+  using (
+    scope = any ((select l9_private.current_scopes())::text[])
+    and (project_id is null or (select l9_private.has_every_project())
+      or project_id = any ((select l9_private.current_projects())::text[])));
+create policy admin_override on public.tasks for select to l9_admin
+  using (
+    (scope is null or scope = any ((select l9_private.current_scopes())::text[]))
+    and (project_id is null or (select l9_private.has_every_project())
+      or project_id = any ((select l9_private.current_projects())::text[])));
+create policy platform_override on public.tasks for select to l9_platform_admin
+  using ((select l9_private.platform_look('tasks')));
+create policy worker_access on public.tasks to l9_worker using (true);
+create policy definer_functions on public.tasks to l9_owner using (true);
+
+comment on policy tenant_isolation on public.tasks is 'Nothing crosses tenants.';
+comment on policy org_isolation on public.tasks is 'What is done for an org is for callers of that org to see.';
+comment on policy user_visibility on public.tasks is 'What is done for a user is for callers who act for that user to see.';
+comment on policy scope_access on public.tasks is
+  'Agents see what is about the scopes and projects of their claims; what is about no scope is for admins.';
+comment on policy admin_override on public.tasks is 'L sees all of its tenant, within its claims.';
+comment on policy platform_override on public.tasks is 'Operators read across tenants, each look on the record.';
+comment on policy worker_access on public.tasks is 'Jobs write down what became of what they do.';
+comment on policy definer_functions on public.tasks is 'start_task() writes down what begins; only jobs may call it.';
+
+grant select on public.tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant update (status, result, error, started_at, completed_at, updated_at) on public.tasks to l9_worker;
+grant delete, maintain on public.tasks to l9_worker;
+-- Callers write none: a task is what a job does, not what somebody says of it.
+--! EndIncluded 068-tasks/010-tasks.sql
+--! Included 068-tasks/020-run-tasks.sql
+-- What jobs call, as l9_worker.
+
+create function l9_private.start_task(
+  type text,
+  tenant_id uuid default null,
+  payload jsonb default '{}',
+  scope text default null,
+  project_id text default null,
+  org_id uuid default null,
+  user_id uuid default null,
+  caller text default null,
+  job_key text default null,
+  is_queued boolean default false,
+  job_id bigint default null
+)
+returns uuid[]
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  tenant uuid;
+  id uuid;
+  ids uuid[] := '{}';
+begin
+  if not coalesce(l9_private.is_bare(start_task.payload), false) then
+    perform l9_private.fail('L9VAL', 'payload: numbers, ids and names only, 4 KiB at most', 'payload');
+  end if;
+  for tenant in
+    select t.tenant_id from public.tenants t
+    where t.tenant_id = start_task.tenant_id or start_task.tenant_id is null and t.is_active
+    order by t.tenant_id
+  loop
+    id := null;
+    if start_task.job_key is not null then
+      perform pg_advisory_xact_lock(hashtextextended(format('l9 task %s %s', tenant, start_task.job_key), 0));
+      if is_queued then
+        -- It waits already, or runs: one key is in the queue once.
+        select t.id into id from public.tasks t
+        where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status in ('queued', 'running');
+      else
+        -- What still seems to run under this key was left behind by a process that died.
+        update public.tasks t
+        set status = 'failed', error = 'interrupted', completed_at = clock_timestamp(), updated_at = clock_timestamp()
+        where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'running';
+        update public.tasks t set status = 'running', job_id = start_task.job_id, started_at = clock_timestamp(), updated_at = clock_timestamp()
+        where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'queued'
+        returning t.id into id;
+      end if;
+    end if;
+    if id is null then
+      insert into public.tasks as t (type, status, payload, job_key, job_id, caller, tenant_id, org_id, user_id, project_id, scope, started_at)
+      values (
+        start_task.type, case when is_queued then 'queued' else 'running' end, start_task.payload, start_task.job_key,
+        start_task.job_id, start_task.caller, tenant, start_task.org_id, start_task.user_id, start_task.project_id, start_task.scope,
+        case when not is_queued then clock_timestamp() end)
+      returning t.id into id;
+    end if;
+    ids := ids || id;
+  end loop;
+  return ids;
+end
+$$;
+
+comment on function l9_private.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint) is
+  'Writes down that something begins, or (is_queued) waits to begin, for a tenant, or for each that is active, and returns the ids for finish_task(). Under a job_key one that waits begins, and one that was left running by a process that died has failed. Definer: reads tenants, which jobs don''t see.';
+
+create function l9_private.finish_task(ids uuid[], result jsonb default null, error text default null)
+returns integer
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  finished integer;
+begin
+  if not coalesce(l9_private.is_bare(coalesce(result, '{}')), false) then
+    perform l9_private.fail('L9VAL', 'result: numbers, ids and names only, 4 KiB at most', 'result');
+  end if;
+  update public.tasks t
+  set status = case when finish_task.error is null then 'completed' else 'failed' end,
+    result = finish_task.result,
+    -- A name is all that is kept of an error: its text may quote what it is about.
+    error = case when finish_task.error is not null
+      then coalesce(nullif(left(regexp_replace(finish_task.error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error') end,
+    completed_at = clock_timestamp(), updated_at = clock_timestamp()
+  where t.id = any (ids) and t.status in ('queued', 'running');
+  get diagnostics finished = row_count;
+  return finished;
+end
+$$;
+
+comment on function l9_private.finish_task(uuid[], jsonb, text) is
+  'Writes down that tasks have ended: failed, where an error is named, else completed. Returns how many had not ended before.';
+
+create function l9_private.sweep_tasks(batch_size integer default 1000)
+returns bigint
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  gone bigint;
+begin
+  update public.tasks t
+  set status = 'failed', error = 'interrupted', completed_at = clock_timestamp(), updated_at = clock_timestamp()
+  where t.status in ('queued', 'running') and t.updated_at < now() - interval '7 days';
+  delete from public.tasks t where t.id in (
+    select old.id from public.tasks old
+    where old.completed_at < now() - interval '30 days'
+    limit batch_size
+    for update skip locked);
+  get diagnostics gone = row_count;
+  return gone;
+end
+$$;
+
+comment on function l9_private.sweep_tasks(integer) is
+  'Deletes up to batch_size tasks that ended more than 30 days ago, and returns how many; those of which nothing was heard for 7 days have failed.';
+
+grant execute on function
+  l9_private.is_bare(jsonb),
+  l9_private.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint),
+  l9_private.finish_task(uuid[], jsonb, text),
+  l9_private.sweep_tasks(integer)
+to l9_worker;
+--! EndIncluded 068-tasks/020-run-tasks.sql
+--! Included 070-knowledge/010-fact-predicates.sql
+create table public.fact_predicates (
+  tenant_id uuid not null references public.tenants,
+  predicate text not null,
+  is_single_valued boolean not null,
+  description text not null default '',
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (tenant_id, predicate),
+  constraint predicate_normalised check (predicate = l9_private.normalise_name(predicate) and predicate <> ''),
+  constraint predicate_description_at_most_1000_bytes check (octet_length(description) <= 1000)
+);
+
+comment on table public.fact_predicates is
+  'Predicates that a tenant''s admins have registered. One that is not here is multi-valued: its facts stand side by side.';
+comment on column public.fact_predicates.tenant_id is 'The tenant.';
+comment on column public.fact_predicates.predicate is 'As facts have it: in lower case, white space trimmed and collapsed.';
+comment on column public.fact_predicates.is_single_valued is 'Whether a subject has one such value at a time, so that a new one supersedes the old.';
+comment on column public.fact_predicates.description is 'What it says of a subject.';
+comment on column public.fact_predicates.created_at is 'When it was registered.';
+comment on column public.fact_predicates.updated_at is 'When it was last registered anew.';
+
+alter table public.fact_predicates enable row level security;
+alter table public.fact_predicates force row level security;
+
+create policy tenant_isolation on public.fact_predicates as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy scope_access on public.fact_predicates for select to l9_agent using (true);
+create policy admin_override on public.fact_predicates for select to l9_admin using (true);
+create policy platform_override on public.fact_predicates for select to l9_platform_admin
+  using ((select l9_private.platform_look('fact_predicates')));
+create policy worker_access on public.fact_predicates for select to l9_worker using (true);
+create policy definer_functions on public.fact_predicates to l9_owner
+  using (
+    (select l9_private.current_role_name()) not in ('l9_agent', 'l9_admin')
+    or tenant_id = (select l9_private.current_tenant_id()));
+
+comment on policy tenant_isolation on public.fact_predicates is 'Nothing crosses tenants.';
+comment on policy scope_access on public.fact_predicates is 'No further limit: what admins registered for all who assert facts.';
+comment on policy admin_override on public.fact_predicates is 'No further limit.';
+comment on policy platform_override on public.fact_predicates is 'Operators read across tenants, each look on the record.';
+comment on policy worker_access on public.fact_predicates is 'Jobs that assert facts read it.';
+comment on policy definer_functions on public.fact_predicates is
+  'register_predicate() writes it, and what asserts facts reads it: the caller''s tenant; for jobs and operators, all.';
+
+grant select on public.fact_predicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+-- No insert, update or delete for anyone: register_predicate() says who may, and settles what that changes.
+
+create function l9_private.is_single_valued(tenant_id uuid, predicate text)
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return coalesce((
+  select p.is_single_valued from public.fact_predicates p
+  where p.tenant_id = is_single_valued.tenant_id and p.predicate = is_single_valued.predicate), false);
+
+comment on function l9_private.is_single_valued(uuid, text) is
+  'Whether a subject has one value of this predicate at a time. Not executable by callers: functions of the owner ask.';
+--! EndIncluded 070-knowledge/010-fact-predicates.sql
+--! Included 070-knowledge/020-knowledge-facts.sql
+create table public.knowledge_facts (
+  fact_id uuid primary key default uuidv7(),
+  subject text not null,
+  predicate text not null,
+  object jsonb not null,
+  confidence double precision not null,
+  -- A key to its evidence (030), which has the key to the memory: to check one to the memory would be to wait for whoever is
+  -- deleting that, while he waits to settle this.
+  source_packet uuid not null,
+  subject_normalized text not null,
+  object_normalized text not null,
+  is_single_valued boolean not null default false,
+  supporting_packet_count integer not null default 1,
+  contradiction_count integer not null default 0,
+  access_count bigint not null default 0,
+  valid_from timestamptz not null,
+  valid_to timestamptz,
+  recorded_at timestamptz not null,
+  superseded_by uuid,
+  superseded_at timestamptz,
+  retracted_at timestamptz,
+  retraction_reason text,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  room uuid not null,
+  unique (fact_id, room),
+  -- With the room: it never points to what other callers see.
+  constraint knowledge_facts_superseded_by_fkey foreign key (superseded_by, room) references public.knowledge_facts (fact_id, room)
+    on delete set null (superseded_by),
+  constraint fact_names_not_blank check (subject_normalized <> '' and predicate <> '' and object_normalized <> ''),
+  constraint fact_predicate_normalised check (predicate = l9_private.normalise_name(predicate)),
+  constraint fact_confidence_between_0_and_099 check (confidence between 0 and 0.99),
+  constraint fact_counts_not_negative check (supporting_packet_count > 0 and contradiction_count >= 0 and access_count >= 0),
+  constraint fact_ends_after_it_begins check (valid_to >= valid_from),
+  constraint fact_retraction_has_time check (retraction_reason is null or retracted_at is not null),
+  constraint fact_retraction_reason_at_most_1000_bytes check (octet_length(retraction_reason) <= 1000)
+) with (
+  -- So that counting accesses is HOT: no index has that column.
+  fillfactor = 80
+);
+
+-- Whatever happens at once, there are never two current values.
+create unique index fact_has_one_current_value on public.knowledge_facts (room, subject_normalized, predicate)
+  where is_single_valued and valid_to is null and retracted_at is null;
+create unique index fact_is_current_once
+  on public.knowledge_facts (room, subject_normalized, predicate, l9_private.content_hash(object_normalized))
+  where valid_to is null and retracted_at is null;
+create index knowledge_facts_history_idx on public.knowledge_facts (room, subject_normalized, predicate, valid_from);
+create index knowledge_facts_subject_idx on public.knowledge_facts (tenant_id, subject_normalized, predicate);
+create index knowledge_facts_predicate_idx on public.knowledge_facts (tenant_id, predicate);
+-- By hash: an object may be longer than a page of a btree takes.
+create index knowledge_facts_object_idx on public.knowledge_facts using hash (object_normalized);
+create index knowledge_facts_source_idx on public.knowledge_facts (source_packet);
+create index knowledge_facts_superseded_by_idx on public.knowledge_facts (superseded_by, room);
+
+-- What is erased must not stay in the planner's statistics.
+alter table public.knowledge_facts
+  alter column subject set statistics 0, alter column predicate set statistics 0, alter column object set statistics 0,
+  alter column subject_normalized set statistics 0, alter column object_normalized set statistics 0,
+  alter column retraction_reason set statistics 0;
+
+call l9_private.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false);
+
+comment on table public.knowledge_facts is
+  'What is held to be true: subject, predicate, object. When it was so: valid_from to valid_to. When we held it: from recorded_at, until superseded_at or retracted_at. Worked out of fact_evidence; written by assert_fact() and retract_fact().';
+comment on column public.knowledge_facts.fact_id is 'UUID version 7.';
+comment on column public.knowledge_facts.subject is 'What it is about, as the first of the memories that say so spells it.';
+comment on column public.knowledge_facts.predicate is 'What it says of the subject: in lower case, white space trimmed and collapsed.';
+comment on column public.knowledge_facts.object is 'The value: a text, number, truth value, list or object.';
+comment on column public.knowledge_facts.confidence is 'From 0 to 0.99: grows with each memory that says so.';
+comment on column public.knowledge_facts.source_packet is 'The first of the memories that say so. All of them: fact_evidence.';
+comment on column public.knowledge_facts.subject_normalized is 'The subject as it is compared.';
+comment on column public.knowledge_facts.object_normalized is 'The object as it is compared.';
+comment on column public.knowledge_facts.is_single_valued is 'Whether its predicate is registered as single-valued.';
+comment on column public.knowledge_facts.supporting_packet_count is 'How often it was said: once for each memory, and again for each time a caller repeated it without naming one.';
+comment on column public.knowledge_facts.contradiction_count is
+  'How often what it says superseded, or was superseded by, another value of the subject, up to then.';
+comment on column public.knowledge_facts.access_count is 'How often find_facts() gave it out, up to the last roll-up of the access log.';
+comment on column public.knowledge_facts.valid_from is 'From when on it was so, at the earliest that is said.';
+comment on column public.knowledge_facts.valid_to is 'Until when it was so: when that began which superseded it. Null: it holds, unless it is retracted.';
+comment on column public.knowledge_facts.recorded_at is 'When it was first asserted.';
+comment on column public.knowledge_facts.superseded_by is 'The fact that took its place; of the same tenant, org, user, project and scope.';
+comment on column public.knowledge_facts.superseded_at is 'When that one was recorded.';
+comment on column public.knowledge_facts.retracted_at is 'When somebody said that it is not so, and never was.';
+comment on column public.knowledge_facts.retraction_reason is 'Why, in their words.';
+comment on column public.knowledge_facts.room is 'Tenant, org, user, project and scope as one id.';
+
+create policy worker_counts on public.knowledge_facts for update to l9_worker using (true);
+comment on policy worker_counts on public.knowledge_facts is 'The job that rolls up the access log counts; the grant says which column.';
+grant update (access_count) on public.knowledge_facts to l9_worker;
+-- No other insert, update or delete for anyone.
+
+create function l9_private.tg_knowledge_facts__room()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  new.room := l9_private.room_of(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
+  return new;
+end
+$$;
+
+comment on function l9_private.tg_knowledge_facts__room() is 'Sets the room.';
+
+create trigger _310_room before insert or update of tenant_id, org_id, user_id, project_id, scope on public.knowledge_facts
+  for each row execute function l9_private.tg_knowledge_facts__room();
+--! EndIncluded 070-knowledge/020-knowledge-facts.sql
+--! Included 070-knowledge/030-fact-evidence.sql
+create table public.fact_evidence (
+  evidence_id uuid primary key default uuidv7(),
+  fact_id uuid not null references public.knowledge_facts on delete cascade,
+  packet_id uuid not null references public.packet_store on delete cascade,
+  subject text not null,
+  object jsonb not null,
+  confidence double precision not null,
+  mentions integer not null default 1,
+  valid_from timestamptz not null,
+  asserted_by text[] not null default '{}',
+  extracted_by text,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint evidence_counts_once unique (fact_id, packet_id),
+  constraint evidence_confidence_between_0_and_1 check (confidence between 0 and 1),
+  constraint evidence_is_mentioned check (mentions > 0),
+  constraint evidence_extracted_by_at_most_200_bytes check (octet_length(extracted_by) <= 200)
+);
+
+-- Deferred: fact and evidence are written one after the other.
+alter table public.knowledge_facts add constraint knowledge_facts_source_is_evidence
+  foreign key (fact_id, source_packet) references public.fact_evidence (fact_id, packet_id) deferrable initially deferred;
+
+create index fact_evidence_packet_idx on public.fact_evidence (packet_id);
+
+alter table public.fact_evidence
+  alter column subject set statistics 0, alter column object set statistics 0, alter column extracted_by set statistics 0;
+
+call l9_private.derive_from_packets('public.fact_evidence', 'evidence_id', 'packet_id');
+
+comment on table public.fact_evidence is 'Which memories say that a fact is so: one row for each. The fact is worked out of these.';
+comment on column public.fact_evidence.evidence_id is 'UUID version 7.';
+comment on column public.fact_evidence.fact_id is 'The fact.';
+comment on column public.fact_evidence.packet_id is 'The memory.';
+comment on column public.fact_evidence.subject is 'The subject as it is spelt here.';
+comment on column public.fact_evidence.object is 'The object as it is spelt here.';
+comment on column public.fact_evidence.confidence is 'How sure this memory makes us, from 0 to 1.';
+comment on column public.fact_evidence.mentions is 'How often callers said it without naming a memory, in the same words; else 1.';
+comment on column public.fact_evidence.valid_from is 'From when on it is so, according to this memory.';
+comment on column public.fact_evidence.asserted_by is 'Creator names of those who asserted it.';
+comment on column public.fact_evidence.extracted_by is 'The chat model that found it in the memory; null: a caller asserted it.';
+
+create policy definer_functions on public.memory_signals to l9_owner
+  using (
+    (select l9_private.current_role_name()) not in ('l9_agent', 'l9_admin')
+    or tenant_id = (select l9_private.current_tenant_id()));
+comment on policy definer_functions on public.memory_signals is
+  'What settles facts counts the contradictions of their sources: in the caller''s tenant; for jobs and operators, in all.';
+--! EndIncluded 070-knowledge/030-fact-evidence.sql
+--! Included 070-knowledge/040-settle-facts.sql
+create type l9_private.fact_key as (
+  tenant_id uuid,
+  room uuid,
+  subject_normalized text,
+  predicate text,
+  object_normalized text
+);
+
+comment on type l9_private.fact_key is
+  'What is settled together: in a room, all facts of a subject and a single-valued predicate; of a multi-valued one, those of one object.';
+
+create function l9_private.lock_facts(key l9_private.fact_key)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  -- Shared: register_predicate() waits until nobody is in the middle of it, and the others then know.
+  perform pg_advisory_xact_lock_shared(hashtextextended(format('l9-memory predicate %s %s', key.tenant_id, key.predicate), 0));
+  perform pg_advisory_xact_lock(
+    hashtextextended(format('l9-memory facts %s %s %s', key.room, key.predicate, key.subject_normalized), 0));
+  return l9_private.is_single_valued(key.tenant_id, key.predicate);
+end
+$$;
+
+comment on function l9_private.lock_facts(l9_private.fact_key) is
+  'Waits until nobody else changes these facts, and says whether the predicate is single-valued. Not executable by callers.';
+
+create function l9_private.facts_of(key l9_private.fact_key, is_single boolean)
+returns setof public.knowledge_facts
+language sql
+stable
+begin atomic
+  select f.* from public.knowledge_facts f
+  where f.room = (key).room and f.subject_normalized = (key).subject_normalized and f.predicate = (key).predicate
+    and (is_single or f.object_normalized = (key).object_normalized);
+end;
+
+comment on function l9_private.facts_of(l9_private.fact_key, boolean) is
+  'The facts that are settled together, those that have ended, expired or been retracted too. Not executable by callers.';
+
+create function l9_private.weigh_facts(key l9_private.fact_key, is_single boolean, fresh uuid)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  with said as (
+    select e.fact_id,
+      array_agg(e.subject order by e.created_at, e.evidence_id) as subjects,
+      array_agg(e.object order by e.created_at, e.evidence_id) as objects,
+      array_agg(e.packet_id order by e.created_at, e.evidence_id) as packets,
+      array_agg(e.creator order by e.created_at, e.evidence_id) as creators,
+      -- Each piece of evidence takes away its part of the doubt that is left.
+      least(0.99, round((1 - exp(sum(ln(greatest(1 - e.confidence, 1e-9)))))::numeric, 12))::double precision as confidence,
+      sum(e.mentions)::integer as mentions,
+      min(e.valid_from) as valid_from,
+      min(e.created_at) as recorded_at,
+      case when bool_and(e.ttl is not null) then max(e.ttl) end as ttl
+    from l9_private.facts_of(key, is_single) f
+    join public.fact_evidence e on e.fact_id = f.fact_id
+    group by e.fact_id
+  )
+  update public.knowledge_facts f set
+    subject = s.subjects[1], object = s.objects[1], source_packet = s.packets[1], creator = s.creators[1],
+    confidence = s.confidence, supporting_packet_count = s.mentions,
+    valid_from = s.valid_from, valid_to = case when f.valid_to is not null then greatest(f.valid_to, s.valid_from) end,
+    recorded_at = s.recorded_at, ttl = s.ttl,
+    updated_at = case when f.fact_id = fresh then f.updated_at else clock_timestamp() end
+  from said s
+  where f.fact_id = s.fact_id
+    and (f.subject, f.object, f.source_packet, f.creator, f.confidence, f.supporting_packet_count, f.valid_from, f.recorded_at, f.ttl)
+      is distinct from
+      (s.subjects[1], s.objects[1], s.packets[1], s.creators[1], s.confidence, s.mentions, s.valid_from, s.recorded_at, s.ttl);
+end;
+
+comment on function l9_private.weigh_facts(l9_private.fact_key, boolean, uuid) is
+  'Works facts out of their evidence. Of the fresh one it is no change. Not executable by callers.';
+
+create function l9_private.merge_facts(key l9_private.fact_key, is_single boolean)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  twin record;
+  merged boolean := false;
+begin
+  for twin in
+    -- Facts that say the same with nothing in between; where they stand side by side nothing can be.
+    with ordered as (
+      select f.fact_id, f.valid_from, f.recorded_at, f.retracted_at,
+        f.retracted_at is not null or lag(f.retracted_at) over w is not null
+          or lag(f.object_normalized) over w is distinct from f.object_normalized as is_first,
+        row_number() over w as place
+      from l9_private.facts_of(key, is_single) f
+      window w as (order by not is_single and f.retracted_at is not null, f.valid_from, f.recorded_at, f.fact_id)
+    ), grouped as (
+      select o.fact_id, o.place, count(*) filter (where o.is_first) over (order by o.place) as one
+      from ordered o
+    )
+    select g.fact_id, first_value(g.fact_id) over (partition by g.one order by g.place) as kept
+    from grouped g
+    order by g.place
+  loop
+    continue when twin.fact_id = twin.kept;
+    merged := true;
+    update public.fact_evidence k set
+      confidence = greatest(k.confidence, e.confidence), mentions = greatest(k.mentions, e.mentions),
+      valid_from = least(k.valid_from, e.valid_from), updated_at = clock_timestamp(),
+      asserted_by = array(select distinct a.name from unnest(k.asserted_by || e.asserted_by) as a (name) order by a.name)
+    from public.fact_evidence e
+    where k.fact_id = twin.kept and e.fact_id = twin.fact_id and e.packet_id = k.packet_id;
+    update public.fact_evidence e set fact_id = twin.kept, updated_at = clock_timestamp()
+    where e.fact_id = twin.fact_id
+      and not exists (select from public.fact_evidence k where k.fact_id = twin.kept and k.packet_id = e.packet_id);
+    update public.knowledge_facts f set access_count = f.access_count + gone.access_count
+    from public.knowledge_facts gone
+    where f.fact_id = twin.kept and gone.fact_id = twin.fact_id;
+    delete from public.knowledge_facts f where f.fact_id = twin.fact_id;
+  end loop;
+  return merged;
+end
+$$;
+
+comment on function l9_private.merge_facts(l9_private.fact_key, boolean) is
+  'Makes one fact of those that say the same, with the evidence of all; says whether there were any. Not executable by callers.';
+
+create function l9_private.chain_of(key l9_private.fact_key, is_single boolean)
+returns table (fact_id uuid, valid_to timestamptz, superseded_by uuid, superseded_at timestamptz, contradictions integer)
+language sql
+stable
+begin atomic
+  with chain as (
+    select f.fact_id, f.object_normalized, f.valid_from, f.recorded_at,
+      lead(f.fact_id) over w as next_id, lead(f.valid_from) over w as next_from, lead(f.recorded_at) over w as next_recorded,
+      (coalesce(lead(f.object_normalized) over w <> f.object_normalized, false))::integer
+        + (coalesce(lag(f.object_normalized) over w <> f.object_normalized, false))::integer as conflicts
+    from l9_private.facts_of(key, is_single) f
+    where is_single and f.retracted_at is null
+    window w as (order by f.valid_from, f.recorded_at, f.fact_id)
+  ), counted as (
+    select c.*,
+      sum(c.conflicts) over (partition by c.object_normalized order by c.valid_from, c.recorded_at, c.fact_id) as contradictions
+    from chain c
+  )
+  -- What stands side by side, or is retracted, is replaced by nothing and contradicts nothing.
+  select f.fact_id, c.next_from, c.next_id,
+    case when c.next_id is not null then greatest(c.recorded_at, c.next_recorded) end,
+    coalesce(c.contradictions, 0)::integer
+  from l9_private.facts_of(key, is_single) f
+  left join counted c on c.fact_id = f.fact_id;
+end;
+
+comment on function l9_private.chain_of(l9_private.fact_key, boolean) is
+  'Which of these facts was replaced by which: ordered by when each began, then by when it was recorded, each ends where the next begins. Not executable by callers.';
+
+create function l9_private.count_contradictions(packet_ids uuid[])
+returns void
+language sql
+volatile
+set search_path = ''
+-- Their number is not known to the planner, and is small.
+set enable_seqscan = off
+begin atomic
+  with said as (
+    select e.packet_id, f.fact_id, f.superseded_by, f.object_normalized
+    from public.fact_evidence e
+    join public.knowledge_facts f on f.fact_id = e.fact_id
+    where e.packet_id = any (packet_ids)
+  ), against as (
+    select s.packet_id, g.fact_id
+    from said s join public.knowledge_facts g on g.fact_id = s.superseded_by and g.object_normalized <> s.object_normalized
+    union
+    select s.packet_id, g.fact_id
+    from said s join public.knowledge_facts g on g.superseded_by = s.fact_id and g.object_normalized <> s.object_normalized
+  ), counted as (
+    select m.packet_id, count(a.fact_id)::integer as contradictions
+    from (select distinct p.id as packet_id from unnest(packet_ids) as p (id)) m
+    left join against a on a.packet_id = m.packet_id
+      and not exists (select from public.fact_evidence own where own.fact_id = a.fact_id and own.packet_id = m.packet_id)
+    group by m.packet_id
+  ), locked as (
+    select s.packet_id, c.contradictions
+    from public.memory_signals s join counted c on c.packet_id = s.packet_id
+    where s.contradiction_count <> c.contradictions
+    order by s.packet_id
+    for no key update of s
+  )
+  update public.memory_signals s set contradiction_count = l.contradictions
+  from locked l
+  where s.packet_id = l.packet_id;
+end;
+
+comment on function l9_private.count_contradictions(uuid[]) is
+  'Counts of memories how many facts of other memories contradict what they say, into memory_signals: so their importance falls. Not executable by callers.';
+
+create function l9_private.settle_facts(
+  key l9_private.fact_key, is_single boolean, fresh uuid default null, packet_ids uuid[] default '{}')
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  touched uuid[] := '{}';
+  changed uuid[];
+begin
+  -- In one order, as the job that counts accesses takes them.
+  perform from public.knowledge_facts f
+  where f.fact_id in (select k.fact_id from l9_private.facts_of(key, is_single) k)
+  order by f.fact_id for no key update;
+
+  -- Only where there is something: a statement that changes nothing runs its triggers all the same.
+  if exists (
+    select from l9_private.facts_of(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id where e.ttl <= now()) then
+    delete from public.fact_evidence e
+    where e.ttl <= now() and e.fact_id in (select f.fact_id from l9_private.facts_of(key, is_single) f);
+  end if;
+  if exists (
+    select from l9_private.facts_of(key, is_single) f
+    where not exists (select from public.fact_evidence e where e.fact_id = f.fact_id)) then
+    delete from public.knowledge_facts f
+    where f.fact_id in (select k.fact_id from l9_private.facts_of(key, is_single) k)
+      and not exists (select from public.fact_evidence e where e.fact_id = f.fact_id);
+  end if;
+
+  perform l9_private.weigh_facts(key, is_single, fresh);
+  if l9_private.merge_facts(key, is_single) then
+    perform l9_private.weigh_facts(key, is_single, fresh);
+  end if;
+
+  -- What ends first: there are never two current values, not even on the way.
+  for is_current in 0..1 loop
+    with written as (
+      update public.knowledge_facts f set
+        valid_to = c.valid_to, superseded_by = c.superseded_by, superseded_at = c.superseded_at,
+        contradiction_count = c.contradictions, is_single_valued = is_single,
+        updated_at = case when f.fact_id = fresh then f.updated_at else clock_timestamp() end
+      from l9_private.chain_of(key, is_single) c
+      where f.fact_id = c.fact_id and (c.valid_to is null) = (is_current = 1)
+        and (f.valid_to, f.superseded_by, f.superseded_at, f.contradiction_count, f.is_single_valued)
+          is distinct from (c.valid_to, c.superseded_by, c.superseded_at, c.contradictions, is_single)
+      returning f.fact_id, f.superseded_by, old.superseded_by as was_superseded_by
+    )
+    select array_agg(w.fact_id) || array_agg(w.superseded_by) || array_agg(w.was_superseded_by) into changed from written w;
+    touched := touched || coalesce(changed, '{}');
+  end loop;
+
+  packet_ids := packet_ids || array(select e.packet_id from public.fact_evidence e where e.fact_id = any (touched));
+  if cardinality(packet_ids) > 0 then
+    perform l9_private.count_contradictions(packet_ids);
+  end if;
+end
+$$;
+
+comment on function l9_private.settle_facts(l9_private.fact_key, boolean, uuid, uuid[]) is
+  'Works out of the evidence what these facts are and which replaced which, and the contradictions of their sources and of packet_ids. Once they are locked. Not executable by callers.';
+--! EndIncluded 070-knowledge/040-settle-facts.sql
+--! Included 070-knowledge/050-assert-fact.sql
+create function l9_private.object_text(object jsonb)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return l9_private.normalise_name(object #>> '{}');
+
+comment on function l9_private.object_text(jsonb) is
+  'The object of a fact as it is compared: a text, number or truth value as a name would be, anything else by its JSON.';
+
+create function l9_private.check_object(object jsonb)
+returns text
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  normalised text := l9_private.object_text(object);
+begin
+  if coalesce(normalised, '') = '' then
+    perform l9_private.fail('L9VAL', 'object: a value is required', 'object');
+  end if;
+  perform l9_private.check_bytes(object::text, 8192, 'object'), l9_private.check_bytes(normalised, 8192, 'object');
+  if jsonb_path_exists(object, '$.**{60}') then
+    perform l9_private.fail('L9LIM', 'object: at most 60 levels deep', 'object');
+  end if;
+  return normalised;
+end
+$$;
+
+comment on function l9_private.check_object(jsonb) is 'object_text() of an object that is there and fits; else L9VAL or L9LIM.';
+
+create function l9_private.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb)
+returns l9_private.fact_key
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  key l9_private.fact_key;
+begin
+  key.tenant_id := source.tenant_id;
+  key.room := l9_private.room_of(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
+  key.subject_normalized := l9_private.check_name(subject, 'subject');
+  key.predicate := l9_private.check_name(predicate, 'predicate');
+  key.object_normalized := l9_private.check_object(object);
+  return key;
+end
+$$;
+
+comment on function l9_private.key_of_fact(public.packet_store, text, text, jsonb) is
+  'Where what a memory says belongs; errors where it is no fact.';
+
+create function l9_private.fact_at(key l9_private.fact_key, is_single boolean, at timestamptz)
+returns uuid
+language sql
+stable
+set search_path = ''
+begin atomic
+  select n.fact_id
+  from (
+    (select f.fact_id, f.object_normalized, 1 as place from l9_private.facts_of(key, is_single) f
+     where f.retracted_at is null and (f.valid_from <= fact_at.at or not is_single)
+     order by f.valid_from desc, f.recorded_at desc, f.fact_id desc limit 1)
+    union all
+    (select f.fact_id, f.object_normalized, 2 from l9_private.facts_of(key, is_single) f
+     where f.retracted_at is null and f.valid_from > fact_at.at and is_single
+     order by f.valid_from, f.recorded_at, f.fact_id limit 1)
+  ) n
+  where n.object_normalized = (key).object_normalized
+  order by n.place
+  limit 1;
+end;
+
+comment on function l9_private.fact_at(l9_private.fact_key, boolean, timestamptz) is
+  'The fact that says this already, at that time or (then it began earlier than was known) next after it. Not executable by callers.';
+
+create function l9_private.new_fact(
+  key l9_private.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz)
+returns uuid
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.knowledge_facts as f (
+    subject, predicate, object, confidence, source_packet, subject_normalized, object_normalized,
+    -- As if it had ended at once, until it is settled.
+    valid_from, valid_to, recorded_at)
+  values (
+    new_fact.subject, (key).predicate, new_fact.object, 0, new_fact.source_packet, (key).subject_normalized,
+    (key).object_normalized, new_fact.valid_from, new_fact.valid_from, clock_timestamp())
+  returning f.fact_id;
+end;
+
+comment on function l9_private.new_fact(l9_private.fact_key, uuid, text, jsonb, timestamptz) is
+  'Adds a fact that has no evidence yet. Not executable by callers.';
+
+create function l9_private.assert_fact_from(
+  packet_id uuid,
+  subject text,
+  predicate text,
+  object jsonb,
+  confidence double precision default 0.8,
+  valid_from timestamptz default null,
+  extracted_by text default null,
+  is_mention boolean default false
+)
+returns public.knowledge_facts
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  source public.packet_store := l9_private.source_of(assert_fact_from.packet_id);
+  key l9_private.fact_key := l9_private.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
+  -- Only a job can say that a model found it.
+  model text := case when l9_private.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;
+  me text := coalesce(l9_private.current_creator(), 'job');
+  is_single boolean;
+  began timestamptz := assert_fact_from.valid_from;
+  id uuid;
+  fresh uuid;
+  fact public.knowledge_facts;
+begin
+  perform l9_private.check_confidence(assert_fact_from.confidence);
+  if not isfinite(began) then
+    perform l9_private.fail('L9VAL', 'valid_from: a point in time', 'valid_from');
+  end if;
+  is_single := l9_private.lock_facts(key);
+  -- Only now, so that of those who wait for each other the last has the last word. What a model finds was so when it was written.
+  began := coalesce(began, case when model is not null then source."timestamp" end, clock_timestamp());
+
+  if model is not null then
+    -- What somebody has retracted is not found again in the same memory.
+    select f.* into fact
+    from l9_private.facts_of(key, is_single) f
+    join public.fact_evidence e on e.fact_id = f.fact_id and e.packet_id = assert_fact_from.packet_id
+    where f.retracted_at is not null and f.object_normalized = key.object_normalized
+    limit 1;
+    if found then
+      return fact;
+    end if;
+  end if;
+
+  id := l9_private.fact_at(key, is_single, began);
+  if id is null then
+    fresh := l9_private.new_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, began);
+    id := fresh;
+  end if;
+  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, asserted_by, extracted_by)
+  values (
+    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, began,
+    array[me], model)
+  on conflict (fact_id, packet_id) do update set
+    -- One memory is one piece of evidence, however often it is pointed to; only to repeat oneself is to say it again.
+    confidence = case when is_mention then least(0.99, 1 - (1 - e.confidence) * (1 - excluded.confidence))
+      else greatest(e.confidence, excluded.confidence) end,
+    mentions = e.mentions + is_mention::integer,
+    valid_from = least(e.valid_from, excluded.valid_from),
+    asserted_by = case when me = any (e.asserted_by) then e.asserted_by else e.asserted_by || me end,
+    -- What a caller stands for is no longer only a model's.
+    extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
+    updated_at = clock_timestamp();
+  -- Made while its memory is locked, so that settling never has to wait for one.
+  insert into public.memory_signals (packet_id, tenant_id) values (assert_fact_from.packet_id, key.tenant_id)
+  on conflict do nothing;
+  perform l9_private.settle_facts(key, is_single, fresh, array[assert_fact_from.packet_id]);
+
+  -- It may have become one with another.
+  select f.* into fact
+  from public.knowledge_facts f join public.fact_evidence e on e.fact_id = f.fact_id
+  where e.packet_id = assert_fact_from.packet_id and f.room = key.room and f.subject_normalized = key.subject_normalized
+    and f.predicate = key.predicate and f.object_normalized = key.object_normalized and f.retracted_at is null
+  order by f.fact_id = id desc, f.valid_from desc
+  limit 1;
+  return fact;
+end
+$$;
+
+comment on function l9_private.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean) is
+  'assert_fact() of a memory, also for jobs: extracted_by is then the chat model that found it. is_mention: the memory is the caller''s own words, and repeating them counts. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t; the memory must be one that the caller sees and could write beside.';
+
+grant execute on function
+  l9_private.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean)
+to l9_agent, l9_admin, l9_worker;
+
+create function public.assert_fact(
+  subject text,
+  predicate text,
+  object jsonb,
+  confidence double precision default 0.8,
+  source_packet uuid default null,
+  valid_from timestamptz default null,
+  scope text default null,
+  project_id text default null
+)
+returns public.knowledge_facts
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.identity := l9_private.require_identity();
+  packet_id uuid := assert_fact.source_packet;
+begin
+  if packet_id is not null then
+    if assert_fact.scope is not null or assert_fact.project_id is not null then
+      perform l9_private.fail('L9VAL', 'scope, project_id: those of source_packet; leave them out', 'scope');
+    end if;
+    return l9_private.assert_fact_from(
+      packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from);
+  end if;
+
+  perform l9_private.check_name(assert_fact.subject, 'subject');
+  perform l9_private.check_name(assert_fact.predicate, 'predicate');
+  perform l9_private.check_object(assert_fact.object);
+  packet_id := ((public.save_memory(
+    btrim(assert_fact.subject) || ' ' || l9_private.normalise_name(assert_fact.predicate) || ': ' || (assert_fact.object #>> '{}'),
+    scope => coalesce(assert_fact.scope, 'developer'),
+    project_id => assert_fact.project_id,
+    kind => 'fact',
+    envelope => jsonb_build_object(
+      'subject', assert_fact.subject, 'predicate', assert_fact.predicate, 'object', assert_fact.object))).memory).packet_id;
+  return l9_private.assert_fact_from(
+    packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
+    is_mention => true);
+end
+$$;
+
+comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text) is
+  'States that something is so: subject, predicate, object. source_packet: the memory that says it; without one a memory of kind fact is saved, in scope (developer) and project_id. Said before, the fact gains support and confidence. Where the predicate is registered as single-valued, another value is superseded; valid_from in the past makes history. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+
+grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text)
+  to l9_agent, l9_admin;
+grant execute on function l9_private.object_text(jsonb), l9_private.check_object(jsonb)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 070-knowledge/050-assert-fact.sql
+--! Included 070-knowledge/060-follow-packets.sql
+create function l9_private.keys_of_evidence(packet_id uuid, room uuid default null)
+returns setof l9_private.fact_key
+language sql
+stable
+set search_path = ''
+begin atomic
+  select distinct (f.tenant_id, coalesce(keys_of_evidence.room, f.room), f.subject_normalized, f.predicate, f.object_normalized)::l9_private.fact_key
+  from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
+  where e.packet_id = keys_of_evidence.packet_id
+  -- One order for all, so that nobody waits for each other in a circle.
+  order by 1;
+end;
+
+comment on function l9_private.keys_of_evidence(uuid, uuid) is
+  'What has to be settled when a memory changes; room: as it would be there. Not executable by callers.';
+
+create function l9_private.withdraw_evidence(packet_id uuid, only_extracted boolean default true)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  keys l9_private.fact_key[];
+  key l9_private.fact_key;
+begin
+  keys := array(select k from l9_private.keys_of_evidence(withdraw_evidence.packet_id) k);
+  if cardinality(keys) = 0 then
+    return;
+  end if;
+  foreach key in array keys loop
+    perform l9_private.lock_facts(key);
+  end loop;
+  delete from public.fact_evidence e
+  where e.packet_id = withdraw_evidence.packet_id
+    and (not only_extracted or e.extracted_by is not null
+      -- What was retracted stays, so that it is not found again.
+      and not exists (select from public.knowledge_facts f where f.fact_id = e.fact_id and f.retracted_at is not null));
+  foreach key in array keys loop
+    perform l9_private.settle_facts(
+      key, l9_private.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[withdraw_evidence.packet_id]);
+  end loop;
+end
+$$;
+
+comment on function l9_private.withdraw_evidence(uuid, boolean) is
+  'Takes back what a memory says of facts (only_extracted: what a model found in it and nobody has retracted) and settles them without it. For jobs. Definer: writes tables that callers can''t.';
+
+grant execute on function l9_private.withdraw_evidence(uuid, boolean) to l9_worker;
+
+create function l9_private.tg_packet_store__leave_facts()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  perform l9_private.withdraw_evidence(old.packet_id, only_extracted => false);
+  return old;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__leave_facts() is
+  'Before a memory goes, facts that others say too are settled without it; the rest goes. Definer: callers can''t write these tables.';
+
+-- Before: its foreign keys would take along what others still say.
+create trigger _620_leave_facts before delete on public.packet_store
+  for each row execute function l9_private.tg_packet_store__leave_facts();
+
+create function l9_private.move_evidence(evidence public.fact_evidence, source public.packet_store, room uuid)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  fact public.knowledge_facts;
+  key l9_private.fact_key;
+  id uuid;
+begin
+  select f.* into fact from public.knowledge_facts f where f.fact_id = evidence.fact_id;
+  key := (source.tenant_id, move_evidence.room, fact.subject_normalized, fact.predicate, fact.object_normalized);
+  if not exists (select from public.fact_evidence e where e.fact_id = fact.fact_id and e.evidence_id <> evidence.evidence_id) then
+    -- It moves as it is. Links don't lead from one room to another, and why it was retracted was said in the old one.
+    update public.knowledge_facts f set superseded_by = null, superseded_at = null where f.superseded_by = fact.fact_id;
+    update public.knowledge_facts f set
+      tenant_id = source.tenant_id, org_id = source.org_id, user_id = source.user_id, project_id = source.project_id,
+      scope = source.scope, superseded_by = null, superseded_at = null, retraction_reason = null,
+      -- As if it had ended at once, until it is settled.
+      valid_to = f.valid_from, updated_at = clock_timestamp()
+    where f.fact_id = fact.fact_id;
+  elsif fact.retracted_at is not null then
+    delete from public.fact_evidence e where e.evidence_id = evidence.evidence_id;
+  else
+    id := coalesce(
+      l9_private.fact_at(key, l9_private.is_single_valued(key.tenant_id, key.predicate), evidence.valid_from),
+      l9_private.new_fact(key, source.packet_id, evidence.subject, evidence.object, evidence.valid_from));
+    if exists (select from public.fact_evidence e where e.fact_id = id and e.packet_id = source.packet_id) then
+      delete from public.fact_evidence e where e.evidence_id = evidence.evidence_id;
+    else
+      update public.fact_evidence e set fact_id = id where e.evidence_id = evidence.evidence_id;
+    end if;
+  end if;
+end
+$$;
+
+comment on function l9_private.move_evidence(public.fact_evidence, public.packet_store, uuid) is
+  'What a memory says of a fact goes with it to another room: with the fact, where nobody else says so. Not executable by callers.';
+
+create function l9_private.tg_packet_store__facts_follow()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  room uuid := l9_private.room_of(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
+  has_moved boolean := room <> l9_private.room_of(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
+  keys l9_private.fact_key[] := array(
+    select k from l9_private.keys_of_evidence(new.packet_id) k
+    union select k from l9_private.keys_of_evidence(new.packet_id, room) k where has_moved
+    order by 1);
+  key l9_private.fact_key;
+  evidence public.fact_evidence;
+begin
+  foreach key in array keys loop
+    perform l9_private.lock_facts(key);
+  end loop;
+  if has_moved then
+    for evidence in
+      select e.* from public.fact_evidence e where e.packet_id = new.packet_id order by e.created_at, e.evidence_id
+    loop
+      perform l9_private.move_evidence(evidence, new, room);
+    end loop;
+  end if;
+  foreach key in array keys loop
+    perform l9_private.settle_facts(
+      key, l9_private.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[new.packet_id]);
+  end loop;
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__facts_follow() is
+  'What a memory says of facts moves where it moves, and facts expire with the last memory that says so. Definer: callers can''t write these tables.';
+
+-- After _620_fact_evidence_follow, which moves the evidence.
+call l9_private.follow_packets('_630_facts_follow', 'tg_packet_store__facts_follow');
+--! EndIncluded 070-knowledge/060-follow-packets.sql
+--! Included 070-knowledge/070-retract-fact.sql
+create function public.retract_fact(fact_id uuid, reason text default null)
+returns public.knowledge_facts
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.identity := l9_private.require_identity();
+  fact public.knowledge_facts;
+  key l9_private.fact_key;
+  is_single boolean;
+begin
+  perform l9_private.check_bytes(reason, 1000, 'reason');
+  for attempt in 1..2 loop
+    -- Its policies show the caller's.
+    select f.* into fact from public.knowledge_facts f
+    where f.fact_id = retract_fact.fact_id and (f.ttl is null or f.ttl > now());
+    if not found then
+      perform l9_private.fail('L9OWN', format('fact %s is not there, or not yours', retract_fact.fact_id), 'fact_id');
+    end if;
+    exit when attempt = 2;
+    key := (fact.tenant_id, fact.room, fact.subject_normalized, fact.predicate, fact.object_normalized);
+    is_single := l9_private.lock_facts(key);
+  end loop;
+  if fact.room <> key.room then
+    raise exception using errcode = '40001', message = 'retract_fact: the fact was moved at this moment, try again';
+  end if;
+
+  perform l9_private.check_scope(fact.scope, fact.project_id);
+  if me.role = 'l9_agent' and exists (
+    -- It may take back its own word, not that of others.
+    select from public.fact_evidence e where e.fact_id = fact.fact_id and not e.asserted_by <@ array[me.creator]) then
+    perform l9_private.fail('L9OWN', format('fact %s is not there, or not yours', retract_fact.fact_id), 'fact_id');
+  elsif fact.retracted_at is not null then
+    perform l9_private.fail('L9VAL', 'fact_id: it is retracted already', 'fact_id');
+  end if;
+
+  update public.knowledge_facts f
+  set retracted_at = clock_timestamp(), retraction_reason = nullif(btrim(retract_fact.reason), ''), updated_at = clock_timestamp()
+  where f.fact_id = fact.fact_id;
+  perform l9_private.settle_facts(key, is_single, fact.fact_id);
+  select f.* into fact from public.knowledge_facts f where f.fact_id = fact.fact_id;
+  return fact;
+end
+$$;
+
+comment on function public.retract_fact(uuid, text) is
+  'Says that a fact is not so and never was, and why (1000 bytes at most). It stays as history; what it had superseded holds again. Agents retract what they alone asserted, admins any within their claims: else, or where it is not there, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. Definer: callers can''t write the table; whose it is is checked here.';
+
+grant execute on function public.retract_fact(uuid, text) to l9_agent, l9_admin;
+--! EndIncluded 070-knowledge/070-retract-fact.sql
+--! Included 070-knowledge/080-register-predicate.sql
+create function public.register_predicate(
+  predicate text, is_single_valued boolean default true, description text default null, tenant_id uuid default null)
+returns public.fact_predicates
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.administrator := l9_private.require_administrator(register_predicate.tenant_id);
+  name text := l9_private.check_name(register_predicate.predicate, 'predicate');
+  was_single boolean;
+  registered public.fact_predicates;
+  key l9_private.fact_key;
+begin
+  perform l9_private.require_whole_token(me);
+  if register_predicate.is_single_valued is null then
+    perform l9_private.fail('L9VAL', 'is_single_valued: true or false', 'is_single_valued');
+  end if;
+  perform l9_private.check_bytes(register_predicate.description, 1000, 'description');
+  -- Waits until nobody is asserting such a fact; whoever comes then finds it registered.
+  perform pg_advisory_xact_lock(hashtextextended(format('l9-memory predicate %s %s', me.tenant_id, name), 0));
+  was_single := l9_private.is_single_valued(me.tenant_id, name);
+  insert into public.fact_predicates as p (tenant_id, predicate, is_single_valued, description)
+  values (me.tenant_id, name, register_predicate.is_single_valued, coalesce(register_predicate.description, ''))
+  on conflict (tenant_id, predicate) do update set
+    is_single_valued = excluded.is_single_valued,
+    description = coalesce(register_predicate.description, p.description),
+    updated_at = clock_timestamp()
+  returning p.* into registered;
+  perform l9_private.write_audit_of_tenant(me.tenant_id, 'UPDATE', 'fact_predicates', details => jsonb_build_object(
+    'predicate', name, 'is_single_valued', registered.is_single_valued, 'was_single_valued', was_single));
+
+  if was_single <> registered.is_single_valued then
+    for key in
+      select distinct f.tenant_id, f.room, f.subject_normalized, f.predicate,
+        case when not registered.is_single_valued then f.object_normalized end
+      from public.knowledge_facts f
+      where f.tenant_id = me.tenant_id and f.predicate = name
+    loop
+      perform l9_private.settle_facts(key, registered.is_single_valued);
+    end loop;
+  end if;
+  return registered;
+end
+$$;
+
+comment on function public.register_predicate(text, boolean, text, uuid) is
+  'Says whether a subject has one value of a predicate at a time. Facts that are there are settled anew, within each scope and project: single-valued, the value that began last holds and ends the others; multi-valued, all that were superseded hold again. For admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables that callers can''t.';
+
+grant execute on function public.register_predicate(text, boolean, text, uuid) to l9_admin, l9_platform_admin;
+--! EndIncluded 070-knowledge/080-register-predicate.sql
+--! Included 070-knowledge/090-find-facts.sql
+create function l9_private.log_fact_reads(details jsonb, facts public.knowledge_facts[], is_use boolean)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  look uuid := uuidv7();
+begin
+  perform l9_private.require_identity();
+  if octet_length(details::text) > 65536 or cardinality(facts) > 100 then
+    perform l9_private.fail('L9LIM', 'details: at most 65536 bytes, facts: at most 100', 'details');
+  end if;
+  perform l9_private.add_audit_row(
+    look, 'READ', 'knowledge_facts', null, null, null,
+    details - 'org_id' - 'user_id' || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
+  if is_use and cardinality(facts) > 0 then
+    perform l9_private.log_accesses('search', array_agg(f.fact_id), array_agg(f.scope), array_agg(f.project_id),
+      audit_id => look, target_type => 'fact')
+    from unnest(facts) f;
+  end if;
+end
+$$;
+
+comment on function l9_private.log_fact_reads(jsonb, public.knowledge_facts[], boolean) is
+  'Records which facts the caller was shown, without their texts, and (is_use) counts that as use. A caller can only add rows about itself, within its own scopes; they are counted only where they are true. Definer: writes audit_log.';
+
+create function l9_private.names_of_object(object jsonb)
+returns text[]
+language sql
+stable
+parallel safe
+set search_path = ''
+return case when jsonb_typeof(object) = 'string' then l9_private.names_of(object #>> '{}') else array[l9_private.object_text(object)] end;
+
+comment on function l9_private.names_of_object(jsonb) is 'What the object of a fact may be compared as: the names of an entity, or the value.';
+
+create function public.find_facts(
+  subject text default null,
+  predicate text default null,
+  object jsonb default null,
+  min_confidence double precision default 0,
+  include_history boolean default false,
+  valid_at timestamptz default null,
+  scope text default null,
+  project_id text default null,
+  k integer default 20
+)
+returns setof public.knowledge_facts
+language plpgsql
+volatile
+set search_path = ''
+-- Which filters are given decides the way.
+set plan_cache_mode = force_custom_plan
+as $$
+#variable_conflict use_column
+declare
+  at timestamptz := coalesce(find_facts.valid_at, now());
+  subjects text[] := l9_private.names_of(find_facts.subject);
+  objects text[] := l9_private.names_of_object(find_facts.object);
+  found_facts public.knowledge_facts[];
+begin
+  perform l9_private.require_identity();
+  if find_facts.k is null or find_facts.k not between 1 and 100 then
+    perform l9_private.fail('L9LIM', 'k: from 1 to 100', 'k');
+  end if;
+  perform l9_private.check_confidence(find_facts.min_confidence, 'min_confidence');
+  found_facts := array(
+    select f
+    from public.knowledge_facts f
+    where (find_facts.subject is null or f.subject_normalized = any (subjects))
+      and (find_facts.predicate is null or f.predicate = l9_private.normalise_name(find_facts.predicate))
+      and (find_facts.object is null or f.object_normalized = any (objects))
+      and f.confidence >= find_facts.min_confidence
+      and (find_facts.scope is null or f.scope = find_facts.scope)
+      and (find_facts.project_id is null or f.project_id is null or f.project_id = find_facts.project_id)
+      and (include_history or f.retracted_at is null and f.valid_from <= at and (f.valid_to is null or f.valid_to > at))
+    order by f.confidence desc, f.valid_from desc, f.fact_id desc
+    limit find_facts.k);
+  perform l9_private.log_fact_reads(
+    jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),
+      'include_history', include_history, 'valid_at', find_facts.valid_at, 'scope', left(find_facts.scope, 63),
+      'project_id', left(find_facts.project_id, 200))),
+    found_facts, is_use => true);
+  return query select (f).* from unnest(found_facts) f;
+end
+$$;
+
+comment on function public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer) is
+  'Facts that the caller may read, the surest first: those that hold (at valid_at: then, as known today). Subject and object by any name the entity goes by. include_history: also what has ended or was retracted. project_id: that project, and what belongs to none. k: 1 to 100 at most. On the record, without its texts, and counted as use. Errors: L9VAL, L9LIM, L9AUT.';
+
+grant execute on function
+  l9_private.log_fact_reads(jsonb, public.knowledge_facts[], boolean), l9_private.names_of_object(jsonb),
+  public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer)
+to l9_agent, l9_admin, l9_platform_admin;
+
+create function public.packet_store_facts(memory public.packet_store)
+returns setof public.knowledge_facts
+language sql
+stable
+parallel safe
+set search_path = ''
+begin atomic
+  select f.* from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
+  where e.packet_id = (memory).packet_id
+  order by f.fact_id;
+end;
+
+comment on function public.packet_store_facts(public.packet_store) is 'Facts that it says, those that have ended or were retracted too.';
+
+grant execute on function public.packet_store_facts(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 070-knowledge/090-find-facts.sql
+--! Included 070-knowledge/095-facts-as-of.sql
+create type public.fact_as_of as (
+  fact public.knowledge_facts,
+  valid_from timestamptz,
+  valid_to timestamptz,
+  replaced public.knowledge_facts
+);
+
+comment on type public.fact_as_of is 'A fact as it was known at some time.';
+comment on column public.fact_as_of.fact is 'The fact, as its row is now.';
+comment on column public.fact_as_of.valid_from is 'From when on it was so, as far as was known.';
+comment on column public.fact_as_of.valid_to is 'Until when it was so, as far as was known; null: its end was not known.';
+comment on column public.fact_as_of.replaced is 'The fact whose place it had taken, as far as was known.';
+
+create function l9_private.known_facts(subjects text[], predicate text, known_at timestamptz)
+returns table (fact_id uuid, valid_from timestamptz, valid_to timestamptz, replaced uuid)
+language sql
+stable
+set search_path = ''
+set plan_cache_mode = force_custom_plan
+begin atomic
+  with known as (
+    select f.fact_id, f.room, f.subject_normalized, f.predicate, f.is_single_valued, min(e.valid_from) as valid_from,
+      min(e.created_at) as recorded_at
+    from public.knowledge_facts f
+    join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= known_facts.known_at
+    where (known_facts.subjects is null or f.subject_normalized = any (known_facts.subjects))
+      and (known_facts.predicate is null or f.predicate = known_facts.predicate)
+      and (f.retracted_at is null or f.retracted_at > known_facts.known_at)
+    group by f.fact_id
+  )
+  select n.fact_id, n.valid_from, lead(n.valid_from) over w, lag(n.fact_id) over w
+  from known n
+  -- Facts that stand side by side are each alone.
+  window w as (
+    partition by n.room, n.subject_normalized, n.predicate, case when not n.is_single_valued then n.fact_id end
+    order by n.valid_from, n.recorded_at, n.fact_id);
+end;
+
+comment on function l9_private.known_facts(text[], text, timestamptz) is
+  'What was known of these facts at a time, from what had been recorded and not retracted by then: when each began and ended, and what it had replaced.';
+
+create function public.facts_as_of(
+  valid_at timestamptz default null,
+  known_at timestamptz default null,
+  subject text default null,
+  predicate text default null,
+  object jsonb default null,
+  k integer default 100
+)
+returns setof public.fact_as_of
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  answers public.fact_as_of[];
+begin
+  perform l9_private.require_identity();
+  if facts_as_of.k is null or facts_as_of.k not between 1 and 100 then
+    perform l9_private.fail('L9LIM', 'k: from 1 to 100', 'k');
+  end if;
+  answers := array(
+    select (f, n.valid_from, n.valid_to, r)::public.fact_as_of
+    from l9_private.known_facts(
+      case when facts_as_of.subject is not null then l9_private.names_of(facts_as_of.subject) end,
+      l9_private.normalise_name(facts_as_of.predicate), coalesce(facts_as_of.known_at, now())) n
+    join public.knowledge_facts f on f.fact_id = n.fact_id
+    left join public.knowledge_facts r on r.fact_id = n.replaced
+    where n.valid_from <= coalesce(facts_as_of.valid_at, now())
+      and (n.valid_to is null or n.valid_to > coalesce(facts_as_of.valid_at, now()))
+      and (facts_as_of.object is null or f.object_normalized = any (l9_private.names_of_object(facts_as_of.object)))
+    order by f.confidence desc, n.valid_from desc, f.fact_id desc
+    limit facts_as_of.k);
+  perform l9_private.log_fact_reads(
+    jsonb_strip_nulls(jsonb_build_object('valid_at', facts_as_of.valid_at, 'known_at', facts_as_of.known_at, 'k', facts_as_of.k)),
+    array(select (a).fact from unnest(answers) a), is_use => false);
+  return query select (a).* from unnest(answers) a;
+end
+$$;
+
+comment on function public.facts_as_of(timestamptz, timestamptz, text, text, jsonb, integer) is
+  'What was so at valid_at (default now), as it was known at known_at (default now), and which fact each had replaced. Retracted facts were known until they were retracted. What has been erased, or has moved to where the caller can''t read it, was never there. k: 1 to 100 at most. On the record. Errors: L9LIM, L9AUT.';
+
+grant execute on function
+  l9_private.known_facts(text[], text, timestamptz), public.facts_as_of(timestamptz, timestamptz, text, text, jsonb, integer)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 070-knowledge/095-facts-as-of.sql
+--! Included 070-knowledge/100-count-fact-accesses.sql
+create function l9_private.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  with accessed as (
+    select a.target_id as fact_id, count(*) as times
+    from l9_private.memory_access_log a
+    -- Only where it is true of the fact that the caller could read it: what is in the log a caller said of itself.
+    join public.knowledge_facts f on f.fact_id = a.target_id and f.tenant_id = a.tenant_id and f.scope = a.scope
+      and f.project_id is not distinct from a.project_id
+      and (a.is_admin or (f.org_id is null or f.org_id = a.org_id) and (f.user_id is null or f.user_id = a.user_id))
+    where a.target_type = 'fact' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after
+    group by a.target_id
+  ), locked as (
+    -- In order, as those take them who settle facts.
+    select f.fact_id from public.knowledge_facts f
+    where f.fact_id in (select a.fact_id from accessed a)
+    order by f.fact_id
+    for no key update
+  )
+  update public.knowledge_facts f set access_count = f.access_count + a.times
+  from accessed a join locked l on l.fact_id = a.fact_id
+  where f.fact_id = a.fact_id;
+end;
+
+comment on function l9_private.roll_up_fact_accesses_between(xid8, xid8, timestamptz) is
+  'Adds accesses of these transactions, later than era_after, to the facts. roll_up_accesses() knows from where to where.';
+
+-- An index of facts has a hash in it.
+grant execute on function l9_private.roll_up_fact_accesses_between(xid8, xid8, timestamptz), l9_private.content_hash(text) to l9_worker;
+--! EndIncluded 070-knowledge/100-count-fact-accesses.sql
+--! Included 072-graph/010-entity-relationships.sql
+create table public.entity_relationships (
+  relationship_id uuid primary key default uuidv7(),
+  source_entity text not null,
+  relationship_type text not null,
+  target_entity text not null,
+  source_normalized text not null,
+  target_normalized text not null,
+  confidence double precision not null,
+  mention_count bigint not null default 1,
+  first_seen timestamptz not null default clock_timestamp(),
+  last_seen timestamptz not null default clock_timestamp(),
+  -- A key to its evidence (015), which has the key to the memory: to check one to the memory would be to wait for whoever
+  -- deletes that, while he waits to settle this.
+  source_packet uuid not null,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
+  constraint relationship_of_two_entities check (source_normalized <> target_normalized),
+  constraint relationship_type_normalised check (relationship_type ~ '^\S+$' and octet_length(relationship_type) <= 200),
+  constraint relationship_confidence_at_most_99 check (confidence between 0 and 0.99),
+  constraint relationship_mentioned check (mention_count > 0)
+) with (fillfactor = 90);
+
+-- Names are contents: they are not sampled, for the reason given at packet_store.
+alter table public.entity_relationships
+  alter column source_entity set statistics 0, alter column relationship_type set statistics 0,
+  alter column target_entity set statistics 0, alter column source_normalized set statistics 0,
+  alter column target_normalized set statistics 0;
+
+comment on table public.entity_relationships is
+  'The entity graph: what memories say of how two entities are related, one row for a triple in one tenant, org, user, project and scope. All but the triple is worked out from relationship_evidence. relate() writes it.';
+comment on column public.entity_relationships.relationship_id is 'UUID version 7: ordered by when it was first stated.';
+comment on column public.entity_relationships.source_entity is 'The entity that the relation goes out from, as its source memory spells it.';
+comment on column public.entity_relationships.relationship_type is 'What the relation is: in lower case, with underscores, such as depends_on.';
+comment on column public.entity_relationships.target_entity is 'The entity that the relation goes to, as its source memory spells it.';
+comment on column public.entity_relationships.source_normalized is 'source_entity as it is compared: Unicode NFKC, in lower case, white space collapsed.';
+comment on column public.entity_relationships.target_normalized is 'target_entity as it is compared: Unicode NFKC, in lower case, white space collapsed.';
+comment on column public.entity_relationships.confidence is
+  'From 0 to 0.99: 1 less the product of the doubts that each mention left, so it rises with every mention.';
+comment on column public.entity_relationships.mention_count is 'How often it was stated.';
+comment on column public.entity_relationships.first_seen is 'When it was first stated by a memory that is still there.';
+comment on column public.entity_relationships.last_seen is 'When it was last stated by a memory that is still there.';
+comment on column public.entity_relationships.source_packet is 'The memory that states it and lasts longest; of several, the first that did.';
+
+call l9_private.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false);
+
+create unique index relationship_triple_unique on public.entity_relationships
+  (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id) nulls not distinct;
+-- Both ways of walking, the surest relations first; with the scope in front, so that others' are never walked past.
+create index entity_relationships_outgoing_idx on public.entity_relationships (tenant_id, source_normalized, scope, confidence desc);
+create index entity_relationships_incoming_idx on public.entity_relationships (tenant_id, target_normalized, scope, confidence desc);
+create index entity_relationships_readers_idx on public.entity_relationships (tenant_id, scope, relationship_id);
+create index entity_relationships_source_idx on public.entity_relationships (source_packet);
+
+comment on index public.relationship_triple_unique is 'Makes a second row of one triple in one room impossible, also for concurrent writers.';
+
+create function l9_private.check_relationship_type(type text, field text default 'type')
+returns text
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  normalised constant text := replace(l9_private.normalise_name(type), ' ', '_');
+begin
+  if coalesce(normalised, '') = '' then
+    perform l9_private.fail('L9VAL', format('%s: what the relation is, such as depends_on', field), field);
+  end if;
+  perform l9_private.check_bytes(type, 200, field), l9_private.check_bytes(normalised, 200, field);
+  return normalised;
+end
+$$;
+
+comment on function l9_private.check_relationship_type(text, text) is
+  'A type of relations as it is stored: normalised as names are, with underscores for spaces, at most 200 bytes; else L9VAL or L9LIM.';
+
+grant execute on function l9_private.check_relationship_type(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 072-graph/010-entity-relationships.sql
+--! Included 072-graph/015-relationship-evidence.sql
+create table public.relationship_evidence (
+  evidence_id uuid primary key default uuidv7(),
+  relationship_id uuid not null references public.entity_relationships on delete cascade,
+  packet_id uuid not null references public.packet_store on delete cascade,
+  source_entity text not null,
+  target_entity text not null,
+  confidence double precision not null,
+  mentions bigint not null default 1,
+  extracted_by text,
+  last_seen timestamptz not null default clock_timestamp(),
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
+  constraint relationship_evidence_once unique (relationship_id, packet_id),
+  constraint evidence_confidence_between_0_and_1 check (confidence between 0 and 1),
+  constraint evidence_mentioned check (mentions > 0),
+  constraint evidence_extractor_short check (octet_length(extracted_by) <= 200)
+) with (fillfactor = 90);
+
+-- Deferred: relation and evidence are written one after the other.
+alter table public.entity_relationships add constraint relationship_source_is_evidence
+  foreign key (relationship_id, source_packet) references public.relationship_evidence (relationship_id, packet_id)
+  deferrable initially deferred;
+
+alter table public.relationship_evidence
+  alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by set statistics 0;
+
+comment on table public.relationship_evidence is
+  'Which memory states a relation, how surely and how often: what confidence and counts of the relation are worked out from.';
+comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
+comment on column public.relationship_evidence.relationship_id is 'The relation, in the same tenant, org, user, project and scope as the memory.';
+comment on column public.relationship_evidence.packet_id is 'The memory that states it.';
+comment on column public.relationship_evidence.source_entity is 'The entity that the relation goes out from, as this memory spells it.';
+comment on column public.relationship_evidence.target_entity is 'The entity that the relation goes to, as this memory spells it.';
+comment on column public.relationship_evidence.confidence is 'How sure this memory is, all its mentions together: 1 less the product of the doubts that each left.';
+comment on column public.relationship_evidence.mentions is 'How often it was stated from this memory.';
+comment on column public.relationship_evidence.extracted_by is 'The model that read it out of the memory; null: a caller stated it, perhaps besides.';
+comment on column public.relationship_evidence.last_seen is 'When it was last stated from this memory.';
+
+call l9_private.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
+
+create index relationship_evidence_packet_idx on public.relationship_evidence (packet_id);
+create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
+--! EndIncluded 072-graph/015-relationship-evidence.sql
+--! Included 072-graph/020-entity-aliases.sql
+create table public.entity_aliases (
+  alias_id uuid primary key default uuidv7(),
+  alias text not null,
+  entity text not null,
+  alias_normalized text not null,
+  entity_normalized text not null,
+  source_packet uuid not null references public.packet_store on delete cascade,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
+  constraint alias_of_another_name check (alias_normalized <> entity_normalized)
+);
+
+alter table public.entity_aliases
+  alter column alias set statistics 0, alter column entity set statistics 0,
+  alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
+
+comment on table public.entity_aliases is
+  'Other names of entities, a row for each memory that says so. They are looked up, one step far, when facts and relations are read; nothing is rewritten by them. add_alias() writes it.';
+comment on column public.entity_aliases.alias_id is 'UUID version 7.';
+comment on column public.entity_aliases.alias is 'The other name.';
+comment on column public.entity_aliases.entity is 'The entity that it is a name of.';
+comment on column public.entity_aliases.alias_normalized is 'alias as it is compared: Unicode NFKC, in lower case, white space collapsed.';
+comment on column public.entity_aliases.entity_normalized is 'entity as it is compared: Unicode NFKC, in lower case, white space collapsed.';
+comment on column public.entity_aliases.source_packet is 'The memory that says so.';
+
+call l9_private.derive_from_packets('public.entity_aliases', 'alias_id');
+
+create unique index alias_unique_of_packet on public.entity_aliases (source_packet, alias_normalized);
+create index entity_aliases_alias_idx on public.entity_aliases (tenant_id, alias_normalized, scope);
+create index entity_aliases_entity_idx on public.entity_aliases (tenant_id, entity_normalized, scope);
+create index entity_aliases_readers_idx on public.entity_aliases (tenant_id, scope, alias_id);
+
+comment on index public.alias_unique_of_packet is 'One memory gives a name one meaning.';
+--! EndIncluded 072-graph/020-entity-aliases.sql
+--! Included 072-graph/030-settle-relationships.sql
+create function l9_private.lock_relationships(ids uuid[])
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  -- In one order everywhere, so that two who settle the same ones don't wait for each other.
+  perform from public.entity_relationships r where r.relationship_id = any (ids) order by r.relationship_id for update;
+end
+$$;
+
+comment on function l9_private.lock_relationships(uuid[]) is
+  'Holds these relations until the end of the transaction. Not executable by callers: functions of the owner call it.';
+
+create function l9_private.settle_relationships(ids uuid[])
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  delete from public.entity_relationships r
+  where r.relationship_id = any (ids)
+    and not exists (select from public.relationship_evidence e where e.relationship_id = r.relationship_id);
+
+  update public.entity_relationships r
+  set source_packet = first.packet_id, source_entity = first.source_entity, target_entity = first.target_entity,
+    ttl = first.ttl, creator = first.creator, confidence = t.confidence, mention_count = t.mentions,
+    first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
+  from (
+    select e.relationship_id, l9_private.noisy_or(array_agg(e.confidence)) as confidence, sum(e.mentions) as mentions,
+      min(e.created_at) as first_seen, max(e.last_seen) as last_seen
+    from public.relationship_evidence e
+    where e.relationship_id = any (ids)
+    group by e.relationship_id
+  ) t
+  cross join lateral (
+    select e.packet_id, e.source_entity, e.target_entity, e.ttl, e.creator
+    from public.relationship_evidence e
+    where e.relationship_id = t.relationship_id
+    order by e.ttl desc nulls first, e.created_at, e.evidence_id
+    limit 1
+  ) first
+  where r.relationship_id = t.relationship_id;
+end
+$$;
+
+comment on function l9_private.settle_relationships(uuid[]) is
+  'Works out from their evidence what relations say of themselves; those without any go. Whoever calls it holds them. Not executable by callers: functions of the owner call it.';
+
+create function l9_private.noisy_or(confidences double precision[])
+returns double precision
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  -- Rounded, so that the order in which they are taken shows nowhere.
+  select pg_catalog.round(least(0.99, 1 - pg_catalog.exp(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-300)))))::numeric, 9)::double precision
+  from pg_catalog.unnest(confidences) as c (confidence));
+
+comment on function l9_private.noisy_or(double precision[]) is
+  'How sure one is of what several state, each with its own confidence: 1 less the product of the doubts, 0.99 at most.';
+
+grant execute on function l9_private.noisy_or(double precision[]) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 072-graph/030-settle-relationships.sql
+--! Included 072-graph/035-follow-packets.sql
+-- What a memory stated goes with it; what others stated too stays, and is what they stated.
+
+create function l9_private.tg_packet_store__leave_graph()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  ids constant uuid[] := array(
+    select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = old.packet_id);
+begin
+  if ids <> '{}' then
+    -- Before the foreign key does it, which would not work out anew what others state too.
+    perform l9_private.lock_relationships(ids);
+    delete from public.relationship_evidence e where e.packet_id = old.packet_id;
+    perform l9_private.settle_relationships(ids);
+  end if;
+  return old;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__leave_graph() is
+  'Takes a memory that is deleted out of the evidence of relations, and works these out again. Definer: callers can''t write these tables.';
+
+create trigger _620_leave_graph before delete on public.packet_store
+  for each row execute function l9_private.tg_packet_store__leave_graph();
+
+create function l9_private.tg_packet_store__graph_follow()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  had constant uuid[] := array(
+    select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = new.packet_id);
+  has_moved constant boolean := l9_private.room_of(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope)
+    <> l9_private.room_of(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
+  stated record;
+  there uuid;
+  joined uuid[] := '{}';
+begin
+  if had = '{}' then
+    return null;
+  end if;
+  perform l9_private.lock_relationships(had);
+  if has_moved and new.ttl <= now() then
+    -- Nobody reads it any more, wherever it is.
+    delete from public.relationship_evidence e where e.packet_id = new.packet_id;
+  elsif has_moved then
+    for stated in
+      select e.evidence_id, e.source_entity, e.target_entity, r.source_normalized, r.relationship_type, r.target_normalized, r.confidence
+      from public.relationship_evidence e join public.entity_relationships r on r.relationship_id = e.relationship_id
+      where e.packet_id = new.packet_id
+      order by r.source_normalized, r.relationship_type, r.target_normalized
+    loop
+      insert into public.entity_relationships as r (
+        source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet)
+      values (
+        stated.source_entity, stated.relationship_type, stated.target_entity, stated.source_normalized, stated.target_normalized,
+        0, new.packet_id)
+      on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
+      do update set relationship_id = r.relationship_id
+      returning r.relationship_id into there;
+      update public.relationship_evidence e
+      set relationship_id = there, tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id,
+        project_id = new.project_id, scope = new.scope, ttl = new.ttl, updated_at = clock_timestamp()
+      where e.evidence_id = stated.evidence_id;
+      joined := joined || there;
+    end loop;
+  else
+    update public.relationship_evidence e set ttl = new.ttl, updated_at = clock_timestamp() where e.packet_id = new.packet_id;
+  end if;
+  perform l9_private.settle_relationships(had || joined);
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__graph_follow() is
+  'Takes what a memory states to where the memory has moved, joins it there with what others state, and works out anew what is left behind. Definer: callers can''t write these tables.';
+
+call l9_private.follow_packets('_620_graph_follow', 'tg_packet_store__graph_follow');
+--! EndIncluded 072-graph/035-follow-packets.sql
+--! Included 072-graph/040-relate.sql
+create function l9_private.relate_from(
+  packet_id uuid,
+  source text,
+  type text,
+  target text,
+  confidence double precision default 0.8,
+  extracted_by text default null
+)
+returns public.entity_relationships
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  source_name constant text := l9_private.check_name(relate_from.source, 'source');
+  type_name constant text := l9_private.check_relationship_type(relate_from.type);
+  target_name constant text := l9_private.check_name(relate_from.target, 'target');
+  -- Which model said so is for jobs to tell: a caller speaks for itself.
+  extractor constant text := case when l9_private.current_role_name() = 'l9_worker' then relate_from.extracted_by end;
+  stated record;
+  relation public.entity_relationships;
+begin
+  perform l9_private.check_confidence(relate_from.confidence);
+  if source_name = target_name then
+    perform l9_private.fail('L9VAL', 'target: a relation is between two entities', 'target');
+  end if;
+  perform l9_private.check_bytes(extractor, 200, 'extracted_by');
+  perform l9_private.source_of(relate_from.packet_id);
+
+  -- Where it is there already, this waits for whoever is at it and holds it: whoever comes next adds to what is counted here.
+  insert into public.entity_relationships as r (
+    source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet)
+  values (
+    btrim(relate_from.source), type_name, btrim(relate_from.target), source_name, target_name,
+    l9_private.noisy_or(array[relate_from.confidence]), relate_from.packet_id)
+  on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
+  do update set relationship_id = r.relationship_id
+  returning r.relationship_id, old.relationship_id is null as is_new into stated;
+
+  insert into public.relationship_evidence as e (relationship_id, packet_id, source_entity, target_entity, confidence, extracted_by)
+  values (
+    stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target), relate_from.confidence, extractor)
+  on conflict (relationship_id, packet_id) do update
+  set confidence = 1 - (1 - e.confidence) * (1 - excluded.confidence), mentions = e.mentions + 1,
+    source_entity = excluded.source_entity, target_entity = excluded.target_entity,
+    extracted_by = case when e.extracted_by is not null then excluded.extracted_by end,
+    last_seen = clock_timestamp(), updated_at = clock_timestamp();
+
+  if not stated.is_new then
+    perform l9_private.settle_relationships(array[stated.relationship_id]);
+  end if;
+  select r.* into relation from public.entity_relationships r where r.relationship_id = stated.relationship_id;
+  return relation;
+end
+$$;
+
+comment on function l9_private.relate_from(uuid, text, text, text, double precision, text) is
+  'States a relation from a memory, for a caller who sees it and may write where it is, or for a job. extracted_by: the model that read it there; taken from jobs only. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
+
+create function public.relate(
+  source text,
+  type text,
+  target text,
+  confidence double precision default 0.8,
+  source_packet uuid default null,
+  scope text default 'developer',
+  project_id text default null
+)
+returns public.entity_relationships
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  type_name constant text := l9_private.check_relationship_type(relate.type);
+  packet_id uuid := relate.source_packet;
+begin
+  perform l9_private.require_identity();
+  perform l9_private.check_name(relate.source, 'source'), l9_private.check_name(relate.target, 'target');
+  perform l9_private.check_confidence(relate.confidence);
+  if l9_private.normalise_name(relate.target) = any (l9_private.names_of(relate.source)) then
+    perform l9_private.fail('L9VAL', 'target: a relation is between two entities, and these are names of one', 'target');
+  end if;
+  if packet_id is null then
+    packet_id := ((public.save_memory(
+      format('%s %s %s', btrim(relate.source), replace(type_name, '_', ' '), btrim(relate.target)),
+      relate.scope, relate.project_id, kind => 'fact')).memory).packet_id;
+  end if;
+  return l9_private.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
+end
+$$;
+
+comment on function public.relate(text, text, text, double precision, uuid, text, text) is
+  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stated again, its confidence rises towards 0.99 and its mentions are counted. source_packet: the memory that says so, and where it belongs; without one it is saved as a memory of its own, kind fact, in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+
+grant execute on function l9_private.relate_from(uuid, text, text, text, double precision, text) to l9_agent, l9_admin, l9_worker;
+grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;
+--! EndIncluded 072-graph/040-relate.sql
+--! Included 072-graph/045-add-alias.sql
+create function l9_private.add_alias_from(packet_id uuid, alias text, entity text)
+returns public.entity_aliases
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  alias_name constant text := l9_private.check_name(add_alias_from.alias, 'alias');
+  entity_name constant text := l9_private.check_name(add_alias_from.entity, 'entity');
+  memory public.packet_store;
+  known public.entity_aliases;
+  saved public.entity_aliases;
+begin
+  if alias_name = entity_name then
+    perform l9_private.fail('L9VAL', 'alias: another name than the entity''s', 'alias');
+  end if;
+  memory := l9_private.source_of(add_alias_from.packet_id);
+  -- The rule spans rows: one alias at a time, where it is.
+  perform pg_advisory_xact_lock(hashtextextended(format('l9-memory aliases %s',
+    l9_private.room_of(memory.tenant_id, memory.org_id, memory.user_id, memory.project_id, memory.scope)), 0));
+  for known in
+    select a.* from public.entity_aliases a
+    where a.tenant_id = memory.tenant_id and a.scope = memory.scope
+      and a.project_id is not distinct from memory.project_id
+      and a.org_id is not distinct from memory.org_id
+      and a.user_id is not distinct from memory.user_id
+      and (a.ttl is null or a.ttl > now())
+      and (a.alias_normalized in (alias_name, entity_name) or a.entity_normalized = alias_name)
+      and (a.alias_normalized, a.entity_normalized) <> (alias_name, entity_name)
+    order by a.created_at
+    limit 1
+  loop
+    -- One step, always: an alias of an alias would be found from one end only.
+    if known.alias_normalized = alias_name then
+      perform l9_private.fail('L9VAL', format('alias: already a name of %s here', known.entity), 'alias');
+    elsif known.alias_normalized = entity_name then
+      perform l9_private.fail('L9VAL', format('entity: an alias itself; name the entity, %s', known.entity), 'entity');
+    else
+      perform l9_private.fail('L9VAL', format('alias: has aliases itself, such as %s; make it the entity', known.alias), 'alias');
+    end if;
+  end loop;
+
+  insert into public.entity_aliases (alias, entity, alias_normalized, entity_normalized, source_packet)
+  values (btrim(add_alias_from.alias), btrim(add_alias_from.entity), alias_name, entity_name, add_alias_from.packet_id)
+  on conflict (source_packet, alias_normalized) do nothing
+  returning * into saved;
+  if not found then
+    select a.* into saved from public.entity_aliases a
+    where a.source_packet = add_alias_from.packet_id and a.alias_normalized = alias_name;
+  end if;
+  return saved;
+end
+$$;
+
+comment on function l9_private.add_alias_from(uuid, text, text) is
+  'Gives an entity another name, from a memory, for a caller who sees it and may write where it is, or for a job. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
+
+create function public.add_alias(
+  alias text,
+  entity text,
+  source_packet uuid default null,
+  scope text default 'developer',
+  project_id text default null
+)
+returns public.entity_aliases
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  packet_id uuid := add_alias.source_packet;
+begin
+  perform l9_private.require_identity();
+  perform l9_private.check_name(add_alias.alias, 'alias'), l9_private.check_name(add_alias.entity, 'entity');
+  if packet_id is null then
+    packet_id := ((public.save_memory(
+      format('%s is another name of %s', btrim(add_alias.alias), btrim(add_alias.entity)),
+      add_alias.scope, add_alias.project_id, kind => 'fact')).memory).packet_id;
+  end if;
+  return l9_private.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
+end
+$$;
+
+comment on function public.add_alias(text, text, uuid, text, text) is
+  'Says that alias is another name of entity: facts and relations of either are found by both. A name is an alias of one entity, and an alias has none itself. source_packet: the memory that says so, and where it belongs; without one it is saved as a memory of its own, kind fact, in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+
+grant execute on function l9_private.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
+grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;
+--! EndIncluded 072-graph/045-add-alias.sql
+--! Included 072-graph/050-edges-of.sql
+create type l9_private.graph_edge as (
+  place integer,
+  is_outgoing boolean,
+  relationship_id uuid,
+  source_entity text,
+  source_normalized text,
+  relationship_type text,
+  target_entity text,
+  target_normalized text,
+  confidence double precision
+);
+
+comment on type l9_private.graph_edge is 'A relation as it is met from the name at a place of a list.';
+
+create function l9_private.edges_of_a_name()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 1000;
+
+comment on function l9_private.edges_of_a_name() is 'How many relations of one name are followed at most, the surest.';
+
+create function l9_private.edges_of(names text[], most integer)
+returns setof l9_private.graph_edge
+language plpgsql
+stable
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+-- Only along the index is a name's surest relation the first one met.
+set enable_bitmapscan = off
+set enable_nestloop = on
+set plan_cache_mode = force_generic_plan
+set jit = off
+as $$
+declare
+  me constant l9_private.identity := l9_private.require_identity();
+  -- One more than is followed: so it shows where there are more.
+  bound constant integer := l9_private.edges_of_a_name() + 1;
+begin
+  return query
+  select n.place::integer, e.*
+  from unnest(edges_of.names) with ordinality as n (name, place)
+  cross join lateral (
+    select *
+    from (
+      select true, r.relationship_id, r.source_entity, r.source_normalized, r.relationship_type, r.target_entity,
+        r.target_normalized, r.confidence
+      from unnest(me.readable_scopes) as s (name)
+      cross join lateral (
+        select * from public.entity_relationships r
+        where r.tenant_id = me.tenant_id and r.source_normalized = n.name and r.scope = s.name and (r.ttl is null or r.ttl > now())
+        order by r.confidence desc
+        limit bound
+      ) r
+      union all
+      select false, r.relationship_id, r.source_entity, r.source_normalized, r.relationship_type, r.target_entity,
+        r.target_normalized, r.confidence
+      from unnest(me.readable_scopes) as s (name)
+      cross join lateral (
+        select * from public.entity_relationships r
+        where r.tenant_id = me.tenant_id and r.target_normalized = n.name and r.scope = s.name and (r.ttl is null or r.ttl > now())
+        order by r.confidence desc
+        limit bound
+      ) r
+    ) both_ways
+    order by both_ways.confidence desc
+    limit bound
+  ) e
+  limit edges_of.most;
+end
+$$;
+
+comment on function l9_private.edges_of(text[], integer) is
+  'The relations of these names that the caller sees, of the first name first, the surest first: at most one more than edges_of_a_name() of each name, and most in all.';
+
+grant execute on function l9_private.edges_of_a_name(), l9_private.edges_of(text[], integer)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 072-graph/050-edges-of.sql
+--! Included 072-graph/055-aliases.sql
+create type l9_private.known_alias as (alias_normalized text, entity_normalized text, entity text);
+
+comment on type l9_private.known_alias is 'A name, and the entity that it is another name of.';
+
+create function l9_private.aliases_for(names text[])
+returns setof l9_private.known_alias
+language plpgsql
+stable
+rows 10
+set search_path = ''
+set enable_seqscan = off
+as $$
+declare
+  me constant l9_private.identity := l9_private.require_identity();
+begin
+  if names is null then
+    return;
+  end if;
+  -- Where two places give a name two meanings, whoever sees both goes by the older.
+  return query
+  select distinct on (a.alias_normalized) a.alias_normalized, a.entity_normalized, a.entity
+  from public.entity_aliases a
+  where a.tenant_id = me.tenant_id and a.alias_normalized = any (names) and a.scope = any (me.readable_scopes)
+    and (a.ttl is null or a.ttl > now())
+  order by a.alias_normalized, a.created_at, a.alias_id;
+end
+$$;
+
+comment on function l9_private.aliases_for(text[]) is 'Which of these names are aliases, as far as the caller sees, and of what.';
+
+create function l9_private.aliases_of(entity_name text)
+returns setof text
+language plpgsql
+stable
+rows 5
+set search_path = ''
+set enable_seqscan = off
+as $$
+declare
+  me constant l9_private.identity := l9_private.require_identity();
+begin
+  return query
+  select a.alias_normalized
+  from public.entity_aliases a
+  where a.tenant_id = me.tenant_id and a.entity_normalized = entity_name and a.scope = any (me.readable_scopes)
+    and (a.ttl is null or a.ttl > now())
+  group by a.alias_normalized
+  order by min(a.created_at), a.alias_normalized
+  limit 100;
+end
+$$;
+
+comment on function l9_private.aliases_of(text) is 'The aliases of an entity that the caller sees: the 100 oldest at most.';
+
+grant execute on function l9_private.aliases_for(text[]), l9_private.aliases_of(text) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 072-graph/055-aliases.sql
+--! Included 072-graph/060-walk-graph.sql
+create type public.graph_step as (
+  source_entity text,
+  relationship_type text,
+  target_entity text,
+  direction text,
+  confidence double precision,
+  relationship_ids uuid[]
+);
+
+comment on type public.graph_step is 'A relation on a path.';
+comment on column public.graph_step.source_entity is 'The entity that the relation goes out from.';
+comment on column public.graph_step.relationship_type is 'What the relation is, such as depends_on.';
+comment on column public.graph_step.target_entity is 'The entity that the relation goes to.';
+comment on column public.graph_step.direction is 'outgoing: the path goes from source to target; incoming: the other way.';
+comment on column public.graph_step.confidence is 'Of all relations together that say so and that the caller sees.';
+comment on column public.graph_step.relationship_ids is 'The relations that say so: one for each place (scope, project, owner) and spelling that has it, the surest first.';
+
+create type l9_private.graph_node as (
+  name text,
+  entity text,
+  confidence double precision,
+  depth integer,
+  steps public.graph_step[],
+  is_new boolean
+);
+
+comment on type l9_private.graph_node is 'An entity that was reached, and the best path to it.';
+
+create type l9_private.graph_walk as (nodes l9_private.graph_node[], followed integer, is_truncated boolean);
+
+comment on type l9_private.graph_walk is 'What was reached, starts first, then the best; how many relations were followed; whether there is more.';
+
+create function l9_private.walk_graph(
+  entities text[], depth integer, types text[], min_confidence double precision, most integer)
+returns l9_private.graph_walk
+language plpgsql
+stable
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+-- What is joined here may be 20000 rows, which nobody can estimate.
+set enable_nestloop = off
+set jit = off
+as $$
+#variable_conflict use_variable
+declare
+  me constant l9_private.identity := l9_private.require_identity();
+  budget constant integer := 20000;
+  -- Where there are none, none are looked up.
+  has_aliases constant boolean := exists (
+    select from public.entity_aliases a where a.tenant_id = me.tenant_id and a.scope = any (me.readable_scopes));
+  walk l9_private.graph_walk;
+  names text[];
+  places integer[];
+  met record;
+  starts integer;
+begin
+  walk.followed := 0;
+  walk.is_truncated := false;
+  select array_agg(row(s.name, s.entity, 1, 0, '{}', true)::l9_private.graph_node) into walk.nodes
+  from (
+    select distinct on (n.name) n.name, coalesce(n.alias_of, g.entity) as entity
+    from unnest(entities) as g (entity)
+    cross join lateral (
+      select coalesce(a.entity_normalized, l9_private.normalise_name(g.entity)) as name, a.entity as alias_of
+      from (select) one left join l9_private.aliases_for(array[l9_private.normalise_name(g.entity)]) a on has_aliases
+    ) n
+    order by n.name
+  ) s;
+
+  starts := cardinality(walk.nodes);
+
+  for level in 1 .. depth loop
+    select array_agg(n.name order by node.confidence desc, node.place, n.name),
+      array_agg(node.place order by node.confidence desc, node.place, n.name)
+    into names, places
+    from unnest(walk.nodes) with ordinality as node (name, entity, confidence, depth, steps, is_new, place)
+    cross join lateral (
+      select node.name
+      union
+      select a.name from l9_private.aliases_of(node.name) as a (name) where has_aliases
+    ) n
+    where node.is_new;
+    exit when names is null or walk.followed >= budget;
+
+    with edges as materialized (
+      select e.* from l9_private.edges_of(names, budget - walk.followed + 1) e
+    ), wanted as materialized (
+      select places[e.place] as place, e.is_outgoing, e.relationship_id, e.source_entity, e.relationship_type, e.target_entity,
+        e.confidence,
+        case when e.is_outgoing then e.target_normalized else e.source_normalized end as name,
+        case when e.is_outgoing then e.target_entity else e.source_entity end as entity
+      from edges e
+      where types is null or e.relationship_type = any (types)
+    ), resolved as (
+      select w.*, coalesce(a.entity_normalized, w.name) as node, coalesce(a.entity, w.entity) as node_entity
+      from wanted w
+      left join l9_private.aliases_for(case when has_aliases then array(select distinct w.name from wanted w) end) a
+        on a.alias_normalized = w.name
+    ), combined as (
+      -- Whoever sees several places sees together what they say.
+      select r.place, r.node, r.relationship_type, r.is_outgoing,
+        case when count(*) = 1 then max(r.confidence) else l9_private.noisy_or(array_agg(r.confidence)) end as confidence,
+        (array_agg(r.node_entity order by r.confidence desc, r.relationship_id))[1] as entity,
+        (array_agg(r.source_entity order by r.confidence desc, r.relationship_id))[1] as source_entity,
+        (array_agg(r.target_entity order by r.confidence desc, r.relationship_id))[1] as target_entity,
+        array_agg(r.relationship_id order by r.confidence desc, r.relationship_id) as relationship_ids
+      from resolved r
+      group by r.place, r.node, r.relationship_type, r.is_outgoing
+    ), known as (
+      select k.* from unnest(walk.nodes) with ordinality as k (name, entity, confidence, depth, steps, is_new, place)
+    ), candidates as (
+      select k.name, k.entity, k.confidence, k.depth, k.steps, false as is_new, null::integer as place, null as source_entity,
+        null as relationship_type, null as target_entity, null::boolean as is_outgoing, null::double precision as step_confidence,
+        null::uuid[] as relationship_ids
+      from known k
+      union all
+      select c.node, c.entity, k.confidence * c.confidence, level, k.steps, true, c.place, c.source_entity,
+        c.relationship_type, c.target_entity, c.is_outgoing, c.confidence, c.relationship_ids
+      from combined c join known k on k.place = c.place
+      where k.confidence * c.confidence > 0 and k.confidence * c.confidence >= min_confidence
+    ), merged as (
+      -- A path that comes back to where it was is worth less than it was there: no path has a cycle.
+      select distinct on (c.name) c.* from candidates c
+      order by c.name, c.confidence desc, c.is_new, c.relationship_type, c.is_outgoing desc, c.place
+    ), best as (
+      -- No path leads on from below the best to above them: what is left out here would be left out at the end.
+      select m.* from merged m
+      order by m.depth = 0 desc, m.confidence desc, m.depth, m.name
+      limit most + starts
+    )
+    select array_agg(
+        row(b.name, b.entity, b.confidence, b.depth,
+          case when b.is_new then b.steps || row(
+            b.source_entity, b.relationship_type, b.target_entity, case when b.is_outgoing then 'outgoing' else 'incoming' end,
+            b.step_confidence, b.relationship_ids)::public.graph_step
+          else b.steps end,
+          b.is_new)::l9_private.graph_node
+        order by b.depth = 0 desc, b.confidence desc, b.depth, b.name) as nodes,
+      (select count(*)::integer from edges) as followed,
+      (select count(*) from merged) > (select count(*) from best b)
+        or exists (select from edges e group by e.place having count(*) > l9_private.edges_of_a_name()) as has_more
+    into met
+    from best b;
+
+    walk.nodes := met.nodes;
+    walk.followed := walk.followed + met.followed;
+    walk.is_truncated := walk.is_truncated or met.has_more or walk.followed > budget;
+  end loop;
+  walk.followed := least(walk.followed, budget);
+  return walk;
+end
+$$;
+
+comment on function l9_private.walk_graph(text[], integer, text[], double precision, integer) is
+  'Walks the graph from these entities, both ways, level by level, and keeps the most (limit) that are reached best. Follows 20000 relations at most, and 1000 of one name: is_truncated says where there were more.';
+
+grant execute on function l9_private.walk_graph(text[], integer, text[], double precision, integer)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 072-graph/060-walk-graph.sql
+--! Included 072-graph/070-explore-graph.sql
+create type public.graph_path as (
+  entity text,
+  confidence double precision,
+  depth integer,
+  steps public.graph_step[]
+);
+
+comment on type public.graph_path is 'An entity that was reached, and the best path to it.';
+comment on column public.graph_path.entity is 'The entity reached.';
+comment on column public.graph_path.confidence is 'The product of the confidences of the steps.';
+comment on column public.graph_path.depth is 'How many steps it took.';
+comment on column public.graph_path.steps is 'The relations that lead there, in order.';
+
+create type public.graph_exploration as (
+  entity text,
+  known_as text[],
+  paths public.graph_path[],
+  edges_followed integer,
+  is_truncated boolean
+);
+
+comment on type public.graph_exploration is 'What is related to an entity, as far as the caller sees.';
+comment on column public.graph_exploration.entity is 'Where it began: the entity that was named, or of which the name given is an alias.';
+comment on column public.graph_exploration.known_as is 'All its names, normalised.';
+comment on column public.graph_exploration.paths is 'The entities reached, each by its best path, the best first.';
+comment on column public.graph_exploration.edges_followed is 'How many relations were looked at.';
+comment on column public.graph_exploration.is_truncated is
+  'Whether there is more: more entities than limit, or more relations than are followed (20000, and 1000 of one name, the surest).';
+
+create function public.explore_graph(
+  entity text,
+  depth integer default 2,
+  types text[] default null,
+  min_confidence double precision default 0,
+  "limit" integer default 50
+)
+returns public.graph_exploration
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  walk l9_private.graph_walk;
+  answer public.graph_exploration;
+begin
+  perform l9_private.require_identity();
+  perform l9_private.check_name(explore_graph.entity, 'entity');
+  perform l9_private.check_confidence(explore_graph.min_confidence, 'min_confidence');
+  if explore_graph.depth is null or explore_graph.depth not between 1 and 5 then
+    perform l9_private.fail('L9VAL', 'depth: from 1 to 5', 'depth');
+  elsif explore_graph."limit" is null or explore_graph."limit" not between 1 and 500 then
+    perform l9_private.fail('L9VAL', 'limit: from 1 to 500', 'limit');
+  elsif cardinality(explore_graph.types) > 64 then
+    perform l9_private.fail('L9LIM', 'types: at most 64', 'types');
+  end if;
+  walk := l9_private.walk_graph(
+    array[btrim(explore_graph.entity)], explore_graph.depth,
+    case when explore_graph.types is not null then
+      array(select l9_private.check_relationship_type(t.type, 'types') from unnest(explore_graph.types) as t (type)) end,
+    explore_graph.min_confidence, explore_graph."limit");
+  answer.entity := walk.nodes[1].entity;
+  answer.known_as := l9_private.names_of(explore_graph.entity);
+  answer.paths := array(
+    select row(n.entity, n.confidence, n.depth, n.steps)::public.graph_path
+    from unnest(walk.nodes) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
+    where n.depth > 0
+    order by n.place);
+  answer.edges_followed := walk.followed;
+  answer.is_truncated := walk.is_truncated;
+  return answer;
+end
+$$;
+
+comment on function public.explore_graph(text, integer, text[], double precision, integer) is
+  'What an entity is related to, directly and by others: each entity reached with the best path to it, relations followed both ways, best first. depth: 1 to 5 steps. types: only relations of these types. min_confidence: of a path, the product of its steps. limit: 1 to 500 entities. Names and aliases alike. Errors: L9VAL, L9LIM, L9AUT.';
+
+grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 072-graph/070-explore-graph.sql
+--! Included 072-graph/075-facts-in-graph.sql
+-- Facts about the entities of the graph. What has no object that is an entity is about its subject all the same.
+
+create function l9_private.entities_of_facts(names text[])
+returns text[]
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+as $$
+declare
+  me constant l9_private.identity := l9_private.require_identity();
+begin
+  return array(
+    select n.name
+    from unnest(names) as n (name)
+    cross join lateral (
+      (select from public.knowledge_facts f
+       where f.tenant_id = me.tenant_id and f.subject_normalized = n.name and f.scope = any (me.readable_scopes)
+         and (f.ttl is null or f.ttl > now())
+       limit 1)
+      union all
+      (select from public.knowledge_facts f
+       where f.tenant_id = me.tenant_id and f.object_normalized = n.name and f.scope = any (me.readable_scopes)
+         and (f.ttl is null or f.ttl > now())
+       limit 1)
+      limit 1
+    ) known);
+end
+$$;
+
+comment on function l9_private.entities_of_facts(text[]) is 'Which of these names are subject or object of a fact that the caller sees.';
+
+create type l9_private.fact_of_entity as (
+  place integer, fact_id uuid, subject text, predicate text, object text, confidence double precision);
+
+comment on type l9_private.fact_of_entity is 'A fact about the entity at a place of a list.';
+
+create function l9_private.facts_of(names text[], most integer)
+returns setof l9_private.fact_of_entity
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+as $$
+declare
+  me constant l9_private.identity := l9_private.require_identity();
+begin
+  return query
+  select n.place::integer, k.fact_id, k.subject, k.predicate, k.object, k.confidence
+  from unnest(names) with ordinality as n (name, place)
+  cross join lateral (
+    select * from (
+      select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence
+      from public.knowledge_facts f
+      where f.tenant_id = me.tenant_id and f.subject_normalized = n.name and f.scope = any (me.readable_scopes)
+        and f.superseded_by is null and f.retracted_at is null and (f.valid_to is null or f.valid_to > now())
+        and (f.ttl is null or f.ttl > now())
+      union
+      select f.fact_id, f.subject, f.predicate, f.object #>> '{}', f.confidence::double precision
+      from public.knowledge_facts f
+      where f.tenant_id = me.tenant_id and f.object_normalized = n.name and f.scope = any (me.readable_scopes)
+        and f.superseded_by is null and f.retracted_at is null and (f.valid_to is null or f.valid_to > now())
+        and (f.ttl is null or f.ttl > now())
+      limit 2000
+    ) f
+    order by f.confidence desc
+    limit 100
+  ) k
+  limit most;
+end
+$$;
+
+comment on function l9_private.facts_of(text[], integer) is
+  'Facts about these entities that hold and that the caller sees, the surest first: 100 of each at most, and most in all.';
+
+create function l9_private.packets_of_fact(fact_id uuid)
+returns setof uuid
+language sql
+stable
+rows 3
+set search_path = ''
+begin atomic
+  select e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
+end;
+
+comment on function l9_private.packets_of_fact(uuid) is 'The memories that state a fact, as far as the caller sees them: the 20 newest at most.';
+
+grant execute on function
+  l9_private.entities_of_facts(text[]), l9_private.facts_of(text[], integer), l9_private.packets_of_fact(uuid)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 072-graph/075-facts-in-graph.sql
+--! Included 072-graph/080-named-entities.sql
+create function l9_private.phrases_of(query text)
+returns table (phrase text, first integer, last integer)
+language sql
+immutable
+parallel safe
+set search_path = ''
+begin atomic
+  with words as (
+    select (regexp_split_to_array(l9_private.normalise_name(left(query, 8000)), ' '))[1:48] as list
+  ), runs as (
+    select s.start, s.start + n.size - 1 as stop, array_to_string(w.list[s.start : s.start + n.size - 1], ' ') as run
+    from words w
+    cross join lateral generate_series(1, cardinality(w.list)) as s (start)
+    cross join lateral generate_series(1, least(6, cardinality(w.list) - s.start + 1)) as n (size)
+  )
+  -- As written, without the signs around it, and without a genitive's s.
+  select distinct v.phrase, r.start, r.stop
+  from runs r
+  cross join lateral (values (r.run), (regexp_replace(r.run, '[''’]s$', ''))) as g (run)
+  cross join lateral (values (g.run), (regexp_replace(g.run, '^[[:punct:]“”„«»‘’¿¡]+|[[:punct:]“”„«»‘’…]+$', '', 'g'))) as v (phrase)
+  where v.phrase <> '' and octet_length(v.phrase) <= 1000;
+end;
+
+comment on function l9_private.phrases_of(text) is 'Runs of one to six words among the first 48 of a text, normalised as names are; and where they are.';
+
+create function l9_private.named_entities(query text, most integer)
+returns text[]
+language plpgsql
+stable
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  me constant l9_private.identity := l9_private.require_identity();
+  is_taken boolean[] := array_fill(false, array[48]);
+  of_facts text[] := l9_private.entities_of_facts(array(select distinct p.phrase from l9_private.phrases_of(query) p));
+  named text[] := '{}';
+  found record;
+begin
+  for found in
+    select p.phrase, p.first, p.last
+    from l9_private.phrases_of(query) p
+    left join lateral (
+      (select true as is_known from unnest(me.readable_scopes) as s (name), public.entity_relationships r
+       where r.tenant_id = me.tenant_id and r.source_normalized = p.phrase and r.scope = s.name and (r.ttl is null or r.ttl > now())
+       limit 1)
+      union all
+      (select true from unnest(me.readable_scopes) as s (name), public.entity_relationships r
+       where r.tenant_id = me.tenant_id and r.target_normalized = p.phrase and r.scope = s.name and (r.ttl is null or r.ttl > now())
+       limit 1)
+      union all
+      (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
+       where a.tenant_id = me.tenant_id and a.alias_normalized = p.phrase and a.scope = s.name and (a.ttl is null or a.ttl > now())
+       limit 1)
+      union all
+      (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
+       where a.tenant_id = me.tenant_id and a.entity_normalized = p.phrase and a.scope = s.name and (a.ttl is null or a.ttl > now())
+       limit 1)
+      limit 1
+    ) graph on true
+    where graph.is_known or p.phrase = any (of_facts)
+    -- The longest first: of "billing api" and "api" it is the billing api that is meant.
+    order by p.last - p.first desc, p.first, p.phrase
+  loop
+    exit when cardinality(named) >= most;
+    continue when true = any (is_taken[found.first : found.last]) or found.phrase = any (named);
+    named := named || found.phrase;
+    for word in found.first .. found.last loop
+      is_taken[word] := true;
+    end loop;
+  end loop;
+  return named;
+end
+$$;
+
+comment on function l9_private.named_entities(text, integer) is
+  'The entities that a text names, normalised: names and aliases in the graph and in facts that the caller sees, the longest first.';
+
+grant execute on function l9_private.phrases_of(text), l9_private.named_entities(text, integer)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 072-graph/080-named-entities.sql
+--! Included 072-graph/085-find-in-graph.sql
+create type l9_private.found_in_graph as (memories l9_private.found, entities text[], paths jsonb, is_truncated boolean);
+
+comment on type l9_private.found_in_graph is
+  'What a search by the graph found, best first; from which entities; by which path each (memory → path), where that was asked for.';
+
+create function l9_private.find_in_graph(request l9_private.search_request)
+returns l9_private.found_in_graph
+language plpgsql
+stable
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+  walk l9_private.graph_walk;
+  names text[];
+  places integer[];
+  memories l9_private.found;
+  answer l9_private.found_in_graph;
+begin
+  answer.entities := l9_private.named_entities(request.query, 8);
+  if answer.entities = '{}' then
+    return answer;
+  end if;
+  -- One step, and then every relation of what was reached: that makes two, with all that there is beside the best paths.
+  walk := l9_private.walk_graph(answer.entities, 1, null, 0, 100);
+  answer.is_truncated := walk.is_truncated;
+  select array_agg(n.name order by node.place, n.name), array_agg(node.place order by node.place, n.name)
+  into names, places
+  from unnest(walk.nodes) with ordinality as node (name, entity, confidence, depth, steps, is_new, place)
+  cross join lateral (select node.name union select a.name from l9_private.aliases_of(node.name) as a (name)) n;
+
+  execute format($sql$
+    with nodes as materialized (
+      select * from unnest($1) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
+    ), met as materialized (
+      select distinct on (e.relationship_id) n.place, n.confidence * e.confidence as score, e.relationship_id, null::uuid as fact_id,
+        row(e.source_entity, e.relationship_type, e.target_entity, case when e.is_outgoing then 'outgoing' else 'incoming' end,
+          e.confidence, array[e.relationship_id])::public.graph_step as step
+      from l9_private.edges_of($2, 10000) e join nodes n on n.place = ($3)[e.place]
+      order by e.relationship_id, n.confidence * e.confidence desc
+    ), stated as materialized (
+      select distinct on (f.fact_id) n.place, n.confidence * f.confidence as score, null::uuid as relationship_id, f.fact_id,
+        row(f.subject, f.predicate, f.object, 'outgoing', f.confidence, '{}')::public.graph_step as step
+      from l9_private.facts_of($2, 2000) f join nodes n on n.place = ($3)[f.place]
+      order by f.fact_id, n.confidence * f.confidence desc
+    ), ways as materialized (
+      select * from met union all select * from stated order by score desc limit 5000
+    ), evidence as materialized (
+      select w.place, w.score, w.step, m.packet_id
+      from ways w
+      cross join lateral (
+        (select e.packet_id from public.relationship_evidence e
+         where e.relationship_id = w.relationship_id and (e.ttl is null or e.ttl > now())
+         order by e.packet_id desc limit 20)
+        union all
+        select f.packet_id from l9_private.packets_of_fact(w.fact_id) as f (packet_id) where w.fact_id is not null
+      ) m
+      limit 20000
+    ), best as (
+      select distinct on (v.packet_id) v.* from evidence v order by v.packet_id, v.score desc, v.place
+    ), kept as materialized (
+      select b.*, row_number() over (order by b.score desc, b.packet_id desc) as rank
+      from best b join public.packet_store p on p.packet_id = b.packet_id
+      where b.score > 0 and %s
+      order by b.score desc, b.packet_id desc
+      limit %s
+    )
+    select array_agg(k.packet_id order by k.rank), array_agg(k.score::real order by k.rank),
+      case when $4 then jsonb_object_agg(k.packet_id, jsonb_build_object(
+        'entity', case (n.steps[1]).direction
+          when 'outgoing' then (n.steps[1]).source_entity when 'incoming' then (n.steps[1]).target_entity else n.entity end,
+        'path', (
+          select jsonb_agg(jsonb_build_object(
+            'source_entity', s.source_entity, 'relationship_type', s.relationship_type, 'target_entity', s.target_entity,
+            'direction', s.direction, 'confidence', s.confidence) order by s.place)
+          from unnest(n.steps || k.step) with ordinality as s (source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, place)))) end
+    from kept k join nodes n on n.place = k.place$sql$,
+    request.on_states, request.candidates)
+  into memories.ids, memories.scores, answer.paths
+  using walk.nodes, names, places, request.is_explained;
+  answer.memories := memories;
+  return answer;
+end
+$$;
+
+comment on function l9_private.find_in_graph(l9_private.search_request) is
+  'The memories that state the relations and facts within two steps of the entities that the query names, each scored by the confidence of the best path to what it states. 5000 relations and facts at most, the surest; 20 memories of each.';
+
+grant execute on function l9_private.find_in_graph(l9_private.search_request)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 072-graph/085-find-in-graph.sql
+--! Included 072-graph/090-relations-of-memories.sql
+create function public.packet_store_relationships(packet public.packet_store)
+returns setof public.entity_relationships
+language sql
+stable
+parallel safe
+rows 5
+set search_path = ''
+begin atomic
+  select r.* from public.entity_relationships r
+  where r.relationship_id in (
+    select e.relationship_id from public.relationship_evidence e where e.packet_id = packet.packet_id)
+  order by r.relationship_id;
+end;
+
+comment on function public.packet_store_relationships(public.packet_store) is 'The relations that this memory states.';
+
+create function public.entity_relationships_memories(relationship public.entity_relationships)
+returns setof public.packet_store
+language sql
+stable
+parallel safe
+rows 5
+set search_path = ''
+begin atomic
+  select p.* from public.packet_store p
+  where p.packet_id in (
+    select e.packet_id from public.relationship_evidence e where e.relationship_id = relationship.relationship_id)
+  order by p.packet_id;
+end;
+
+comment on function public.entity_relationships_memories(public.entity_relationships) is 'The memories that state it, oldest first.';
+
+grant execute on function public.packet_store_relationships(public.packet_store), public.entity_relationships_memories(public.entity_relationships)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 072-graph/090-relations-of-memories.sql
+--! Included 074-world-model/010-worlds.sql
+create table l9_private.worlds (
+  world_id uuid primary key,
+  state_version integer not null default 0
+);
+
+comment on table l9_private.worlds is
+  'How far the versions of each world have come. Apart from the updates, so that no number comes twice when updates are erased.';
+comment on column l9_private.worlds.state_version is 'The version that the world is at. Whoever changes the world holds the lock of this row.';
+
+create table l9_private.departed_entities (
+  world_id uuid not null references l9_private.worlds,
+  entity_key text not null,
+  version integer not null,
+  primary key (world_id, entity_key)
+);
+alter table l9_private.departed_entities alter column entity_key set statistics 0;
+
+comment on table l9_private.departed_entities is
+  'Entities that are no more, for as long as an update still speaks of them: should they come back, their versions go on.';
+comment on column l9_private.departed_entities.entity_key is 'As entity_id_normalized.';
+comment on column l9_private.departed_entities.version is 'The last version that it had.';
+
+create table l9_private.stale_worlds (
+  world_id uuid not null,
+  state_version integer
+);
+
+comment on table l9_private.stale_worlds is
+  'Worlds to be worked out again before the statement that moves memories ends: a trigger for each row writes it, one for the statement works it off.';
+comment on column l9_private.stale_worlds.state_version is 'The version of an update that has left; null: updates have come, or live longer or shorter.';
+
+do $$
+declare
+  name text;
+begin
+  foreach name in array array['worlds', 'departed_entities', 'stale_worlds'] loop
+    execute format('alter table l9_private.%I enable row level security', name);
+    execute format('alter table l9_private.%I force row level security', name);
+    execute format('create policy definer_functions on l9_private.%I to l9_owner using (true)', name);
+    execute format('comment on policy definer_functions on l9_private.%I is %L', name,
+      'Functions of the owner alone, which know the world from a memory that the caller sees.');
+  end loop;
+end
+$$;
+
+create function l9_private.lock_world(world_id uuid)
+returns integer
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  version integer;
+begin
+  insert into l9_private.worlds (world_id) values (lock_world.world_id) on conflict do nothing;
+  select w.state_version into version from l9_private.worlds w where w.world_id = lock_world.world_id for update;
+  return version;
+end
+$$;
+
+comment on function l9_private.lock_world(uuid) is
+  'The version that a world is at, 0 for a new one; until the end of the transaction nobody else changes it. Not executable by callers.';
+--! EndIncluded 074-world-model/010-worlds.sql
+--! Included 074-world-model/020-world-model-updates.sql
+create table public.world_model_updates (
+  update_id uuid primary key default uuidv7(),
+  source_packet uuid not null references public.packet_store on delete cascade,
+  insight_id uuid not null,
+  insight_type text not null,
+  entities jsonb not null default '[]',
+  content text,
+  confidence double precision not null default 1,
+  restored_version integer,
+  restored_versions int4multirange,
+  applied_at timestamptz not null default clock_timestamp(),
+  state_version_before integer not null,
+  state_version_after integer not null,
+  world_id uuid not null generated always as (l9_private.room_of(tenant_id, org_id, user_id, project_id, scope)) stored,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint world_versions_once unique (world_id, state_version_after),
+  constraint world_versions_rise check (state_version_before >= 0 and state_version_after = state_version_before + 1),
+  constraint world_update_type_plain check (insight_type ~ '^[a-z][a-z0-9_]{0,62}$'),
+  constraint world_update_entities_list check (jsonb_typeof(entities) = 'array'),
+  constraint world_update_confidence check (confidence between 0 and 1),
+  constraint world_update_restores check (
+    (restored_version is null) = (restored_versions is null) and (restored_version is null or insight_type = 'restore'))
+);
+
+alter table public.world_model_updates
+  alter column entities set statistics 0, alter column content set statistics 0, alter column insight_type set statistics 0;
+
+create index world_model_updates_source_idx on public.world_model_updates (source_packet);
+create index world_model_updates_readers_idx on public.world_model_updates (tenant_id, scope, applied_at);
+create index world_model_updates_restores_idx on public.world_model_updates (world_id, state_version_after)
+  where restored_versions is not null;
+
+comment on table public.world_model_updates is
+  'What changed the world, an insight a row, in the order of their versions: the world is these folded, and nothing else.';
+comment on column public.world_model_updates.update_id is 'UUID version 7.';
+comment on column public.world_model_updates.source_packet is 'The memory that the insight comes from: with it goes what it changed.';
+comment on column public.world_model_updates.insight_id is 'The caller''s own id of the insight, else the memory''s.';
+comment on column public.world_model_updates.insight_type is 'What sort of insight: a lower-case word. restore: the world went back to restored_version.';
+comment on column public.world_model_updates.entities is
+  'What it says of which entities: entity_id, entity_type, attributes (set, or with null taken away), confidence, delete.';
+comment on column public.world_model_updates.content is 'The insight in words.';
+comment on column public.world_model_updates.confidence is 'How sure it is, from 0 to 1.';
+comment on column public.world_model_updates.restored_version is 'Of a restore: the version that the world went back to.';
+comment on column public.world_model_updates.restored_versions is 'Of a restore: the versions whose updates made that up.';
+comment on column public.world_model_updates.applied_at is 'When it was applied.';
+comment on column public.world_model_updates.state_version_before is 'The version that the world was at.';
+comment on column public.world_model_updates.state_version_after is 'The version that it made.';
+comment on column public.world_model_updates.world_id is 'Its world: one for each owner, project and scope.';
+
+-- It follows its source by a trigger of its own: in another world it needs another version.
+call l9_private.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
+--! EndIncluded 074-world-model/020-world-model-updates.sql
+--! Included 074-world-model/030-world-model-entities.sql
+create table public.world_model_entities (
+  entity_row_id uuid primary key default uuidv7(),
+  entity_id text not null,
+  entity_id_normalized text not null generated always as (l9_private.normalise_name(entity_id)) stored,
+  entity_type text not null,
+  attributes jsonb not null,
+  confidence double precision not null,
+  version integer not null,
+  -- No foreign key. When a memory goes its updates do, and the entities are worked out again in the same statement, under the
+  -- lock of the world; to name another memory with a key would be to wait for it, which may be going, too, and waiting for us.
+  source_packet uuid not null,
+  world_id uuid not null generated always as (l9_private.room_of(tenant_id, org_id, user_id, project_id, scope)) stored,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint world_entity_once unique (world_id, entity_id_normalized),
+  constraint world_entity_confidence check (confidence between 0 and 1),
+  constraint world_entity_version check (version > 0)
+);
+
+alter table public.world_model_entities
+  alter column entity_id set statistics 0, alter column entity_id_normalized set statistics 0,
+  alter column entity_type set statistics 0, alter column attributes set statistics 0;
+
+create index world_model_entities_source_idx on public.world_model_entities (source_packet);
+create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);
+create index world_model_entities_expiry_idx on public.world_model_entities (world_id, ttl) where ttl is not null;
+
+comment on table public.world_model_entities is
+  'The world as it is now: what all updates of a world make up, entity by entity. Worked out from world_model_updates, and again whenever one of those goes.';
+comment on column public.world_model_entities.entity_row_id is 'UUID version 7, for references; entity_id is its name.';
+comment on column public.world_model_entities.entity_id is 'Its name, as it was last spelt.';
+comment on column public.world_model_entities.entity_id_normalized is 'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.world_model_entities.entity_type is 'What sort of thing it is.';
+comment on column public.world_model_entities.attributes is 'What holds of it: for each key the value that was said last.';
+comment on column public.world_model_entities.confidence is 'How sure the last update was of it, from 0 to 1.';
+comment on column public.world_model_entities.version is 'Rises by one with each change.';
+comment on column public.world_model_entities.source_packet is 'The memory behind the last update of it.';
+comment on column public.world_model_entities.world_id is 'Its world: one for each owner, project and scope.';
+
+call l9_private.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false);
+comment on column public.world_model_entities.ttl is
+  'When the first of the memories behind it expires: from then on nobody reads it, until it is worked out again without that memory.';
+
+-- Its room is that of the updates it is folded from, which took theirs from the source: nobody is asked again, since whoever
+-- deletes a memory has others'' updates folded.
+drop trigger _300_take_from_source on public.world_model_entities;
+
+create function l9_private.tg_world_model_entities__take_from_update()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  select u.tenant_id, u.org_id, u.user_id, u.project_id, u.scope, u.creator
+  into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.creator
+  from public.world_model_updates u
+  where u.source_packet = new.source_packet
+  limit 1;
+  new.created_at := clock_timestamp();
+  new.updated_at := new.created_at;
+  return new;
+end
+$$;
+
+comment on function l9_private.tg_world_model_entities__take_from_update() is
+  'An entity is its updates'' owner''s, in their project and scope. Definer: callers can''t write entities.';
+
+create trigger _300_take_from_update before insert on public.world_model_entities
+  for each row execute function l9_private.tg_world_model_entities__take_from_update();
+
+create function l9_private.tg_world_model_entities__depart()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  insert into l9_private.departed_entities as d (world_id, entity_key, version)
+  values (old.world_id, old.entity_id_normalized, old.version)
+  on conflict (world_id, entity_key) do update set version = greatest(d.version, excluded.version);
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_world_model_entities__depart() is
+  'Remembers how far the versions of an entity had come. Definer: callers don''t see that list.';
+
+create trigger _610_depart after delete on public.world_model_entities
+  for each row execute function l9_private.tg_world_model_entities__depart();
+--! EndIncluded 074-world-model/030-world-model-entities.sql
+--! Included 074-world-model/040-world-model-snapshots.sql
+create table public.world_model_snapshots (
+  snapshot_id uuid primary key default uuidv7(),
+  snapshot int4multirange not null,
+  state_version integer not null,
+  entity_count integer not null,
+  relation_count integer not null,
+  description text,
+  created_by text not null,
+  source_packet uuid not null references public.packet_store on delete cascade,
+  world_id uuid not null generated always as (l9_private.room_of(tenant_id, org_id, user_id, project_id, scope)) stored,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint world_snapshot_description_short check (octet_length(description) <= 1000),
+  constraint world_snapshot_counts check (state_version >= 0 and entity_count >= 0 and relation_count >= 0)
+);
+
+alter table public.world_model_snapshots
+  alter column description set statistics 0, alter column snapshot set statistics 0;
+
+create index world_model_snapshots_source_idx on public.world_model_snapshots (source_packet);
+create index world_model_snapshots_readers_idx on public.world_model_snapshots (tenant_id, scope, created_at);
+create index world_model_snapshots_world_idx on public.world_model_snapshots (world_id, state_version);
+
+comment on table public.world_model_snapshots is
+  'Versions of the world that somebody wants to come back to. None holds a copy: the updates that make it up are folded again, so what was erased is in no snapshot either.';
+comment on column public.world_model_snapshots.snapshot_id is 'UUID version 7.';
+comment on column public.world_model_snapshots.snapshot is
+  'The versions whose updates make it up: get_world_model(version => …) and diff_world() fold them.';
+comment on column public.world_model_snapshots.state_version is 'The version that the world was at.';
+comment on column public.world_model_snapshots.entity_count is 'How many entities it has, without those that were erased since.';
+comment on column public.world_model_snapshots.relation_count is
+  'How many of their attributes name another entity of the snapshot, without those that were erased since.';
+comment on column public.world_model_snapshots.description is 'What for, in the words of whoever made it: 1000 bytes at most.';
+comment on column public.world_model_snapshots.created_by is 'The caller that made it.';
+comment on column public.world_model_snapshots.source_packet is 'The memory that says that it was made: the snapshot goes with it, or where it moves to another scope.';
+comment on column public.world_model_snapshots.world_id is 'Its world: one for each owner, project and scope.';
+
+call l9_private.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);
+--! EndIncluded 074-world-model/040-world-model-snapshots.sql
+--! Included 074-world-model/050-fold-world.sql
+-- Both run with the rights of whoever asks: a caller folds what it may read, which of a world is all or nothing.
+
+create function l9_private.world_lineage(world_id uuid, version integer)
+returns int4multirange
+language sql
+stable
+parallel safe
+set search_path = ''
+begin atomic
+  select coalesce(
+    (select u.restored_versions + int4multirange(int4range(u.state_version_after, world_lineage.version, '(]'))
+     from public.world_model_updates u
+     where u.world_id = world_lineage.world_id and u.restored_versions is not null
+       and u.state_version_after <= world_lineage.version and (u.ttl is null or u.ttl > now())
+     order by u.state_version_after desc
+     limit 1),
+    int4multirange(int4range(0, world_lineage.version, '(]')));
+end;
+
+comment on function l9_private.world_lineage(uuid, integer) is
+  'The versions whose updates make up a version of a world: all up to it, or those of what it was last restored to, and all since.';
+
+create function l9_private.fold_world(world_id uuid, versions int4multirange)
+returns table (
+  entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
+language sql
+stable
+parallel safe
+set search_path = ''
+begin atomic
+  with said as (
+    select l9_private.normalise_name(said.entity ->> 'entity_id') as entity_key, said.entity, u.state_version_after as version,
+      coalesce((said.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl
+    from public.world_model_updates u
+    cross join lateral jsonb_array_elements(u.entities) as said (entity)
+    where u.world_id = fold_world.world_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
+  ), since as (
+    select s.*, max(s.version) filter (where s.entity -> 'delete' = 'true') over (partition by s.entity_key) as ended from said s
+  ), kept as (
+    select s.* from since s where s.ended is null or s.version > s.ended
+  ), last_said as (
+    select distinct on (k.entity_key, a.key) k.entity_key, a.key, a.value
+    from kept k cross join lateral jsonb_each(coalesce(k.entity -> 'attributes', '{}')) as a (key, value)
+    order by k.entity_key, a.key, k.version desc
+  ), merged as (
+    select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes
+    from last_said l group by l.entity_key
+  ), entities as (
+    select k.entity_key,
+      (array_agg(k.entity ->> 'entity_id' order by k.version desc))[1] as entity_id,
+      (array_agg(k.entity ->> 'entity_type' order by k.version desc) filter (where k.entity ? 'entity_type'))[1] as entity_type,
+      (array_agg(k.confidence order by k.version desc))[1] as confidence,
+      (array_agg(k.source_packet order by k.version desc))[1] as source_packet,
+      min(k.ttl) as ttl
+    from kept k group by k.entity_key
+  )
+  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl
+  from entities e left join merged m on m.entity_key = e.entity_key;
+end;
+
+comment on function l9_private.fold_world(uuid, int4multirange) is
+  'The entities that the updates of these versions make up: for each attribute what was said last, since the entity was last deleted. What has expired is not among them.';
+
+create type l9_private.world_size as (entity_count integer, relation_count integer);
+comment on type l9_private.world_size is 'How many entities a state has, and how many of their attributes name another.';
+
+create function l9_private.measure_world(world_id uuid, versions int4multirange)
+returns l9_private.world_size
+language sql
+stable
+parallel safe
+set search_path = ''
+begin atomic
+  with folded as materialized (
+    select f.entity_key, f.attributes from l9_private.fold_world(measure_world.world_id, versions) f
+  )
+  select row(
+    (select count(*) from folded),
+    (select count(*) from folded f
+     cross join lateral jsonb_path_query(f.attributes, '$.*[*] ? (@.type() == "string")') as named (name)
+     join folded other on other.entity_key = l9_private.normalise_name(named.name #>> '{}') and other.entity_key <> f.entity_key)
+  )::l9_private.world_size;
+end;
+
+comment on function l9_private.measure_world(uuid, int4multirange) is
+  'How many entities the updates of these versions make up, and how many attributes of theirs, or members of lists, name another of them.';
+
+grant execute on function
+  l9_private.world_lineage(uuid, integer), l9_private.fold_world(uuid, int4multirange)
+to l9_agent, l9_admin;
+--! EndIncluded 074-world-model/050-fold-world.sql
+--! Included 074-world-model/060-settle-world.sql
+create function l9_private.settle_world(world_id uuid, counts_as_change boolean)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  world uuid := settle_world.world_id;
+  at_version integer := l9_private.lock_world(world);
+begin
+  if counts_as_change then
+    update l9_private.worlds w set state_version = w.state_version + 1 where w.world_id = world
+    returning w.state_version into at_version;
+  end if;
+  with folded as materialized (
+    select f.* from l9_private.fold_world(world, l9_private.world_lineage(world, at_version)) f
+  ), gone as (
+    delete from public.world_model_entities e
+    where e.world_id = world and not exists (select from folded f where f.entity_key = e.entity_id_normalized)
+  ), changed as (
+    update public.world_model_entities e
+    set entity_id = f.entity_id, entity_type = f.entity_type, attributes = f.attributes, confidence = f.confidence,
+      version = e.version + 1, source_packet = f.source_packet, ttl = f.ttl, updated_at = clock_timestamp()
+    from folded f
+    where e.world_id = world and e.entity_id_normalized = f.entity_key
+      and (e.entity_id, e.entity_type, e.attributes, e.confidence) is distinct from
+        (f.entity_id, f.entity_type, f.attributes, f.confidence)
+  ), carried as (
+    -- The same as before, but for other memories behind it.
+    update public.world_model_entities e set source_packet = f.source_packet, ttl = f.ttl
+    from folded f
+    where e.world_id = world and e.entity_id_normalized = f.entity_key
+      and (e.entity_id, e.entity_type, e.attributes, e.confidence) is not distinct from
+        (f.entity_id, f.entity_type, f.attributes, f.confidence)
+      and (e.source_packet, e.ttl) is distinct from (f.source_packet, f.ttl)
+  )
+  insert into public.world_model_entities (entity_id, entity_type, attributes, confidence, version, source_packet, ttl)
+  select f.entity_id, f.entity_type, f.attributes, f.confidence, 1 + coalesce(d.version, 0), f.source_packet, f.ttl
+  from folded f
+  left join l9_private.departed_entities d on d.world_id = world and d.entity_key = f.entity_key
+  where not exists (
+    select from public.world_model_entities e where e.world_id = world and e.entity_id_normalized = f.entity_key);
+
+  -- Not even the name stays of what no update speaks of any more.
+  delete from l9_private.departed_entities d
+  where d.world_id = world and (
+    d.entity_key not in (
+      select l9_private.normalise_name(said.entity ->> 'entity_id')
+      from public.world_model_updates u cross join lateral jsonb_array_elements(u.entities) as said (entity)
+      where u.world_id = world)
+    or exists (select from public.world_model_entities e where e.world_id = world and e.entity_id_normalized = d.entity_key));
+end
+$$;
+
+comment on function l9_private.settle_world(uuid, boolean) is
+  'Works the entities of a world out again from its updates; counts_as_change: as a new version of it. Not executable by callers.';
+
+create function l9_private.settle_without(world_id uuid, lost integer[])
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  perform l9_private.settle_world(settle_without.world_id, lost <> '{}');
+  update public.world_model_snapshots s
+  set entity_count = size.entity_count, relation_count = size.relation_count
+  from public.world_model_snapshots other
+  cross join lateral l9_private.measure_world(other.world_id, other.snapshot) as size
+  where s.snapshot_id = other.snapshot_id and other.world_id = settle_without.world_id
+    and exists (select from unnest(lost) as gone (version) where gone.version <@ other.snapshot);
+end
+$$;
+
+comment on function l9_private.settle_without(uuid, integer[]) is
+  'Works a world, and the counts of its snapshots, out again without the updates of the versions that it lost. Not executable by callers.';
+
+create function l9_private.tg_world_model_updates__settle()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  perform l9_private.settle_without(lost.world_id, lost.versions)
+  from (
+    select o.world_id, array_agg(o.state_version_after) as versions from old_rows o group by o.world_id order by o.world_id
+  ) lost;
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_world_model_updates__settle() is
+  'Works out what is left of worlds that lost updates with their memories. Definer: callers can''t write these tables.';
+
+-- It fires once for all that foreign keys took along with the memories of one statement, when all of that is gone.
+create trigger _700_settle after delete on public.world_model_updates
+  referencing old table as old_rows
+  for each statement execute function l9_private.tg_world_model_updates__settle();
+
+create function l9_private.tg_packet_store__worlds_follow()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  target uuid := l9_private.room_of(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
+  former uuid := l9_private.room_of(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
+  applied record;
+  next_version integer;
+begin
+  -- A snapshot is of the world that it was made of.
+  delete from public.world_model_snapshots s where s.source_packet = new.packet_id and s.world_id <> target;
+  update public.world_model_snapshots s set ttl = new.ttl, updated_at = clock_timestamp()
+  where s.source_packet = new.packet_id and s.ttl is distinct from new.ttl;
+  if not exists (select from public.world_model_updates u where u.source_packet = new.packet_id) then
+    return null;
+  end if;
+  -- Both in the one order that all take.
+  perform l9_private.lock_world(w.world_id) from (values (target), (former)) as w (world_id) group by w.world_id order by w.world_id;
+  for applied in
+    select u.update_id, u.world_id, u.state_version_after from public.world_model_updates u
+    where u.source_packet = new.packet_id order by u.state_version_after
+  loop
+    if applied.world_id = target then
+      update public.world_model_updates u set ttl = new.ttl, updated_at = clock_timestamp() where u.update_id = applied.update_id;
+    else
+      update l9_private.worlds w set state_version = w.state_version + 1 where w.world_id = target
+      returning w.state_version into next_version;
+      -- What a restore went back to was a version of the other world.
+      update public.world_model_updates u
+      set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, scope = new.scope,
+        ttl = new.ttl, state_version_before = next_version - 1, state_version_after = next_version,
+        restored_version = null, restored_versions = null, updated_at = clock_timestamp()
+      where u.update_id = applied.update_id;
+      insert into l9_private.stale_worlds (world_id, state_version) values (applied.world_id, applied.state_version_after);
+    end if;
+  end loop;
+  insert into l9_private.stale_worlds (world_id) values (target);
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__worlds_follow() is
+  'Moves updates with their memory, to the end of the other world. Definer: callers can''t write these tables.';
+
+call l9_private.follow_packets('_620_worlds_follow', 'tg_packet_store__worlds_follow');
+
+create function l9_private.tg_packet_store__settle_worlds()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  stale record;
+begin
+  for stale in
+    with taken as (delete from l9_private.stale_worlds returning world_id, state_version)
+    select t.world_id, coalesce(array_agg(t.state_version) filter (where t.state_version is not null), '{}') as lost
+    from taken t group by t.world_id order by t.world_id
+  loop
+    perform l9_private.settle_without(stale.world_id, stale.lost);
+  end loop;
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__settle_worlds() is
+  'At the end of a statement that moved memories: works out the worlds that updates left or came to. Definer: callers can''t write these tables.';
+
+create trigger _700_settle_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
+  for each statement execute function l9_private.tg_packet_store__settle_worlds();
+--! EndIncluded 074-world-model/060-settle-world.sql
+--! Included 074-world-model/070-check-insight.sql
+create function l9_private.check_keys(value jsonb, known text[], field text)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  stray text := (select min(k.key) from jsonb_object_keys(value) as k (key) where k.key <> all (known));
+begin
+  if stray is not null then
+    perform l9_private.fail('L9VAL', format('%s: has %s, not %s', field, array_to_string(known, ', '), left(stray, 60)), field);
+  end if;
+end
+$$;
+
+comment on function l9_private.check_keys(jsonb, text[], text) is 'L9VAL, naming the field and what it has, where an object has other keys.';
+
+create function l9_private.check_insight_entity(entity jsonb)
+returns jsonb
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if jsonb_typeof(entity) <> 'object' or jsonb_typeof(entity -> 'entity_id') is distinct from 'string' then
+    perform l9_private.fail('L9VAL', 'insight.entities: a list of objects with an entity_id', 'insight.entities');
+  end if;
+  perform l9_private.check_name(entity ->> 'entity_id', 'insight.entities.entity_id');
+  perform l9_private.check_keys(entity, '{entity_id,entity_type,attributes,confidence,delete}', 'insight.entities');
+  if jsonb_typeof(entity -> 'delete') not in ('boolean', 'null') then
+    perform l9_private.fail('L9VAL', 'insight.entities.delete: true or false', 'insight.entities.delete');
+  elsif jsonb_typeof(entity -> 'entity_type') not in ('string', 'null') then
+    perform l9_private.fail('L9VAL', 'insight.entities.entity_type: a text', 'insight.entities.entity_type');
+  elsif jsonb_typeof(entity -> 'attributes') not in ('object', 'null') then
+    perform l9_private.fail('L9VAL', 'insight.entities.attributes: an object', 'insight.entities.attributes');
+  elsif jsonb_typeof(entity -> 'confidence') not in ('number', 'null') then
+    perform l9_private.fail('L9VAL', 'insight.entities.confidence: from 0 to 1', 'insight.entities.confidence');
+  end if;
+  if jsonb_typeof(entity -> 'entity_type') = 'string' then
+    perform l9_private.check_name(entity ->> 'entity_type', 'insight.entities.entity_type');
+  end if;
+  if jsonb_typeof(entity -> 'confidence') = 'number' then
+    perform l9_private.check_confidence((entity ->> 'confidence')::double precision, 'insight.entities.confidence');
+  end if;
+  if entity -> 'delete' = 'true' then
+    return jsonb_build_object('entity_id', btrim(entity ->> 'entity_id'), 'delete', true);
+  end if;
+  -- Nulls are left out here; within attributes they take a key away.
+  return (select jsonb_object_agg(e.key, e.value) from jsonb_each(entity) as e where e.value <> 'null' and e.key <> 'delete')
+    || jsonb_build_object('entity_id', btrim(entity ->> 'entity_id'));
+end
+$$;
+
+comment on function l9_private.check_insight_entity(jsonb) is 'What an insight says of one entity, checked and without what it does not say.';
+
+create function l9_private.check_insight(insight jsonb)
+returns jsonb
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  entities jsonb;
+begin
+  if insight is null or jsonb_typeof(insight) <> 'object' then
+    perform l9_private.fail('L9VAL', 'insight: an object with insight_type, content, confidence and entities', 'insight');
+  end if;
+  perform l9_private.check_bytes(insight::text, 262144, 'insight');
+  if jsonb_path_exists(insight, '$.**{64}') then
+    perform l9_private.fail('L9LIM', 'insight: at most 64 levels deep', 'insight');
+  end if;
+  perform l9_private.check_keys(insight, '{insight_id,insight_type,content,confidence,entities}', 'insight');
+  if jsonb_typeof(insight -> 'insight_type') is distinct from 'string'
+    or insight ->> 'insight_type' !~ '^[a-z][a-z0-9_]{0,62}$' then
+    perform l9_private.fail('L9VAL',
+      'insight.insight_type: a lower-case word of letters, digits and _, 63 characters at most', 'insight.insight_type');
+  elsif insight ->> 'insight_type' = 'restore' then
+    perform l9_private.fail('L9VAL', 'insight.insight_type: restore is what restore_world() makes', 'insight.insight_type');
+  elsif jsonb_typeof(insight -> 'content') not in ('string', 'null') then
+    perform l9_private.fail('L9VAL', 'insight.content: a text', 'insight.content');
+  elsif jsonb_typeof(insight -> 'insight_id') not in ('string', 'null') or not pg_input_is_valid(insight ->> 'insight_id', 'uuid') then
+    perform l9_private.fail('L9VAL', 'insight.insight_id: a uuid', 'insight.insight_id');
+  elsif jsonb_typeof(insight -> 'confidence') not in ('number', 'null') then
+    perform l9_private.fail('L9VAL', 'insight.confidence: from 0 to 1', 'insight.confidence');
+  elsif jsonb_typeof(insight -> 'entities') not in ('array', 'null') then
+    perform l9_private.fail('L9VAL', 'insight.entities: a list of objects with an entity_id', 'insight.entities');
+  end if;
+  perform l9_private.check_bytes(insight ->> 'content', 65536, 'insight.content');
+  perform l9_private.check_confidence(coalesce((insight ->> 'confidence')::double precision, 1), 'insight.confidence');
+
+  entities := coalesce(nullif(insight -> 'entities', 'null'), '[]');
+  if jsonb_array_length(entities) > 200 then
+    perform l9_private.fail('L9LIM', format('insight.entities: at most 200, got %s', jsonb_array_length(entities)), 'insight.entities');
+  end if;
+  entities := coalesce((
+    select jsonb_agg(l9_private.check_insight_entity(said.entity) order by said.place)
+    from jsonb_array_elements(entities) with ordinality as said (entity, place)), '[]');
+  if (select count(distinct l9_private.normalise_name(said.entity ->> 'entity_id')) < count(*)
+      from jsonb_array_elements(entities) as said (entity)) then
+    perform l9_private.fail('L9VAL', 'insight.entities: each entity once', 'insight.entities');
+  end if;
+  return insight || jsonb_build_object('entities', entities);
+end
+$$;
+
+comment on function l9_private.check_insight(jsonb) is
+  'An insight with its entities checked: 200 of them at most, 256 KiB in all; else L9VAL or L9LIM, naming the field.';
+
+grant execute on function
+  l9_private.check_keys(jsonb, text[], text), l9_private.check_insight_entity(jsonb), l9_private.check_insight(jsonb)
+to l9_agent, l9_admin;
+--! EndIncluded 074-world-model/070-check-insight.sql
+--! Included 074-world-model/080-apply-world-update.sql
+create function l9_private.touch_entity(
+  world_id uuid, said jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  key text := l9_private.normalise_name(said ->> 'entity_id');
+  given jsonb := coalesce(said -> 'attributes', '{}');
+  removed text[] := array(select a.key from jsonb_each(given) as a where a.value = 'null');
+  sure double precision := coalesce((said ->> 'confidence')::double precision, touch_entity.confidence);
+  bytes integer;
+begin
+  if said -> 'delete' = 'true' then
+    delete from public.world_model_entities e where e.world_id = touch_entity.world_id and e.entity_id_normalized = key;
+    return;
+  end if;
+  update public.world_model_entities e
+  set entity_id = said ->> 'entity_id', entity_type = coalesce(said ->> 'entity_type', e.entity_type),
+    attributes = (e.attributes || given) - removed, confidence = sure, version = e.version + 1,
+    source_packet = touch_entity.source_packet, ttl = least(e.ttl, touch_entity.ttl), updated_at = clock_timestamp()
+  where e.world_id = touch_entity.world_id and e.entity_id_normalized = key
+  returning octet_length(e.attributes::text) into bytes;
+  if not found then
+    insert into public.world_model_entities as e (entity_id, entity_type, attributes, confidence, version, source_packet, ttl)
+    values (
+      said ->> 'entity_id', coalesce(said ->> 'entity_type', 'entity'), given - removed, sure,
+      1 + coalesce((
+        select d.version from l9_private.departed_entities d
+        where d.world_id = touch_entity.world_id and d.entity_key = key), 0),
+      touch_entity.source_packet, touch_entity.ttl)
+    returning octet_length(e.attributes::text) into bytes;
+    delete from l9_private.departed_entities d where d.world_id = touch_entity.world_id and d.entity_key = key;
+  end if;
+  if bytes > 65536 then
+    perform l9_private.fail('L9LIM',
+      format('insight.entities.attributes: at most 65536 bytes (64 KiB) of an entity, would be %s', bytes), 'insight.entities.attributes');
+  end if;
+end
+$$;
+
+comment on function l9_private.touch_entity(uuid, jsonb, double precision, uuid, timestamptz) is
+  'Folds what an update says of one entity into it, as fold_world() would. Not executable by callers.';
+
+create function l9_private.next_world_version(world_id uuid, expected_version integer)
+returns integer
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  version integer := l9_private.lock_world(world_id);
+begin
+  if expected_version <> version then
+    perform l9_private.fail('L9VAL', format('expected_version: the world is at version %s', version), 'expected_version',
+      'Read it again, and decide anew.');
+  end if;
+  update l9_private.worlds w set state_version = version + 1 where w.world_id = next_world_version.world_id;
+  return version + 1;
+end
+$$;
+
+comment on function l9_private.next_world_version(uuid, integer) is
+  'Takes the next version of a world, which nobody else changes until the end of the transaction; L9VAL where another one than expected is the present one. Not executable by callers.';
+
+create function l9_private.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
+returns public.world_model_updates
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  source public.packet_store := l9_private.source_of(source_packet);
+  checked jsonb := l9_private.check_insight(insight);
+  world uuid := l9_private.room_of(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
+  applied public.world_model_updates;
+  version integer := l9_private.next_world_version(world, expected_version);
+begin
+  if exists (select from public.world_model_entities e where e.world_id = world and e.ttl <= now()) then
+    -- Nothing is to be built on what has expired, and is not cleaned up yet.
+    perform l9_private.settle_world(world, false);
+  end if;
+  insert into public.world_model_updates as u (
+    source_packet, insight_id, insight_type, entities, content, confidence, state_version_before, state_version_after)
+  values (
+    source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
+    checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
+  returning u.* into applied;
+  perform l9_private.touch_entity(world, said.entity, applied.confidence, applied.source_packet, applied.ttl)
+  from jsonb_array_elements(applied.entities) with ordinality as said (entity, place) order by said.place;
+  return applied;
+end
+$$;
+
+comment on function l9_private.write_world_update(uuid, jsonb, integer) is
+  'apply_world_update() for a memory that is there. Definer: callers can''t write these tables. The caller must see the memory, and may write where it is.';
+
+create function public.apply_world_update(
+  insight jsonb,
+  expected_version integer default null,
+  source_packet uuid default null,
+  scope text default 'developer',
+  project_id text default null
+)
+returns public.world_model_updates
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  packet_id uuid := source_packet;
+begin
+  perform l9_private.require_identity();
+  if packet_id is null then
+    if coalesce(l9_private.check_insight(insight) ->> 'content', '') !~ '\S' then
+      perform l9_private.fail('L9VAL', 'insight.content: required where no source_packet is given', 'insight.content');
+    end if;
+    packet_id := (
+      (public.save_memory(
+        content => insight ->> 'content', scope => apply_world_update.scope, project_id => apply_world_update.project_id,
+        kind => 'insight')).memory).packet_id;
+  end if;
+  return l9_private.write_world_update(packet_id, insight, expected_version);
+end
+$$;
+
+comment on function public.apply_world_update(jsonb, integer, uuid, text, text) is
+  'Changes the world by an insight: insight_type, content, confidence (1 unless said) and entities, each with entity_id, entity_type, attributes (merged; null takes a key away), confidence, or delete: true. The world of source_packet; without one the content is saved as a memory of kind insight in that scope and project, and the world is the one there. With expected_version only if that is the present version: else L9VAL, which names the present one. Versions of the world and of each entity touched rise by one. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+
+grant execute on function l9_private.write_world_update(uuid, jsonb, integer) to l9_agent, l9_admin;
+grant execute on function public.apply_world_update(jsonb, integer, uuid, text, text) to l9_agent, l9_admin;
+--! EndIncluded 074-world-model/080-apply-world-update.sql
+--! Included 074-world-model/090-world-points.sql
+create type l9_private.world_point as (world_id uuid, scope text, project_id text, state_version integer, versions int4multirange);
+comment on type l9_private.world_point is 'A world, or one of its former versions.';
+
+create function l9_private.reach_world(scope text, project_id text, world_id uuid default null)
+returns l9_private.world_point
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.identity := l9_private.require_identity();
+  reached l9_private.world_point;
+begin
+  if world_id is null then
+    -- One text for a scope that does not exist and one that is not the caller's.
+    if scope is null or scope <> all (me.readable_scopes) then
+      perform l9_private.fail('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')), 'scope');
+    elsif project_id is not null and not ('*' = any (me.projects) or project_id = any (me.projects)) then
+      perform l9_private.fail('L9SCP', 'project_id: not one of your projects', 'project_id');
+    elsif l9_private.scope_has_projects(reach_world.scope) and project_id is null then
+      perform l9_private.fail('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
+    elsif not l9_private.scope_has_projects(reach_world.scope) and project_id is not null then
+      perform l9_private.fail('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
+    end if;
+    reached.scope := reach_world.scope;
+    reached.project_id := reach_world.project_id;
+    reached.world_id := l9_private.room_of(me.tenant_id, me.org_id, me.user_id, project_id, scope);
+  else
+    -- The policies for functions of the owner: no world but one of which the caller could read a row.
+    select known.world_id, known.scope, known.project_id into reached.world_id, reached.scope, reached.project_id
+    from (
+      select u.world_id, u.scope, u.project_id from public.world_model_updates u
+      where u.world_id = reach_world.world_id and (u.ttl is null or u.ttl > now())
+      union all
+      select s.world_id, s.scope, s.project_id from public.world_model_snapshots s
+      where s.world_id = reach_world.world_id and (s.ttl is null or s.ttl > now())
+    ) known
+    limit 1;
+    if not found then
+      perform l9_private.fail('L9OWN', format('world_id: world %s is not there, or not yours', reach_world.world_id), 'world_id');
+    end if;
+  end if;
+  reached.state_version := coalesce((select w.state_version from l9_private.worlds w where w.world_id = reached.world_id), 0);
+  return reached;
+end
+$$;
+
+comment on function l9_private.reach_world(text, text, uuid) is
+  'The world of this scope and project that is the caller''s own (as its org''s and user''s memories are), or (world_id) any of which it could read a row; and the version that it is at. Else L9SCP, L9VAL or L9OWN. Definer: reads how far the versions have come.';
+
+create function l9_private.world_point(point text, field text, scope text, project_id text, world_id uuid default null)
+returns l9_private.world_point
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  found_point l9_private.world_point;
+begin
+  if point is not null and point !~ '^\d{1,9}$' then
+    if not pg_input_is_valid(point, 'uuid') then
+      perform l9_private.fail('L9VAL', format('%s: the id of a snapshot, or a version', field), field);
+    end if;
+    -- Under the caller's own policies.
+    select s.world_id, s.scope, s.project_id, s.state_version, s.snapshot into found_point
+    from public.world_model_snapshots s
+    where s.snapshot_id = point::uuid and (world_point.world_id is null or s.world_id = world_point.world_id);
+    if not found then
+      perform l9_private.fail('L9OWN', format('%s: snapshot %s is not there, or not yours, or of another world', field, point), field);
+    end if;
+    return found_point;
+  end if;
+  found_point := l9_private.reach_world(scope, project_id, world_id);
+  if point::integer > found_point.state_version then
+    perform l9_private.fail('L9VAL', format('%s: the world is at version %s', field, found_point.state_version), field);
+  end if;
+  found_point.state_version := coalesce(point::integer, found_point.state_version);
+  found_point.versions := l9_private.world_lineage(found_point.world_id, found_point.state_version);
+  return found_point;
+end
+$$;
+
+comment on function l9_private.world_point(text, text, text, text, uuid) is
+  'What a caller means by the id of a snapshot, by a version of a world, or (null) by its present.';
+
+grant execute on function l9_private.reach_world(text, text, uuid), l9_private.world_point(text, text, text, text, uuid)
+  to l9_agent, l9_admin;
+--! EndIncluded 074-world-model/090-world-points.sql
+--! Included 074-world-model/100-get-world-model.sql
+create type public.world_entity as (
+  entity_id text,
+  entity_type text,
+  attributes jsonb,
+  confidence double precision,
+  version integer,
+  source_packet uuid
+);
+comment on type public.world_entity is 'An entity of a world.';
+comment on column public.world_entity.entity_id is 'Its name, as it was last spelled.';
+comment on column public.world_entity.entity_type is 'What sort of thing it is, such as service.';
+comment on column public.world_entity.attributes is 'What holds of it.';
+comment on column public.world_entity.confidence is 'How sure that is, from 0 to 1.';
+comment on column public.world_entity.version is 'Rises by one with each change; null in a former version of the world.';
+comment on column public.world_entity.source_packet is 'The memory behind the last update of it.';
+
+create type public.world_model as (
+  world_id uuid,
+  scope text,
+  project_id text,
+  version integer,
+  entity_count integer,
+  entities public.world_entity[]
+);
+comment on type public.world_model is 'A world, at one of its versions.';
+comment on column public.world_model.world_id is 'The world: one for each owner, project and scope.';
+comment on column public.world_model.scope is 'The scope of the world.';
+comment on column public.world_model.project_id is 'Its project; null in scope global.';
+comment on column public.world_model.version is 'The version: what apply_world_update() takes as expected_version.';
+comment on column public.world_model.entity_count is 'How many entities match, of which entities may hold the first only.';
+comment on column public.world_model.entities is 'The entities, by their names.';
+
+create function public.get_world_model(
+  scope text default 'developer',
+  project_id text default null,
+  entity_ids text[] default null,
+  entity_type text default null,
+  version integer default null,
+  max_entities integer default 100,
+  world_id uuid default null
+)
+returns public.world_model
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  wanted text[];
+  at l9_private.world_point;
+  answer public.world_model;
+begin
+  if max_entities is null or max_entities not between 1 and 1000 then
+    perform l9_private.fail('L9VAL', 'max_entities: from 1 to 1000', 'max_entities');
+  elsif cardinality(entity_ids) > 1000 then
+    perform l9_private.fail('L9LIM', format('entity_ids: at most 1000, got %s', cardinality(entity_ids)), 'entity_ids');
+  elsif get_world_model.version < 0 then
+    perform l9_private.fail('L9VAL', 'version: 0 or more', 'version');
+  end if;
+  wanted := case when entity_ids is not null then array(select l9_private.normalise_name(i.id) from unnest(entity_ids) as i (id)) end;
+  at := l9_private.world_point(get_world_model.version::text, 'version', get_world_model.scope, get_world_model.project_id,
+    get_world_model.world_id);
+  answer.world_id := at.world_id;
+  answer.scope := at.scope;
+  answer.project_id := at.project_id;
+  answer.version := at.state_version;
+  with matching as (
+    select e.entity_id, e.entity_type, e.attributes, e.confidence, e.version, e.source_packet
+    from public.world_model_entities e
+    where get_world_model.version is null and e.world_id = at.world_id
+      and (wanted is null or e.entity_id_normalized = any (wanted))
+      and (get_world_model.entity_type is null or e.entity_type = get_world_model.entity_type)
+    union all
+    select f.entity_id, f.entity_type, f.attributes, f.confidence, null, f.source_packet
+    from l9_private.fold_world(at.world_id, at.versions) f
+    where get_world_model.version is not null
+      and (wanted is null or f.entity_key = any (wanted))
+      and (get_world_model.entity_type is null or f.entity_type = get_world_model.entity_type)
+  ), first as (
+    select * from matching order by entity_id limit max_entities
+  )
+  select (select count(*) from matching),
+    coalesce((
+      select array_agg(row(f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet)::public.world_entity
+        order by f.entity_id)
+      from first f), '{}')
+  into answer.entity_count, answer.entities;
+  return answer;
+end
+$$;
+
+comment on function public.get_world_model(text, text, text[], text, integer, integer, uuid) is
+  'The world of a scope and project, as it is or (version) as it was: its version and entities, by name, max_entities (1 to 1000) at most; only those named, or of one type. The world is that of the caller''s own org and user, unless world_id names another that it may read. What was erased since is in no former version either. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
+
+grant execute on function public.get_world_model(text, text, text[], text, integer, integer, uuid) to l9_agent, l9_admin;
+--! EndIncluded 074-world-model/100-get-world-model.sql
+--! Included 074-world-model/110-snapshot-world.sql
+create function l9_private.write_world_snapshot(source_packet uuid, description text)
+returns public.world_model_snapshots
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  source public.packet_store := l9_private.source_of(source_packet);
+  world uuid := l9_private.room_of(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
+  at_version integer := l9_private.lock_world(world);
+  lineage int4multirange := l9_private.world_lineage(world, at_version);
+  size l9_private.world_size := l9_private.measure_world(world, lineage);
+  made public.world_model_snapshots;
+begin
+  perform l9_private.check_bytes(write_world_snapshot.description, 1000, 'description');
+  insert into public.world_model_snapshots as s (
+    snapshot, state_version, entity_count, relation_count, description, created_by, source_packet)
+  values (
+    lineage, at_version, size.entity_count, size.relation_count, write_world_snapshot.description,
+    coalesce(l9_private.current_caller(), 'job'), source.packet_id)
+  returning s.* into made;
+  return made;
+end
+$$;
+
+comment on function l9_private.write_world_snapshot(uuid, text) is
+  'snapshot_world() for a memory that is there. Definer: callers can''t write these tables. The caller must see the memory, and may write where it is.';
+
+create function public.snapshot_world(
+  description text default null,
+  scope text default 'developer',
+  project_id text default null,
+  source_packet uuid default null
+)
+returns public.world_model_snapshots
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  packet_id uuid := source_packet;
+begin
+  perform l9_private.require_identity();
+  perform l9_private.check_bytes(description, 1000, 'description');
+  if packet_id is null then
+    packet_id := (
+      (public.save_memory(
+        content => concat_ws(' ', 'Snapshot of the world,', clock_timestamp()::text, nullif(': ' || description, ': ')),
+        scope => snapshot_world.scope, project_id => snapshot_world.project_id, kind => 'world_snapshot')).memory).packet_id;
+  end if;
+  return l9_private.write_world_snapshot(packet_id, description);
+end
+$$;
+
+comment on function public.snapshot_world(text, text, text, uuid) is
+  'Notes the present version of the world of a scope and project (or of source_packet''s), to compare with and come back to. Without source_packet a memory of kind world_snapshot is saved; the snapshot goes with it. It holds no copy. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
+
+grant execute on function l9_private.write_world_snapshot(uuid, text) to l9_agent, l9_admin;
+grant execute on function public.snapshot_world(text, text, text, uuid) to l9_agent, l9_admin;
+--! EndIncluded 074-world-model/110-snapshot-world.sql
+--! Included 074-world-model/120-diff-world.sql
+create type public.world_difference as (
+  entity_id text,
+  change text,
+  entity_type text,
+  former_type text,
+  attributes jsonb,
+  former_attributes jsonb,
+  confidence double precision,
+  former_confidence double precision
+);
+comment on type public.world_difference is 'What is another in one state of a world than in another, of one entity.';
+comment on column public.world_difference.entity_id is 'The entity, as it is spelled in the later state, or in the earlier where it is gone.';
+comment on column public.world_difference.entity_type is 'Its type in the later state.';
+comment on column public.world_difference.former_type is 'Its type in the earlier state.';
+comment on column public.world_difference.confidence is 'How sure it is in the later state.';
+comment on column public.world_difference.former_confidence is 'How sure it was in the earlier state.';
+comment on column public.world_difference.change is 'added, removed or changed.';
+comment on column public.world_difference.attributes is 'Those that are new or others, as they became; null where one is gone.';
+comment on column public.world_difference.former_attributes is 'The same ones as they were, where they were.';
+
+create function l9_private.changed_keys(attributes jsonb, other jsonb)
+returns jsonb
+language sql
+immutable
+parallel safe
+set search_path = ''
+return coalesce((
+  select pg_catalog.jsonb_object_agg(a.key, attributes -> a.key)
+  from pg_catalog.jsonb_object_keys(attributes || other) as a (key)
+  where attributes -> a.key is distinct from other -> a.key), '{}');
+
+comment on function l9_private.changed_keys(jsonb, jsonb) is
+  'Of the keys that are not the same in two objects, the values in the first; null for those that it has not.';
+
+create function public.diff_world(
+  a text,
+  b text default null,
+  scope text default 'developer',
+  project_id text default null,
+  world_id uuid default null
+)
+returns setof public.world_difference
+language plpgsql
+stable
+set search_path = ''
+rows 100
+as $$
+#variable_conflict use_column
+declare
+  b_is_snapshot boolean := b !~ '^\d{1,9}$';
+  one l9_private.world_point;
+  other l9_private.world_point;
+begin
+  if a is null then
+    perform l9_private.fail('L9VAL', 'a: the id of a snapshot, or a version', 'a');
+  end if;
+  -- Where one is a snapshot, the other is of its world.
+  if b_is_snapshot then
+    other := l9_private.world_point(b, 'b', diff_world.scope, diff_world.project_id, diff_world.world_id);
+  end if;
+  one := l9_private.world_point(a, 'a', diff_world.scope, diff_world.project_id, coalesce(other.world_id, diff_world.world_id));
+  if b_is_snapshot is distinct from true then
+    other := l9_private.world_point(b, 'b', one.scope, one.project_id, case
+      when a !~ '^\d{1,9}$' then one.world_id else diff_world.world_id end);
+  end if;
+  return query
+  select coalesce(n.entity_id, o.entity_id),
+    case when o.entity_key is null then 'added' when n.entity_key is null then 'removed' else 'changed' end,
+    n.entity_type, o.entity_type,
+    case when n.entity_key is not null then l9_private.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end,
+    case when o.entity_key is not null then l9_private.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end,
+    n.confidence, o.confidence
+  from l9_private.fold_world(one.world_id, one.versions) o
+  full join l9_private.fold_world(other.world_id, other.versions) n on n.entity_key = o.entity_key
+  where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
+    or o.entity_key is null or n.entity_key is null
+  order by coalesce(n.entity_id, o.entity_id);
+end
+$$;
+
+comment on function public.diff_world(text, text, text, text, uuid) is
+  'What changed in a world from a to b, each the id of a snapshot or a version (b null: the present): entities added, removed, and changed with the attributes that are others. Both are folded from what is left of the updates, so what was erased is in neither. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+
+grant execute on function l9_private.changed_keys(jsonb, jsonb) to l9_agent, l9_admin;
+grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;
+--! EndIncluded 074-world-model/120-diff-world.sql
+--! Included 074-world-model/130-restore-world.sql
+create function l9_private.write_world_restore(source_packet uuid, snapshot text, expected_version integer)
+returns public.world_model_updates
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  source public.packet_store := l9_private.source_of(source_packet);
+  world uuid := l9_private.room_of(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
+  version integer := l9_private.next_world_version(world, expected_version);
+  wanted integer;
+  lineage int4multirange;
+  applied public.world_model_updates;
+begin
+  if snapshot ~ '^\d{1,9}$' then
+    wanted := snapshot::integer;
+    if wanted >= version then
+      perform l9_private.fail('L9VAL', format('snapshot: the world is at version %s', version - 1), 'snapshot');
+    end if;
+    lineage := l9_private.world_lineage(world, wanted);
+  else
+    if snapshot is null or not pg_input_is_valid(snapshot, 'uuid') then
+      perform l9_private.fail('L9VAL', 'snapshot: the id of a snapshot, or a version', 'snapshot');
+    end if;
+    select s.state_version, s.snapshot into wanted, lineage from public.world_model_snapshots s
+    where s.snapshot_id = write_world_restore.snapshot::uuid and s.world_id = world and (s.ttl is null or s.ttl > now());
+    if not found then
+      perform l9_private.fail('L9OWN',
+        format('snapshot: snapshot %s is not there, or not yours, or of another world', write_world_restore.snapshot), 'snapshot');
+    end if;
+  end if;
+  insert into public.world_model_updates as u (
+    source_packet, insight_id, insight_type, restored_version, restored_versions, state_version_before, state_version_after)
+  values (source.packet_id, source.packet_id, 'restore', wanted, lineage, version - 1, version)
+  returning u.* into applied;
+  perform l9_private.settle_world(world, false);
+  return applied;
+end
+$$;
+
+comment on function l9_private.write_world_restore(uuid, text, integer) is
+  'restore_world() for a memory that is there. Definer: callers can''t write these tables. The caller must see the memory, and may write where it is.';
+
+create function public.restore_world(
+  snapshot text,
+  expected_version integer default null,
+  source_packet uuid default null,
+  scope text default 'developer',
+  project_id text default null
+)
+returns public.world_model_updates
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  packet_id uuid := source_packet;
+  back_to l9_private.world_point;
+begin
+  perform l9_private.require_identity();
+  if snapshot is null then
+    perform l9_private.fail('L9VAL', 'snapshot: the id of a snapshot, or a version', 'snapshot');
+  end if;
+  if packet_id is null then
+    back_to := l9_private.world_point(snapshot, 'snapshot', scope, project_id);
+    if back_to.world_id <> (l9_private.reach_world(back_to.scope, back_to.project_id)).world_id then
+      perform l9_private.fail('L9VAL',
+        'source_packet: the snapshot is of the world of another org or user; name a memory of theirs that says why', 'source_packet');
+    end if;
+    packet_id := (
+      (public.save_memory(
+        content => format('The world is restored to version %s, %s', back_to.state_version, clock_timestamp()),
+        scope => back_to.scope, project_id => back_to.project_id, kind => 'insight')).memory).packet_id;
+  end if;
+  return l9_private.write_world_restore(packet_id, snapshot, expected_version);
+end
+$$;
+
+comment on function public.restore_world(text, integer, uuid, text, text) is
+  'Brings a world back to a snapshot (its id) or to a former version, as a new version: an update of insight_type restore, which refers to it and copies nothing. Without source_packet a memory of kind insight is saved that says so. What was erased does not come back. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+
+grant execute on function l9_private.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
+grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;
+--! EndIncluded 074-world-model/130-restore-world.sql
+--! Included 076-reflection/010-reflection-store.sql
+create table public.reflection_store (
+  reflection_id uuid primary key default uuidv7(),
+  source_packet uuid not null unique references public.packet_store on delete cascade,
+  reflection_type text not null,
+  context text,
+  entities text[] not null default '{}',
+  confidence double precision not null,
+  priority text not null,
+  times_seen integer not null default 1,
+  last_seen timestamptz not null default clock_timestamp(),
+  source_agent text,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  expires_at timestamptz generated always as (ttl) virtual,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint reflection_type_known check (
+    reflection_type in ('lesson', 'pattern', 'failure', 'success', 'insight', 'improvement', 'false_constraint')),
+  constraint reflection_priority_known check (priority in ('critical', 'high', 'medium', 'low')),
+  constraint reflection_confidence_from_0_to_99 check (confidence between 0 and 0.99),
+  constraint reflection_seen_once_at_least check (times_seen >= 1),
+  constraint reflection_context_at_most_8_kib check (octet_length(context) <= 8192),
+  constraint reflection_entities_at_most_64 check (cardinality(entities) <= 64)
+);
+
+alter table public.reflection_store alter column context set statistics 0, alter column entities set statistics 0;
+
+-- The lessons that a caller may read, where a search looks whether they are few.
+create index reflection_store_readers_idx on public.reflection_store (tenant_id, scope, user_id, org_id, project_id);
+
+comment on table public.reflection_store is
+  'What agents learned: what is particular to memories of kind reflection, one row each. Text, tags and vector are the memory''s own, and so is how often it was found: reflection_store_content(), reflection_store_tags() and reflection_store_access_count() give them, and memory_embeddings has the vector.';
+comment on column public.reflection_store.reflection_id is 'UUID version 7: ordered by when it was first told.';
+comment on column public.reflection_store.source_packet is
+  'The memory that says it: its text, tags and, in memory_embeddings, its vector. A row for each memory at most.';
+comment on column public.reflection_store.reflection_type is
+  'lesson, pattern, failure, success, insight, improvement, or false_constraint: what was thought to bind and does not.';
+comment on column public.reflection_store.context is 'When it applies, or how it was learned: 8 KiB at most.';
+comment on column public.reflection_store.entities is 'What it is about: 64 names at most, normalised (case, white space, Unicode).';
+comment on column public.reflection_store.confidence is
+  'How sure it is, from 0 to 0.99: 1 - (1 - c) (1 - c) … over all who told it, so it grows with each and never reaches 1.';
+comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest that anyone gave it.';
+comment on column public.reflection_store.times_seen is 'How often it was told.';
+comment on column public.reflection_store.last_seen is 'When it was last told.';
+comment on column public.reflection_store.source_agent is 'The agent that told it first.';
+comment on column public.reflection_store.expires_at is 'The same as ttl: from then on nobody recalls it.';
+
+call l9_private.derive_from_packets('public.reflection_store', 'reflection_id');
+--! EndIncluded 076-reflection/010-reflection-store.sql
+--! Included 076-reflection/015-of-the-memory.sql
+create function public.reflection_store_content(reflection public.reflection_store)
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return (select p.envelope ->> 'content' from public.packet_store p where p.packet_id = (reflection).source_packet);
+
+create function public.reflection_store_tags(reflection public.reflection_store)
+returns text[]
+language sql
+stable
+parallel safe
+set search_path = ''
+return (select p.tags from public.packet_store p where p.packet_id = (reflection).source_packet);
+
+create function public.reflection_store_access_count(reflection public.reflection_store)
+returns bigint
+language sql
+stable
+parallel safe
+set search_path = ''
+return (
+  select public.packet_store_access_count(p) from public.packet_store p where p.packet_id = (reflection).source_packet);
+
+comment on function public.reflection_store_content(public.reflection_store) is 'What was learned: the text of its memory.';
+comment on function public.reflection_store_tags(public.reflection_store) is 'The tags of its memory.';
+comment on function public.reflection_store_access_count(public.reflection_store) is
+  'How often it was found, recalled or read, up to the last roll-up of the access log.';
+
+grant execute on function
+  public.reflection_store_content(public.reflection_store), public.reflection_store_tags(public.reflection_store),
+  public.reflection_store_access_count(public.reflection_store)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 076-reflection/015-of-the-memory.sql
+--! Included 076-reflection/020-check-reflection.sql
+create function l9_private.priority_rank(priority text)
+returns integer
+language sql
+immutable
+parallel safe
+return array_position(array['low', 'medium', 'high', 'critical'], priority) - 1;
+
+comment on function l9_private.priority_rank(text) is 'low 0, medium 1, high 2, critical 3.';
+
+create function l9_private.are_one_sort(one_type text, other_type text)
+returns boolean
+language sql
+immutable
+parallel safe
+return one_type = other_type
+  or one_type in ('lesson', 'pattern', 'insight', 'improvement') and other_type in ('lesson', 'pattern', 'insight', 'improvement');
+
+comment on function l9_private.are_one_sort(text, text) is
+  'Whether reflections of these types that say the same mean the same: the words of a success mean something else as a failure, and those of a false constraint the opposite.';
+
+create function l9_private.check_choice(value text, choices text[], field text)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if value is null or value <> all (choices) then
+    perform l9_private.fail('L9VAL', format('%s: one of %s', field, array_to_string(choices, ', ')), field);
+  end if;
+end
+$$;
+
+comment on function l9_private.check_choice(text, text[], text) is 'L9VAL, naming the field and the choices, unless it is one of them.';
+
+create function l9_private.check_reflection(
+  type text, context text, entities text[], confidence double precision, priority text, out names text[])
+returns text[]
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  perform l9_private.check_choice(
+    type, '{lesson,pattern,failure,success,insight,improvement,false_constraint}', 'type');
+  perform l9_private.check_choice(priority, '{critical,high,medium,low}', 'priority');
+  perform l9_private.check_confidence(confidence);
+  perform l9_private.check_bytes(context, 8192, 'context');
+  if cardinality(entities) > 64 then
+    perform l9_private.fail('L9LIM', format('entities: at most 64, got %s', cardinality(entities)), 'entities');
+  end if;
+  names := l9_private.check_names(entities, 'entities');
+end
+$$;
+
+comment on function l9_private.check_reflection(text, text, text[], double precision, text) is
+  'L9VAL or L9LIM, naming the field, for what a reflection can''t have; its entities, normalised, each once.';
+
+grant execute on function
+  l9_private.priority_rank(text), l9_private.are_one_sort(text, text), l9_private.check_choice(text, text[], text),
+  l9_private.check_reflection(text, text, text[], double precision, text)
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 076-reflection/020-check-reflection.sql
+--! Included 076-reflection/030-store-reflection.sql
+create type public.reflect_result as (status text, reflection public.reflection_store);
+comment on type public.reflect_result is
+  'status: inserted, or reinforced where it was known; reflection: the row as it is now.';
+comment on column public.reflect_result.status is 'inserted, or reinforced where it was known.';
+comment on column public.reflect_result.reflection is 'The row as it is now.';
+
+create function l9_private.store_reflection(
+  packet_id uuid, type text, context text, entities text[], confidence double precision, priority text)
+returns public.reflect_result
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  source public.packet_store := l9_private.source_of(store_reflection.packet_id);
+  names text[] := l9_private.check_reflection(
+    store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
+    store_reflection.priority);
+  is_new boolean;
+  answer public.reflect_result;
+begin
+  if source.packet_type <> 'reflection' then
+    perform l9_private.fail('L9VAL', 'source_packet: a memory of kind reflection', 'source_packet');
+  end if;
+  -- What was told first stays as it was told: who repeats it makes it surer, and more urgent.
+  insert into public.reflection_store as r (source_packet, reflection_type, context, entities, confidence, priority, source_agent)
+  values (
+    source.packet_id, store_reflection.type, nullif(btrim(store_reflection.context), ''), names,
+    least(0.99, store_reflection.confidence), store_reflection.priority, source.metadata ->> 'agent')
+  on conflict (source_packet) do update set
+    confidence = least(0.99, 1 - (1 - r.confidence) * (1 - store_reflection.confidence)),
+    priority = case
+      when l9_private.priority_rank(excluded.priority) > l9_private.priority_rank(r.priority) then excluded.priority
+      else r.priority end,
+    times_seen = r.times_seen + 1,
+    last_seen = clock_timestamp(),
+    updated_at = clock_timestamp()
+  returning old.reflection_id is null, r into is_new, answer.reflection;
+  if not l9_private.are_one_sort((answer.reflection).reflection_type, store_reflection.type) then
+    perform l9_private.fail('L9VAL', format(
+      'content: known in these words as a %s; say in other words what is a %s of it',
+      (answer.reflection).reflection_type, store_reflection.type), 'content');
+  end if;
+  answer.status := case when is_new then 'inserted' else 'reinforced' end;
+  return answer;
+end
+$$;
+
+comment on function l9_private.store_reflection(uuid, text, text, text[], double precision, text) is
+  'What is particular to a memory of kind reflection; or, where that is stored, reinforces it: confidence (bounded by 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+
+grant execute on function l9_private.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
+--! EndIncluded 076-reflection/030-store-reflection.sql
+--! Included 076-reflection/040-reflect.sql
+create function l9_private.telling_words(content text)
+returns text[]
+language sql
+stable
+parallel safe
+set search_path = ''
+return array(
+  select distinct case when w.word ~ '[0-9]' then w.word else 'not' end as word
+  from pg_catalog.unnest(l9_private.distinct_words(content)) as w (word)
+  -- "t" is what was left of "don't".
+  where w.word ~ '[0-9]' or w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')
+  order by word);
+
+comment on function l9_private.telling_words(text) is
+  'The numbers in a text, and whether it negates: texts that differ in these are never the same lesson, however alike they are.';
+
+create function l9_private.find_reflection(
+  content text, type text, scope text, project_id text, content_vector extensions.vector, model text)
+returns uuid
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  me l9_private.identity := l9_private.require_identity();
+begin
+  if content is null or content !~ '\S' or octet_length(content) > 1048576 then
+    return null; -- The insert says what is wrong with it.
+  end if;
+  -- First: who waited for a lock in a scope that is not its own would learn that somebody is writing there.
+  perform l9_private.check_scope(scope, project_id);
+  -- Until the end of the transaction. The statement that follows sees what those committed who had it before.
+  perform pg_advisory_xact_lock(hashtextextended(format('l9-memory reflections %s',
+    l9_private.room_of(me.tenant_id, me.org_id, me.user_id, project_id, scope)), 0));
+  return (
+    select s.packet_id
+    from l9_private.find_similar(
+      content, scope, project_id, 'reflection', me.org_id, me.user_id, null, content_vector, model) s
+    join public.reflection_store r on r.source_packet = s.packet_id
+    join public.packet_store p on p.packet_id = s.packet_id
+    where l9_private.are_one_sort(r.reflection_type, type)
+      and l9_private.telling_words(p.envelope ->> 'content') = l9_private.telling_words(content)
+    order by s.similarity desc, s.packet_id
+    limit 1);
+end
+$$;
+
+comment on function l9_private.find_reflection(text, text, text, text, extensions.vector, text) is
+  'The memory of a reflection that says the same or nearly the same in the caller''s room, or null; whoever asks holds the room until its transaction ends, so that none is told twice at once.';
+
+create function public.reflect(
+  content text,
+  type text default 'lesson',
+  context text default null,
+  entities text[] default '{}',
+  tags text[] default '{}',
+  confidence double precision default 0.7,
+  priority text default 'medium',
+  expires_at timestamptz default null,
+  scope text default 'developer',
+  project_id text default null,
+  learned_from uuid[] default '{}',
+  thread_id text default null,
+  content_vector extensions.vector default null,
+  model text default null
+)
+returns public.reflect_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  place text := coalesce(reflect.scope, 'developer');
+  what text := coalesce(reflect.type, 'lesson');
+  urgency text := coalesce(reflect.priority, 'medium');
+  certainty double precision := coalesce(reflect.confidence, 0.7);
+  known uuid;
+  refused_field text;
+  refusal text;
+begin
+  perform l9_private.check_reflection(what, reflect.context, reflect.entities, certainty, urgency);
+  if reflect.expires_at <= now() then
+    perform l9_private.fail('L9VAL', 'expires_at: must be in the future', 'expires_at');
+  end if;
+  known := l9_private.find_reflection(
+    reflect.content, what, place, reflect.project_id, reflect.content_vector, reflect.model);
+  if known is null then
+    begin
+      known := (public.save_memory(
+        reflect.content, scope => place, project_id => reflect.project_id, kind => 'reflection', tags => reflect.tags,
+        thread_id => reflect.thread_id, parent_ids => reflect.learned_from, ttl => reflect.expires_at,
+        importance => (0.3 + 0.2 * l9_private.priority_rank(urgency))::real)).memory.packet_id;
+    exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
+      get stacked diagnostics refused_field = column_name, refusal = message_text;
+      if refused_field <> 'parent_ids' then
+        raise;
+      end if;
+      -- Named as the caller knows it.
+      perform l9_private.fail(sqlstate, regexp_replace(refusal, '^parent_ids', 'learned_from'), 'learned_from');
+    end;
+  else
+    -- Kept as long as any of them meant it to be, where it is the caller's to say: under its own policies.
+    update public.packet_store p set ttl = reflect.expires_at
+    where p.packet_id = known and p.ttl < coalesce(reflect.expires_at, 'infinity');
+  end if;
+  return l9_private.store_reflection(known, what, reflect.context, reflect.entities, certainty, urgency);
+end
+$$;
+
+comment on function public.reflect(
+  text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text) is
+  'Saves what was learned, as a memory of kind reflection; where the same or nearly the same is known in that scope and project, reinforces that instead, whoever told it (reinforced): confidence, times_seen, the higher priority. type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: memories it was learned from. content_vector, of the model named, lets meaning count in what is nearly the same. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+
+grant execute on function
+  l9_private.telling_words(text), l9_private.find_reflection(text, text, text, text, extensions.vector, text),
+  public.reflect(
+    text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text)
+to l9_agent, l9_admin;
+
+create function l9_private.reflection_json(reflection public.reflection_store)
+returns jsonb
+language sql
+-- Volatile: so that it sees the memory which the same statement has just saved.
+volatile
+set search_path = ''
+return pg_catalog.jsonb_build_object(
+  'reflection_id', (reflection).reflection_id,
+  'packet_id', (reflection).source_packet,
+  'content', public.reflection_store_content(reflection),
+  'reflection_type', (reflection).reflection_type,
+  'context', (reflection).context,
+  'entities', (reflection).entities,
+  'tags', public.reflection_store_tags(reflection),
+  'confidence', (reflection).confidence,
+  'priority', (reflection).priority,
+  'times_seen', (reflection).times_seen,
+  'scope', (reflection).scope,
+  'project_id', (reflection).project_id,
+  'source_agent', (reflection).source_agent,
+  'created_at', (reflection).created_at,
+  'last_seen', (reflection).last_seen,
+  'expires_at', (reflection).ttl);
+
+comment on function l9_private.reflection_json(public.reflection_store) is 'A reflection as the gateway hands it out, with what is its memory''s.';
+
+grant execute on function l9_private.reflection_json(public.reflection_store) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 076-reflection/040-reflect.sql
+--! Included 076-reflection/050-recall-types.sql
+create type public.recalled_lesson as (
+  reflection_id uuid,
+  packet_id uuid,
+  access_id uuid,
+  content text,
+  is_truncated boolean,
+  reflection_type text,
+  priority text,
+  confidence double precision,
+  times_seen integer,
+  context text,
+  entities text[],
+  tags text[],
+  scope text,
+  project_id text,
+  source_agent text,
+  last_seen timestamptz,
+  expires_at timestamptz,
+  score real
+);
+
+comment on type public.recalled_lesson is 'A reflection that was recalled.';
+comment on column public.recalled_lesson.reflection_id is 'The reflection.';
+comment on column public.recalled_lesson.is_truncated is 'Whether content was cut.';
+comment on column public.recalled_lesson.reflection_type is 'As of reflection_store.';
+comment on column public.recalled_lesson.priority is 'critical, high, medium or low.';
+comment on column public.recalled_lesson.confidence is 'How sure it is, from 0 to 0.99.';
+comment on column public.recalled_lesson.times_seen is 'How often it was told.';
+comment on column public.recalled_lesson.context is 'When it applies, or how it was learned.';
+comment on column public.recalled_lesson.entities is 'What it is about: names, normalised.';
+comment on column public.recalled_lesson.tags is 'The labels of its memory.';
+comment on column public.recalled_lesson.scope is 'What decides who sees it.';
+comment on column public.recalled_lesson.project_id is 'Its project; null in scope global.';
+comment on column public.recalled_lesson.source_agent is 'The agent that told it first.';
+comment on column public.recalled_lesson.last_seen is 'When it was last told.';
+comment on column public.recalled_lesson.expires_at is 'From when on nobody recalls it; null: never.';
+comment on column public.recalled_lesson.packet_id is 'The memory that says it.';
+comment on column public.recalled_lesson.access_id is 'What record_feedback takes: this lesson of this recall.';
+comment on column public.recalled_lesson.content is 'What was learned, cut after 8000 characters, or a preview where max_tokens left no more room.';
+comment on column public.recalled_lesson.score is 'From 0 to 1: as of search_memory, lifted by priority and confidence.';
+
+create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb);
+
+comment on type public.recall_result is 'Lessons, best first, and what was searched: so that an empty result can''t be taken for a missing permission.';
+comment on column public.recall_result.lessons is 'The lessons, best first.';
+comment on column public.recall_result.searched is 'What was searched, as of search_memory.';
+
+create function l9_private.lesson_factor(priority text, confidence double precision)
+returns real
+language sql
+immutable
+parallel safe
+return ((1 + 0.2 * l9_private.priority_rank(priority) / 3.0 + 0.1 * confidence) / 1.3)::real;
+
+comment on function l9_private.lesson_factor(text, double precision) is
+  'What the score of a lesson is multiplied with: priority lifts by a fifth at most, confidence by a tenth. So of two lessons the one that scored less can come before the other only where it scored more than 1 / 1.3 of it: 77 %.';
+
+grant execute on function l9_private.lesson_factor(text, double precision) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 076-reflection/050-recall-types.sql
+--! Included 076-reflection/060-narrow-to-lessons.sql
+create function l9_private.lesson_conditions(alias text, types text[], priority text)
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return pg_catalog.concat_ws(' and ', 'true',
+  case when types is not null then pg_catalog.format('%I.reflection_type = any (%L::text[])', alias, types) end,
+  case when priority is not null then pg_catalog.format(
+    'l9_private.priority_rank(%I.priority) >= %s', alias, l9_private.priority_rank(priority)) end);
+
+comment on function l9_private.lesson_conditions(text, text[], text) is
+  'Conditions on what reflection_store says of a lesson, with their values in them.';
+
+create function l9_private.narrow_to_lessons(
+  request l9_private.search_request, me l9_private.identity, searched_scopes text[], scopes text[], project_id text,
+  types text[], priority text, tags text[], tags_match text)
+returns l9_private.search_request
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  -- As for all searches: scoring so many one by one costs as much as walking an index past all that is no lesson.
+  bound constant integer := 2000;
+  source l9_private.source;
+begin
+  if request.k is null then
+    return request;
+  end if;
+  request.joins_packets := true;
+  request.on_own := l9_private.own_conditions('m', scopes, project_id);
+  request.on_packets := concat_ws(' and ', l9_private.own_conditions('p', scopes, project_id),
+    l9_private.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),
+    format('exists (select from public.reflection_store r where r.source_packet = p.packet_id and %s)',
+      l9_private.lesson_conditions('r', types, priority)));
+  request.on_states := request.on_packets;
+
+  -- Lessons are few among memories, and have an index of their own.
+  source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
+  source.columns := 'p.*';
+  source.branches := l9_private.reader_branches(me, 'p', searched_scopes, project_id);
+  source.more := concat_ws(' and ', l9_private.own_conditions('p', scopes, project_id),
+    l9_private.lesson_conditions('p', types, priority),
+    case when tags is not null then format(
+      'exists (select from public.packet_store memory where memory.packet_id = p.packet_id and %s)',
+      l9_private.packet_conditions('memory', null, tags, tags_match, null, null, null, null, null)) end);
+  request.ids := l9_private.few_matches(source, bound, bound);
+  request.context_ids := request.ids;
+  request.reasoning_ids := '{}';
+  return l9_private.choose_ways(request);
+end
+$$;
+
+comment on function l9_private.narrow_to_lessons(
+  l9_private.search_request, l9_private.identity, text[], text[], text, text[], text, text[], text) is
+  'As narrow_search, for a search among lessons: its conditions, and all that match where they are few.';
+
+grant execute on function
+  l9_private.lesson_conditions(text, text[], text),
+  l9_private.narrow_to_lessons(
+    l9_private.search_request, l9_private.identity, text[], text[], text, text[], text, text[], text)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 076-reflection/060-narrow-to-lessons.sql
+--! Included 076-reflection/065-recall-lessons.sql
+create function l9_private.to_lessons(hits public.memory_hit[])
+returns public.recalled_lesson[]
+language sql
+stable
+set search_path = ''
+return (
+  select coalesce(pg_catalog.array_agg(row(
+    r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
+    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score
+  )::public.recalled_lesson order by h.place), '{}')
+  from rows from (pg_catalog.unnest(hits)) with ordinality as h (
+    packet_id, access_id, content, is_truncated, snippet, score, lexical_score, semantic_score, chunk_index, kind, scope,
+    project_id, tags, thread_id, creator, importance, "timestamp", explanation, place)
+  join public.reflection_store r on r.source_packet = h.packet_id);
+
+comment on function l9_private.to_lessons(public.memory_hit[]) is 'Hits that are lessons, with what reflection_store says of them, in the same order.';
+
+create function public.recall_lessons(
+  query text default null,
+  types text[] default null,
+  tags text[] default null,
+  tags_match text default 'any',
+  priority text default null,
+  k integer default 10,
+  scopes text[] default null,
+  project_id text default null,
+  max_tokens integer default null,
+  query_vector extensions.vector default null,
+  model text default null
+)
+returns public.recall_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  started timestamptz := clock_timestamp();
+  me l9_private.identity := l9_private.require_identity();
+  searched_scopes text[] := array(
+    select s.name from unnest(me.readable_scopes) as s (name)
+    where scopes is null or s.name = any (scopes) order by s.name);
+  filters jsonb := jsonb_strip_nulls(jsonb_build_object(
+    'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
+    'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', project_id));
+  notice text;
+  one_type text;
+  request l9_private.search_request;
+  found l9_private.fused;
+  hits public.memory_hit[];
+  fitted record;
+  result public.recall_result;
+begin
+  perform l9_private.check_search(
+    query, k, 'hybrid', tags_match, null, null, null, null, null, max_tokens, filters);
+  foreach one_type in array coalesce(types, '{}') loop
+    perform l9_private.check_choice(
+      one_type, '{lesson,pattern,failure,success,insight,improvement,false_constraint}', 'types');
+  end loop;
+  if priority is not null then
+    perform l9_private.check_choice(priority, '{critical,high,medium,low}', 'priority');
+  end if;
+
+  request.query := query;
+  -- More than are asked for: priority and confidence may lift one of the later ones.
+  request.k := greatest(3 * k, 30);
+  request.candidates := least(greatest(5 * request.k, 100), 300);
+  request.settings := l9_private.current_search_settings();
+  request.buckets := l9_private.searched_buckets(me);
+  request.mode := 'recent';
+  if query is not null then
+    select m.dimensions into request.dimensions
+    from public.embedding_models m where m.model = recall_lessons.model and m.state = 'serving';
+    if query_vector is null or request.dimensions is null then
+      request.mode := 'lexical';
+      notice := 'The embedder is not available: searched by words only.';
+    elsif extensions.vector_dims(query_vector) <> 1536 then
+      perform l9_private.fail('L9VAL', 'query_vector: 1536 dimensions', 'query_vector');
+    else
+      request.mode := 'hybrid';
+      request.vector := query_vector;
+      request.model := model;
+    end if;
+  end if;
+  request := l9_private.narrow_to_lessons(
+    request, me, searched_scopes, scopes, project_id, types, priority, tags, tags_match);
+  found := l9_private.find_hits(request);
+
+  hits := array(
+    select row(
+      h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
+      h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h."timestamp", h.explanation
+    )::public.memory_hit
+    from unnest(found.hits) as h
+    join public.reflection_store r on r.source_packet = h.packet_id
+    cross join lateral (select l9_private.lesson_factor(r.priority, r.confidence) as factor) f
+    order by h.score * f.factor desc, h."timestamp" desc, h.packet_id desc
+    limit k);
+  fitted := l9_private.fit_hits(hits, max_tokens);
+
+  result.searched := jsonb_build_object(
+    'mode', request.mode, 'requested_mode', 'hybrid', 'scopes', searched_scopes, 'projects', me.projects, 'filters', filters,
+    'like', null, 'as_of', null, 'entities', null, 'k', k, 'threshold', null, 'candidates', coalesce(found.considered, 0), 'cut', fitted.cut, 'notice', notice,
+    'vectors', case request.mode when 'hybrid' then 'used' when 'recent' then 'not asked for' else 'unavailable' end);
+  -- All that a recall leaves behind is written here: it is a search, and each lesson that it shows was used.
+  hits := l9_private.log_hits(fitted.fitted, l9_private.audit_read('SEARCH', jsonb_build_object(
+    'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', request.mode, 'k', k, 'filters', filters,
+    'scopes', searched_scopes, 'ids', to_jsonb(array(select h.packet_id from unnest(fitted.fitted) as h)),
+    'duration_ms', round(extract(epoch from clock_timestamp() - started) * 1000, 2)),
+    project_id => recall_lessons.project_id,
+    scope => case when cardinality(scopes) = 1 then scopes[1] end,
+    query => recall_lessons.query));
+  result.lessons := l9_private.to_lessons(hits);
+  return result;
+end
+$$;
+
+comment on function public.recall_lessons(
+  text, text[], text[], text, text, integer, text[], text, integer, extensions.vector, text) is
+  'Finds what was learned, as search_memory finds memories (by words, and by meaning where query_vector, of the model named, is given), among the reflections that the caller may read; priority and confidence lift a score by 30 % together at most. types: only these. priority: this one or a higher one. tags_match: any or all. k: 1 to 100. Without a query: of the newest, the most pressing. max_tokens: trims them to about that many. Leaves an audit row. Errors: L9VAL, L9LIM, L9AUT.';
+
+grant execute on function
+  l9_private.to_lessons(public.memory_hit[]),
+  public.recall_lessons(text, text[], text[], text, text, integer, text[], text, integer, extensions.vector, text)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 076-reflection/065-recall-lessons.sql
+--! Included 076-reflection/070-task-reflections.sql
+create table public.task_reflections (
+  task_reflection_id uuid primary key default uuidv7(),
+  source_packet uuid not null unique references public.packet_store on delete cascade,
+  task_id text not null,
+  description text not null,
+  outcome text not null,
+  what_worked text[] not null default '{}',
+  what_failed text[] not null default '{}',
+  recommendations text[] not null default '{}',
+  related_decisions uuid[] not null default '{}',
+  execution_time_ms bigint,
+  metrics_improved text[] not null default '{}',
+  metrics_degraded text[] not null default '{}',
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint task_id_short check (task_id ~ '\S' and octet_length(task_id) <= 200),
+  constraint task_outcome_known check (outcome in ('success', 'partial', 'failure', 'unknown')),
+  constraint task_time_not_negative check (execution_time_ms >= 0)
+);
+
+alter table public.task_reflections
+  alter column task_id set statistics 0, alter column description set statistics 0, alter column what_worked set statistics 0,
+  alter column what_failed set statistics 0, alter column recommendations set statistics 0, alter column related_decisions set statistics 0,
+  alter column metrics_improved set statistics 0, alter column metrics_degraded set statistics 0;
+
+-- One for a task, in its room. The room is in the key, so that a collision is never with a row that the writer can't see.
+create unique index task_reflections_task_unique on public.task_reflections
+  (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;
+
+comment on table public.task_reflections is
+  'What came of tasks: one row for each task of a room (owner, project and scope). The memory of kind task_reflection that it comes from says the same in words, so that it is found. Its lessons are reflections, linked: task_reflections_lessons() and, as texts, task_reflections_lessons_learned().';
+comment on column public.task_reflections.task_reflection_id is 'UUID version 7: ordered by when it was first written.';
+comment on column public.task_reflections.source_packet is 'The memory that says it in words.';
+comment on column public.task_reflections.task_id is 'The writer''s own name for the task: 200 bytes at most.';
+comment on column public.task_reflections.description is 'What was to be done.';
+comment on column public.task_reflections.outcome is 'success, partial, failure or unknown.';
+comment on column public.task_reflections.what_worked is 'What worked.';
+comment on column public.task_reflections.what_failed is 'What failed.';
+comment on column public.task_reflections.recommendations is 'What to do the next time.';
+comment on column public.task_reflections.related_decisions is
+  'Memories of decisions that it rests on: each visible to the writer, and to everyone who could read this when it was written.';
+comment on column public.task_reflections.execution_time_ms is 'How long it took, in milliseconds.';
+comment on column public.task_reflections.metrics_improved is 'What got better, such as p95 120 ms to 80 ms.';
+comment on column public.task_reflections.metrics_degraded is 'What got worse.';
+
+call l9_private.derive_from_packets('public.task_reflections', 'task_reflection_id');
+
+create table public.task_reflection_lessons (
+  task_reflection_id uuid not null references public.task_reflections on delete cascade,
+  reflection_id uuid not null references public.reflection_store on delete cascade,
+  tenant_id uuid not null references public.tenants,
+  created_at timestamptz not null default clock_timestamp(),
+  updated_at timestamptz not null default clock_timestamp(),
+  primary key (task_reflection_id, reflection_id)
+);
+
+create index task_reflection_lessons_reflection_idx on public.task_reflection_lessons (reflection_id);
+
+comment on table public.task_reflection_lessons is 'Which lessons came of which task.';
+comment on column public.task_reflection_lessons.task_reflection_id is 'The task.';
+comment on column public.task_reflection_lessons.reflection_id is 'The lesson.';
+comment on column public.task_reflection_lessons.tenant_id is 'As of both.';
+comment on column public.task_reflection_lessons.created_at is 'When they were linked.';
+comment on column public.task_reflection_lessons.updated_at is 'As created_at: a link does not change.';
+
+alter table public.task_reflection_lessons enable row level security;
+alter table public.task_reflection_lessons force row level security;
+
+create policy tenant_isolation on public.task_reflection_lessons as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy scope_access on public.task_reflection_lessons for select to l9_agent, l9_admin
+  using (
+    exists (select from public.task_reflections t where t.task_reflection_id = task_reflection_lessons.task_reflection_id)
+    and exists (select from public.reflection_store r where r.reflection_id = task_reflection_lessons.reflection_id));
+create policy platform_override on public.task_reflection_lessons for select to l9_platform_admin
+  using (
+    (select l9_private.platform_look('task_reflection_lessons'))
+    and exists (select from public.task_reflections t where t.task_reflection_id = task_reflection_lessons.task_reflection_id)
+    and exists (select from public.reflection_store r where r.reflection_id = task_reflection_lessons.reflection_id));
+create policy worker_access on public.task_reflection_lessons for select to l9_worker using (true);
+create policy definer_functions on public.task_reflection_lessons to l9_owner
+  using ((select l9_private.current_role_name()) not in ('l9_agent', 'l9_admin')
+    or tenant_id = (select l9_private.current_tenant_id()));
+
+comment on policy tenant_isolation on public.task_reflection_lessons is 'Nothing crosses tenants.';
+comment on policy scope_access on public.task_reflection_lessons is
+  'Of tasks and lessons that the caller may read, both: under its own policies, so that it follows either wherever it moves.';
+comment on policy platform_override on public.task_reflection_lessons is
+  'Operators read across tenants, each look on the record; what has expired at either end is gone.';
+comment on policy worker_access on public.task_reflection_lessons is 'Jobs read it.';
+comment on policy definer_functions on public.task_reflection_lessons is
+  'The function that links writes them, in the caller''s tenant, once it has looked at both ends.';
+
+grant select on public.task_reflection_lessons to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant maintain on public.task_reflection_lessons to l9_worker;
+--! EndIncluded 076-reflection/070-task-reflections.sql
+--! Included 076-reflection/075-of-the-task.sql
+create function public.task_reflections_lessons(task public.task_reflections)
+returns setof public.reflection_store
+language sql
+stable
+parallel safe
+set search_path = ''
+begin atomic
+  select r.*
+  from public.task_reflection_lessons l
+  join public.reflection_store r on r.reflection_id = l.reflection_id
+  where l.task_reflection_id = (task).task_reflection_id
+  order by l.created_at, r.reflection_id;
+end;
+
+create function public.task_reflections_lessons_learned(task public.task_reflections)
+returns text[]
+language sql
+stable
+parallel safe
+set search_path = ''
+return array(select public.reflection_store_content(r) from public.task_reflections_lessons(task) r);
+
+create function public.reflection_store_tasks(reflection public.reflection_store)
+returns setof public.task_reflections
+language sql
+stable
+parallel safe
+set search_path = ''
+begin atomic
+  select t.*
+  from public.task_reflection_lessons l
+  join public.task_reflections t on t.task_reflection_id = l.task_reflection_id
+  where l.reflection_id = (reflection).reflection_id
+  order by l.created_at, t.task_reflection_id;
+end;
+
+create function public.task_reflections_decisions(task public.task_reflections)
+returns setof public.packet_store
+language sql
+stable
+parallel safe
+set search_path = ''
+begin atomic
+  select p.* from public.packet_store p where p.packet_id = any ((task).related_decisions) order by p.packet_id;
+end;
+
+comment on function public.task_reflections_lessons(public.task_reflections) is 'The lessons that came of a task, as far as the caller may read them.';
+comment on function public.task_reflections_lessons_learned(public.task_reflections) is
+  'The texts of the lessons that came of a task, as far as the caller may read them. They are kept with the lessons alone: what is erased there is gone here.';
+comment on function public.reflection_store_tasks(public.reflection_store) is 'The tasks that a lesson came of, as far as the caller may read them.';
+comment on function public.task_reflections_decisions(public.task_reflections) is
+  'The memories of decisions that a task rests on, as far as the caller may read them now.';
+
+grant execute on function
+  public.task_reflections_lessons(public.task_reflections), public.task_reflections_lessons_learned(public.task_reflections),
+  public.reflection_store_tasks(public.reflection_store),
+  public.task_reflections_decisions(public.task_reflections)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 076-reflection/075-of-the-task.sql
+--! Included 076-reflection/078-check-task.sql
+create function l9_private.check_texts(texts text[], field text)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if cardinality(texts) > 64 then
+    perform l9_private.fail('L9LIM', format('%s: at most 64, got %s', field, cardinality(texts)), field);
+  elsif exists (select from unnest(texts) as t (text) where octet_length(t.text) > 8192) then
+    perform l9_private.fail('L9LIM', format('%s: at most 8192 bytes each', field), field);
+  elsif exists (select from unnest(texts) as t (text) where coalesce(t.text, '') !~ '\S') then
+    perform l9_private.fail('L9VAL', format('%s: texts, none of them blank', field), field);
+  end if;
+end
+$$;
+
+comment on function l9_private.check_texts(text[], text) is 'L9LIM or L9VAL, naming the field, unless these are at most 64 texts of at most 8 KiB, none of them blank.';
+
+create function l9_private.check_task(
+  task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
+  related_decisions uuid[], execution_time_ms bigint, metrics_improved text[], metrics_degraded text[])
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if task_id is null or task_id !~ '\S' then
+    perform l9_private.fail('L9VAL', 'task_id: required', 'task_id');
+  elsif description is null or description !~ '\S' then
+    perform l9_private.fail('L9VAL', 'description: required', 'description');
+  elsif execution_time_ms < 0 then
+    perform l9_private.fail('L9VAL', 'execution_time_ms: 0 or more', 'execution_time_ms');
+  elsif cardinality(related_decisions) > 64 then
+    perform l9_private.fail(
+      'L9LIM', format('related_decisions: at most 64, got %s', cardinality(related_decisions)), 'related_decisions');
+  end if;
+  perform l9_private.check_bytes(task_id, 200, 'task_id'), l9_private.check_bytes(description, 65536, 'description');
+  perform l9_private.check_choice(outcome, '{success,partial,failure,unknown}', 'outcome');
+  perform l9_private.check_texts(what_worked, 'what_worked');
+  perform l9_private.check_texts(what_failed, 'what_failed');
+  perform l9_private.check_texts(recommendations, 'recommendations');
+  perform l9_private.check_texts(metrics_improved, 'metrics_improved');
+  perform l9_private.check_texts(metrics_degraded, 'metrics_degraded');
+end
+$$;
+
+comment on function l9_private.check_task(text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]) is
+  'L9VAL or L9LIM, naming the field, for what a reflection on a task can''t have.';
+
+create function l9_private.task_text(
+  task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
+  metrics_improved text[], metrics_degraded text[])
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  select pg_catalog.concat_ws(e'\n', pg_catalog.format('Task %s: %s', task_id, description), 'Outcome: ' || outcome, pg_catalog.string_agg(
+    part.title || e':\n- ' || pg_catalog.array_to_string(part.texts, e'\n- '), e'\n' order by part.place))
+  from (values
+    (1, 'What worked', what_worked), (2, 'What failed', what_failed), (3, 'Recommendations', recommendations),
+    (4, 'Improved', metrics_improved), (5, 'Degraded', metrics_degraded)
+  ) as part (place, title, texts)
+  where pg_catalog.cardinality(part.texts) > 0);
+
+comment on function l9_private.task_text(text, text, text, text[], text[], text[], text[], text[]) is
+  'What came of a task, in words: the text of its memory. Its lessons are memories of their own.';
+
+grant execute on function
+  l9_private.check_texts(text[], text),
+  l9_private.check_task(text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]),
+  l9_private.task_text(text, text, text, text[], text[], text[], text[], text[])
+to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 076-reflection/078-check-task.sql
+--! Included 076-reflection/080-store-task-reflection.sql
+create function l9_private.are_readers_within(narrow public.packet_store, wide public.packet_store)
+returns boolean
+language sql
+stable
+set search_path = ''
+return l9_private.is_scope_within((narrow).scope, (wide).scope)
+  and ((wide).project_id is null or (wide).project_id is not distinct from (narrow).project_id)
+  and ((wide).org_id is null or (wide).org_id is not distinct from (narrow).org_id)
+  and ((wide).user_id is null or (wide).user_id is not distinct from (narrow).user_id);
+
+comment on function l9_private.are_readers_within(public.packet_store, public.packet_store) is
+  'Whether everyone who may read the one memory may read the other, of the same tenant.';
+
+create function l9_private.check_references(source public.packet_store, ids uuid[], field text)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  found_ones integer;
+  are_open boolean;
+begin
+  select count(*), bool_and(l9_private.are_readers_within(source, p)) into found_ones, are_open
+  from public.packet_store p where p.packet_id = any (ids) and l9_private.is_source(p);
+  if not are_open then
+    -- Else the row would show its readers the id of something they may not know of.
+    perform l9_private.fail('L9VAL', format('%s: a memory that fewer may read than scope %s', field, source.scope), field);
+  end if;
+  if found_ones < (select count(distinct i.id) from unnest(ids) as i (id)) then
+    perform l9_private.fail('L9OWN', format('%s: at least one of these memories is not there, or not yours', field), field);
+  end if;
+end
+$$;
+
+comment on function l9_private.check_references(public.packet_store, uuid[], text) is
+  'L9OWN unless the caller sees all of these memories; L9VAL where one is for fewer readers than the source of the row that names them. Not executable by callers: functions of the owner, who see what the caller does, call it.';
+
+create function l9_private.may_refer(task public.task_reflections, ids uuid[])
+returns uuid[]
+language sql
+stable
+set search_path = ''
+return array(
+  select p.packet_id
+  from public.packet_store p
+  join public.packet_store source on source.packet_id = (task).source_packet
+  where p.packet_id = any (ids) and l9_private.are_readers_within(source, p));
+
+comment on function l9_private.may_refer(public.task_reflections, uuid[]) is
+  'Of these memories those that the caller sees and that whoever reads this task may.';
+
+create function l9_private.store_task_reflection(
+  packet_id uuid, task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
+  related_decisions uuid[], execution_time_ms bigint, metrics_improved text[], metrics_degraded text[])
+returns public.task_reflections
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  source public.packet_store := l9_private.source_of(store_task_reflection.packet_id);
+  known uuid;
+  saved public.task_reflections;
+begin
+  if source.packet_type <> 'task_reflection' then
+    perform l9_private.fail('L9VAL', 'source_packet: a memory of kind task_reflection', 'source_packet');
+  elsif l9_private.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> l9_private.current_creator() then
+    perform l9_private.fail_not_yours(source.packet_id);
+  end if;
+  perform l9_private.check_task(
+    store_task_reflection.task_id, store_task_reflection.description, store_task_reflection.outcome,
+    store_task_reflection.what_worked, store_task_reflection.what_failed, store_task_reflection.recommendations,
+    store_task_reflection.related_decisions, store_task_reflection.execution_time_ms, store_task_reflection.metrics_improved,
+    store_task_reflection.metrics_degraded);
+  perform l9_private.check_references(source, store_task_reflection.related_decisions, 'related_decisions');
+
+  -- What has expired, and was not cleaned up yet, does not stand in the way.
+  select t.source_packet into known
+  from public.task_reflections t
+  where t.tenant_id = source.tenant_id and t.scope = source.scope and t.project_id is not distinct from source.project_id
+    and t.org_id is not distinct from source.org_id and t.user_id is not distinct from source.user_id
+    and t.task_id = store_task_reflection.task_id and t.ttl <= now() and t.source_packet <> source.packet_id;
+  delete from public.packet_store p where p.packet_id = known and p.ttl <= now();
+
+  insert into public.task_reflections as t (
+    source_packet, task_id, description, outcome, what_worked, what_failed, recommendations, related_decisions,
+    execution_time_ms, metrics_improved, metrics_degraded)
+  values (
+    source.packet_id, store_task_reflection.task_id, store_task_reflection.description, store_task_reflection.outcome,
+    coalesce(store_task_reflection.what_worked, '{}'), coalesce(store_task_reflection.what_failed, '{}'),
+    coalesce(store_task_reflection.recommendations, '{}'), coalesce(store_task_reflection.related_decisions, '{}'),
+    store_task_reflection.execution_time_ms, coalesce(store_task_reflection.metrics_improved, '{}'),
+    coalesce(store_task_reflection.metrics_degraded, '{}'))
+  on conflict (source_packet) do update set
+    description = excluded.description, outcome = excluded.outcome, what_worked = excluded.what_worked,
+    what_failed = excluded.what_failed, recommendations = excluded.recommendations,
+    related_decisions = excluded.related_decisions, execution_time_ms = excluded.execution_time_ms,
+    metrics_improved = excluded.metrics_improved, metrics_degraded = excluded.metrics_degraded,
+    updated_at = clock_timestamp()
+  where t.task_id = excluded.task_id
+  returning t.* into saved;
+  if not found then
+    perform l9_private.fail('L9VAL', 'description: in these words another task is described', 'description');
+  end if;
+  return saved;
+end
+$$;
+
+comment on function l9_private.store_task_reflection(
+  uuid, text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]) is
+  'What came of a task, for a memory of kind task_reflection that the caller wrote (an admin: any), in its room; in place of what was stored for it before. related_decisions: memories that the caller sees, and whoever reads this may. Definer: callers can''t write task_reflections.';
+
+create function l9_private.link_lesson(task_reflection_id uuid, reflection_id uuid)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  packet_id uuid := (
+    select t.source_packet from public.task_reflections t
+    where t.task_reflection_id = link_lesson.task_reflection_id and (t.ttl is null or t.ttl > now()));
+  source public.packet_store;
+begin
+  if packet_id is not null then
+    source := l9_private.source_of(packet_id, 'task_reflection_id');
+  end if;
+  -- The caller must see both, and the task must be its own.
+  if source.packet_id is null
+    or l9_private.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> l9_private.current_creator()
+    or not exists (
+      select from public.reflection_store r
+      where r.reflection_id = link_lesson.reflection_id and (r.ttl is null or r.ttl > now()))
+  then
+    perform l9_private.fail('L9OWN', 'task_reflection_id, reflection_id: not there, or not yours', 'reflection_id');
+  end if;
+  insert into public.task_reflection_lessons (task_reflection_id, reflection_id, tenant_id)
+  values (link_lesson.task_reflection_id, link_lesson.reflection_id, source.tenant_id)
+  on conflict do nothing;
+end
+$$;
+
+comment on function l9_private.link_lesson(uuid, uuid) is
+  'Links a lesson that the caller sees to a task that it wrote (an admin: any). Definer: callers can''t write task_reflection_lessons.';
+
+grant execute on function
+  l9_private.store_task_reflection(
+    uuid, text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]),
+  l9_private.link_lesson(uuid, uuid), l9_private.may_refer(public.task_reflections, uuid[]),
+  l9_private.are_readers_within(public.packet_store, public.packet_store)
+to l9_agent, l9_admin;
+--! EndIncluded 076-reflection/080-store-task-reflection.sql
+--! Included 076-reflection/085-reflect-on-task.sql
+create function public.reflect_on_task(
+  task_id text,
+  description text default null,
+  outcome text default null,
+  what_worked text[] default null,
+  what_failed text[] default null,
+  lessons text[] default '{}',
+  recommendations text[] default null,
+  related_decisions uuid[] default null,
+  execution_time_ms bigint default null,
+  metrics_improved text[] default null,
+  metrics_degraded text[] default null,
+  scope text default 'developer',
+  project_id text default null
+)
+returns public.task_reflections
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.identity := l9_private.require_identity();
+  place text := coalesce(reflect_on_task.scope, 'developer');
+  task public.task_reflections;
+  packet_id uuid;
+  content text;
+  lesson text;
+  known uuid;
+  learned public.reflection_store;
+begin
+  perform l9_private.check_scope(place, reflect_on_task.project_id);
+  perform l9_private.check_texts(lessons, 'lessons');
+  -- Two who write of one task at once: the second adds to what the first wrote.
+  perform pg_advisory_xact_lock(hashtextextended(format('l9-memory task %s %s',
+    l9_private.room_of(me.tenant_id, me.org_id, me.user_id, reflect_on_task.project_id, place), reflect_on_task.task_id), 0));
+  select t.* into task
+  from public.task_reflections t
+  where t.tenant_id = me.tenant_id and t.scope = place and t.project_id is not distinct from reflect_on_task.project_id
+    and t.org_id is not distinct from me.org_id and t.user_id is not distinct from me.user_id
+    and t.task_id = reflect_on_task.task_id;
+
+  -- What is not given stays as it was.
+  task.task_id := reflect_on_task.task_id;
+  task.description := coalesce(reflect_on_task.description, task.description);
+  task.outcome := coalesce(reflect_on_task.outcome, task.outcome, 'unknown');
+  task.what_worked := coalesce(reflect_on_task.what_worked, task.what_worked, '{}');
+  task.what_failed := coalesce(reflect_on_task.what_failed, task.what_failed, '{}');
+  task.recommendations := coalesce(reflect_on_task.recommendations, task.recommendations, '{}');
+  task.execution_time_ms := coalesce(reflect_on_task.execution_time_ms, task.execution_time_ms);
+  task.metrics_improved := coalesce(reflect_on_task.metrics_improved, task.metrics_improved, '{}');
+  task.metrics_degraded := coalesce(reflect_on_task.metrics_degraded, task.metrics_degraded, '{}');
+  -- Of those that were named before some may be gone, or hidden, and that must not freeze the rest.
+  task.related_decisions := array(
+    select distinct d.id
+    from unnest(coalesce(reflect_on_task.related_decisions, l9_private.may_refer(task, task.related_decisions))) as d (id)
+    where d.id is not null order by d.id);
+  perform l9_private.check_task(
+    task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
+    task.related_decisions, task.execution_time_ms, task.metrics_improved, task.metrics_degraded);
+
+  content := l9_private.task_text(
+    task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
+    task.metrics_improved, task.metrics_degraded);
+  packet_id := task.source_packet;
+  if packet_id is not null then
+    -- Where it is another's, this refuses.
+    perform public.update_memory(packet_id, content => content);
+  else
+    packet_id := (public.save_memory(
+      content, scope => place, project_id => reflect_on_task.project_id, kind => 'task_reflection')).memory.packet_id;
+  end if;
+  task := l9_private.store_task_reflection(
+    packet_id, task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
+    task.related_decisions, task.execution_time_ms, task.metrics_improved, task.metrics_degraded);
+
+  foreach lesson in array coalesce(lessons, '{}') loop
+    known := l9_private.find_reflection(lesson, 'lesson', place, reflect_on_task.project_id, null, null);
+    -- Told again for the same task it is not learned again.
+    continue when exists (
+      select from public.task_reflections_lessons(task) r where r.source_packet = known);
+    learned := (public.reflect(
+      lesson, scope => place, project_id => reflect_on_task.project_id, learned_from => array[packet_id])).reflection;
+    perform l9_private.link_lesson(task.task_reflection_id, learned.reflection_id);
+  end loop;
+  return task;
+end
+$$;
+
+comment on function public.reflect_on_task(
+  text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text) is
+  'Keeps what came of a task, once for each task_id of a scope and project: again with the same task_id, what is given replaces what was said, and the rest stays. Saved as a memory of kind task_reflection, which agents change only where they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons: each is told by reflect(), so repeated ones are reinforced, and linked. related_decisions: memories that the caller may read, and whoever may read this. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+
+grant execute on function public.reflect_on_task(
+  text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text)
+to l9_agent, l9_admin;
+--! EndIncluded 076-reflection/085-reflect-on-task.sql
+--! Included 078-summaries/010-memory-summaries.sql
+create table public.memory_summaries (
+  summary_id uuid primary key default uuidv7(),
+  source_packet uuid not null unique references public.packet_store on delete cascade,
+  scope_type text not null,
+  scope_value text not null,
+  key_facts text[] not null default '{}',
+  key_entities text[] not null default '{}',
+  key_decisions text[] not null default '{}',
+  packet_count integer not null,
+  confidence double precision not null,
+  coverage_start timestamptz not null,
+  coverage_end timestamptz not null,
+  valid_until timestamptz,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint summary_scope_type_known check (scope_type in ('thread', 'agent', 'topic', 'time_period', 'project', 'task')),
+  constraint summary_scope_value_short check (scope_value ~ '\S' and octet_length(scope_value) <= 1000),
+  constraint summary_rests_on_something check (packet_count between 1 and 500),
+  constraint summary_confidence_from_0_to_1 check (confidence between 0 and 1),
+  constraint summary_coverage_in_order check (coverage_start <= coverage_end)
+);
+
+alter table public.memory_summaries
+  alter column scope_value set statistics 0, alter column key_facts set statistics 0, alter column key_entities set statistics 0,
+  alter column key_decisions set statistics 0;
+
+-- One for a subject, in its room. The room is in the key, so that a collision is never with a row that the writer can't see.
+create unique index memory_summaries_current_unique on public.memory_summaries
+  (tenant_id, scope, project_id, org_id, user_id, scope_type, scope_value) nulls not distinct;
+
+comment on table public.memory_summaries is
+  'What many memories say, in short: what is particular to memories of kind summary, one row each. Text and vector are the memory''s own: memory_summaries_summary_text(), memory_embeddings. What it rests on: memory_summaries_sources(), and memory_summaries_source_packet_ids().';
+comment on column public.memory_summaries.summary_id is 'UUID version 7: ordered by when it was written.';
+comment on column public.memory_summaries.source_packet is 'The memory that it is: its text and, in memory_embeddings, its vector.';
+comment on column public.memory_summaries.scope_type is 'What it sums up: thread, agent, topic, time_period, project or task.';
+comment on column public.memory_summaries.scope_value is
+  'Which one: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id, a correlation_id.';
+comment on column public.memory_summaries.key_facts is 'The facts that matter most.';
+comment on column public.memory_summaries.key_entities is 'What it is about: names, normalised (case, white space, Unicode).';
+comment on column public.memory_summaries.key_decisions is 'What was decided.';
+comment on column public.memory_summaries.packet_count is 'On how many memories it rests.';
+comment on column public.memory_summaries.confidence is 'How far its writer vouches for it, from 0 to 1.';
+comment on column public.memory_summaries.coverage_start is 'When the oldest of its sources was saved.';
+comment on column public.memory_summaries.coverage_end is 'When the newest of its sources was saved.';
+comment on column public.memory_summaries.valid_until is 'From when on it is due again, though nothing was added; null: never by time alone.';
+
+call l9_private.derive_from_packets('public.memory_summaries', 'summary_id');
+
+create table public.memory_summary_sources (
+  summary_packet uuid not null references public.memory_summaries (source_packet) on delete cascade,
+  packet_id uuid not null references public.packet_store on delete cascade,
+  is_changed boolean not null default false,
+  tenant_id uuid not null references public.tenants,
+  created_at timestamptz not null default clock_timestamp(),
+  updated_at timestamptz not null default clock_timestamp(),
+  primary key (summary_packet, packet_id)
+);
+
+create index memory_summary_sources_packet_idx on public.memory_summary_sources (packet_id);
+
+comment on table public.memory_summary_sources is 'Which memories a summary rests on.';
+comment on column public.memory_summary_sources.summary_packet is 'The summary, by its memory.';
+comment on column public.memory_summary_sources.packet_id is 'The memory that it rests on.';
+comment on column public.memory_summary_sources.is_changed is 'Whether its text was changed since: then the summary is due again.';
+comment on column public.memory_summary_sources.tenant_id is 'As of both.';
+comment on column public.memory_summary_sources.created_at is 'When the summary was written.';
+comment on column public.memory_summary_sources.updated_at is 'When is_changed was last set.';
+
+alter table public.memory_summary_sources enable row level security;
+alter table public.memory_summary_sources force row level security;
+
+create policy tenant_isolation on public.memory_summary_sources as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy scope_access on public.memory_summary_sources for select to l9_agent, l9_admin
+  using (
+    exists (select from public.memory_summaries s where s.source_packet = memory_summary_sources.summary_packet)
+    and exists (select from public.packet_store p where p.packet_id = memory_summary_sources.packet_id));
+create policy platform_override on public.memory_summary_sources for select to l9_platform_admin
+  using (
+    (select l9_private.platform_look('memory_summary_sources'))
+    and exists (select from public.memory_summaries s where s.source_packet = memory_summary_sources.summary_packet)
+    and exists (select from public.packet_store p where p.packet_id = memory_summary_sources.packet_id));
+create policy worker_access on public.memory_summary_sources for select to l9_worker using (true);
+create policy definer_functions on public.memory_summary_sources to l9_owner using (true);
+
+comment on policy tenant_isolation on public.memory_summary_sources is 'Nothing crosses tenants.';
+comment on policy scope_access on public.memory_summary_sources is
+  'Of summaries and memories that the caller may read, both: under its own policies, so that it follows either wherever it moves.';
+comment on policy platform_override on public.memory_summary_sources is
+  'Operators read across tenants, each look on the record; what has expired at either end is gone.';
+comment on policy worker_access on public.memory_summary_sources is 'Jobs read it.';
+comment on policy definer_functions on public.memory_summary_sources is
+  'What keeps summaries within the reach of their sources must see also those that the caller does not.';
+
+grant select on public.memory_summary_sources to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant maintain on public.memory_summary_sources to l9_worker;
+
+create table l9_private.doomed_summaries (summary_packet uuid primary key);
+
+comment on table l9_private.doomed_summaries is
+  'Summaries that are being deleted because a source of theirs went or moved: rows live no longer than the statement. What is here, functions of the owner may delete.';
+comment on column l9_private.doomed_summaries.summary_packet is 'The memory of the summary.';
+
+alter table l9_private.doomed_summaries enable row level security;
+alter table l9_private.doomed_summaries force row level security;
+create policy definer_functions on l9_private.doomed_summaries to l9_owner using (true);
+comment on policy definer_functions on l9_private.doomed_summaries is 'Only functions of the owner know it.';
+
+create policy definer_upkeep_reads on public.packet_store for select to l9_owner
+  using (packet_id in (select d.summary_packet from l9_private.doomed_summaries d));
+create policy definer_upkeep on public.packet_store for delete to l9_owner
+  using (packet_id in (select d.summary_packet from l9_private.doomed_summaries d));
+comment on policy definer_upkeep_reads on public.packet_store is 'Functions of the owner see the summaries that they are to delete.';
+comment on policy definer_upkeep on public.packet_store is
+  'Whoever deletes or moves a memory deletes, by a trigger, the summaries that rest on it, also those that it does not see.';
+--! EndIncluded 078-summaries/010-memory-summaries.sql
+--! Included 078-summaries/015-of-the-summary.sql
+create function l9_private.summary_heading(scope_type text, scope_value text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.format('Summary of %s %s', pg_catalog.replace(scope_type, '_', ' '),
+  pg_catalog.btrim(pg_catalog.regexp_replace(scope_value, '\s+', ' ', 'g')));
+
+comment on function l9_private.summary_heading(text, text) is 'The first line of a summary''s memory, so that it is found by what it sums up.';
+
+create function public.memory_summaries_summary_text(summary public.memory_summaries)
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return (
+  select case
+    when pg_catalog.starts_with(t.content, h.heading) then pg_catalog.substr(t.content, pg_catalog.length(h.heading) + 1)
+    else t.content end
+  from (select p.envelope ->> 'content' as content from public.packet_store p where p.packet_id = (summary).source_packet) t
+  cross join (select l9_private.summary_heading((summary).scope_type, (summary).scope_value) || e'\n' as heading) h);
+
+create function public.memory_summaries_sources(summary public.memory_summaries)
+returns setof public.packet_store
+language sql
+stable
+parallel safe
+set search_path = ''
+begin atomic
+  select p.*
+  from public.memory_summary_sources l
+  join public.packet_store p on p.packet_id = l.packet_id
+  where l.summary_packet = (summary).source_packet
+  order by p."timestamp", p.packet_id;
+end;
+
+create function public.memory_summaries_source_packet_ids(summary public.memory_summaries)
+returns uuid[]
+language sql
+stable
+parallel safe
+set search_path = ''
+return array(
+  select l.packet_id from public.memory_summary_sources l
+  where l.summary_packet = (summary).source_packet order by l.packet_id);
+
+create function public.memory_summaries_is_stale(summary public.memory_summaries)
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return coalesce((summary).valid_until <= pg_catalog.now(), false) or exists (
+  select from public.memory_summary_sources l where l.summary_packet = (summary).source_packet and l.is_changed);
+
+comment on function public.memory_summaries_summary_text(public.memory_summaries) is 'What it says: the text of its memory, without the heading.';
+comment on function public.memory_summaries_sources(public.memory_summaries) is 'The memories that it rests on, the oldest first.';
+comment on function public.memory_summaries_source_packet_ids(public.memory_summaries) is 'The ids of the memories that it rests on.';
+comment on function public.memory_summaries_is_stale(public.memory_summaries) is
+  'Whether the text of one of its sources was changed since it was written, or it is past valid_until.';
+
+grant execute on function l9_private.summary_heading(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function
+  public.memory_summaries_summary_text(public.memory_summaries), public.memory_summaries_sources(public.memory_summaries),
+  public.memory_summaries_source_packet_ids(public.memory_summaries), public.memory_summaries_is_stale(public.memory_summaries)
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 078-summaries/015-of-the-summary.sql
+--! Included 078-summaries/020-room-of-sources.sql
+create type l9_private.summary_room as (
+  tenant_id uuid,
+  org_id uuid,
+  user_id uuid,
+  scope text,
+  project_id text,
+  ttl timestamptz,
+  packet_count integer,
+  coverage_start timestamptz,
+  coverage_end timestamptz
+);
+
+comment on type l9_private.summary_room is 'Who may read all of some memories, and until when; and when these were saved.';
+
+create function l9_private.room_of_sources(ids uuid[])
+returns l9_private.summary_room
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  room l9_private.summary_room;
+  scopes text[];
+  projects text[];
+  orgs uuid[];
+  users uuid[];
+  tenants uuid[];
+begin
+  if coalesce(cardinality(ids), 0) = 0 or array_position(ids, null) is not null then
+    perform l9_private.fail('L9VAL', 'source_packet_ids: the memories that it rests on', 'source_packet_ids');
+  elsif cardinality(ids) > 500 then
+    perform l9_private.fail(
+      'L9LIM', format('source_packet_ids: at most 500, got %s', cardinality(ids)), 'source_packet_ids');
+  end if;
+  -- Locked: whoever moves one to other readers meanwhile waits, and then finds the summary that rests on it.
+  perform from public.packet_store p where p.packet_id = any (ids) and l9_private.is_source(p) order by p.packet_id for share;
+  select array_agg(distinct p.tenant_id), array_agg(distinct p.scope),
+    array_agg(distinct p.project_id) filter (where p.project_id is not null),
+    array_agg(distinct p.org_id) filter (where p.org_id is not null),
+    array_agg(distinct p.user_id) filter (where p.user_id is not null),
+    min(p.ttl), count(*), min(p."timestamp"), max(p."timestamp")
+  into tenants, scopes, projects, orgs, users, room.ttl, room.packet_count, room.coverage_start, room.coverage_end
+  from public.packet_store p
+  where p.packet_id = any (ids) and l9_private.is_source(p);
+  if room.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
+    perform l9_private.fail(
+      'L9OWN', 'source_packet_ids: at least one of these memories is not there, or not yours', 'source_packet_ids');
+  elsif cardinality(tenants) > 1 or cardinality(projects) > 1 or cardinality(orgs) > 1 or cardinality(users) > 1 then
+    perform l9_private.fail('L9VAL',
+      'source_packet_ids: memories of several projects, orgs or users, which nobody else may read all of; make a summary of each',
+      'source_packet_ids');
+  end if;
+  room.tenant_id := tenants[1];
+  room.project_id := projects[1];
+  room.org_id := orgs[1];
+  room.user_id := users[1];
+  select s.scope into room.scope
+  from unnest(scopes) as s (scope)
+  where not exists (select from unnest(scopes) as o (scope) where l9_private.is_scope_within(s.scope, o.scope) is not true)
+    -- A scope without projects is read in all of them.
+    and (room.project_id is null or not exists (
+      select from public.packet_store p where p.packet_id = any (ids) and p.scope = s.scope and p.project_id is null))
+  order by s.scope
+  limit 1;
+  if not found then
+    perform l9_private.fail('L9VAL', format(
+      'source_packet_ids: memories in scopes %s, none of which is for those alone who may read all of them; make a summary of each',
+      array_to_string(scopes, ', ')), 'source_packet_ids');
+  end if;
+  return room;
+end
+$$;
+
+comment on function l9_private.room_of_sources(uuid[]) is
+  'The narrowest room of these memories, which are locked until the end of the transaction: whoever is in it may read all of them. The caller must see them (else L9OWN); L9VAL where there is no such room. Definer: locks memories of other writers; it sees what the caller sees.';
+
+create function l9_private.is_room_within(memory public.packet_store, room l9_private.summary_room)
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return l9_private.is_scope_within((memory).scope, (room).scope)
+  and (memory).tenant_id = (room).tenant_id
+  and ((room).project_id is null or (room).project_id is not distinct from (memory).project_id)
+  and ((room).org_id is null or (room).org_id is not distinct from (memory).org_id)
+  and ((room).user_id is null or (room).user_id is not distinct from (memory).user_id)
+  and ((room).ttl is null or coalesce((memory).ttl <= (room).ttl, false));
+
+comment on function l9_private.is_room_within(public.packet_store, l9_private.summary_room) is
+  'Whether everyone who may read this memory may read all that is in the room, for as long.';
+
+grant execute on function l9_private.room_of_sources(uuid[]) to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 078-summaries/020-room-of-sources.sql
+--! Included 078-summaries/025-keep-within.sql
+create function l9_private.delete_summaries(summary_packets uuid[])
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if coalesce(cardinality(summary_packets), 0) = 0 then
+    return;
+  end if;
+  insert into l9_private.doomed_summaries (summary_packet) select distinct s.id from unnest(summary_packets) as s (id)
+  on conflict do nothing;
+  delete from public.packet_store p where p.packet_id = any (summary_packets);
+  delete from l9_private.doomed_summaries d where d.summary_packet = any (summary_packets);
+end
+$$;
+
+comment on function l9_private.delete_summaries(uuid[]) is
+  'Deletes summaries, whoever may see them. Not executable by callers: triggers of the owner call it for those that rest on what went or moved.';
+
+create function l9_private.tg_memory_summary_sources__lost()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+set enable_nestloop = off
+as $$
+begin
+  -- Those whose own memory went are not there any more, and are passed over.
+  perform l9_private.delete_summaries(array(select distinct o.summary_packet from old_rows o));
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_memory_summary_sources__lost() is
+  'A summary does not outlive what it rests on: deleted with the first of its sources. Definer: deletes also what the caller does not see.';
+
+create trigger _600_lost after delete on public.memory_summary_sources
+  referencing old table as old_rows
+  for each statement execute function l9_private.tg_memory_summary_sources__lost();
+
+create function l9_private.tg_packet_store__summaries_within()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  sources uuid[] := array(
+    select l.packet_id from public.memory_summary_sources l where l.summary_packet = new.packet_id);
+begin
+  -- The memory of a summary: it goes nowhere where one of its sources could not be read.
+  if cardinality(sources) > 0 and l9_private.is_room_within(new, l9_private.room_of_sources(sources)) is not true then
+    perform l9_private.fail('L9VAL',
+      'scope: a summary stays with those who may read, and as long as they may read, all that it rests on', 'scope');
+  end if;
+  perform l9_private.delete_summaries(array(
+    select l.summary_packet from public.memory_summary_sources l where l.packet_id = new.packet_id));
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__summaries_within() is
+  'A memory that moves, or is to expire at another time, takes the summaries that rest on it with it; they are due again. Definer: deletes also what the caller does not see.';
+
+call l9_private.follow_packets('_640_summaries_within', 'tg_packet_store__summaries_within');
+
+create function l9_private.tg_packet_store__summaries_stale()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  update public.memory_summary_sources l set is_changed = true, updated_at = clock_timestamp()
+  where l.packet_id = new.packet_id and not l.is_changed;
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__summaries_stale() is
+  'A memory whose text changes makes the summaries that rest on it due again. Definer: also those that the caller does not see.';
+
+create trigger _645_summaries_stale after update of envelope on public.packet_store
+  for each row when (new.content_hash <> old.content_hash)
+  execute function l9_private.tg_packet_store__summaries_stale();
+--! EndIncluded 078-summaries/025-keep-within.sql
+--! Included 078-summaries/030-check-summary.sql
+create function l9_private.check_summary(
+  scope_type text, scope_value text, summary_text text, key_facts text[], key_entities text[], key_decisions text[],
+  confidence double precision)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  perform l9_private.check_choice(scope_type, '{thread,agent,topic,time_period,project,task}', 'scope_type');
+  if scope_value is null or scope_value !~ '\S' then
+    perform l9_private.fail('L9VAL', 'scope_value: which thread, agent, topic …', 'scope_value');
+  elsif summary_text is null or summary_text !~ '\S' then
+    perform l9_private.fail('L9VAL', 'summary_text: must not be blank', 'summary_text');
+  end if;
+  perform l9_private.check_bytes(scope_value, 1000, 'scope_value'), l9_private.check_bytes(summary_text, 262144, 'summary_text');
+  perform l9_private.check_confidence(confidence);
+  perform l9_private.check_texts(key_facts, 'key_facts');
+  perform l9_private.check_texts(key_entities, 'key_entities');
+  perform l9_private.check_texts(key_decisions, 'key_decisions');
+end
+$$;
+
+comment on function l9_private.check_summary(text, text, text, text[], text[], text[], double precision) is
+  'L9VAL or L9LIM, naming the field, for what a summary can''t have.';
+
+grant execute on function l9_private.check_summary(text, text, text, text[], text[], text[], double precision)
+  to l9_agent, l9_admin, l9_worker;
+grant execute on function l9_private.check_texts(text[], text) to l9_worker;
+--! EndIncluded 078-summaries/030-check-summary.sql
+--! Included 078-summaries/040-store-summary.sql
+create function l9_private.store_summary_row(
+  packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[], key_facts text[], key_entities text[],
+  key_decisions text[], confidence double precision, valid_until timestamptz)
+returns public.memory_summaries
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  source public.packet_store := l9_private.source_of(store_summary_row.packet_id);
+  room l9_private.summary_room := l9_private.room_of_sources(store_summary_row.source_packet_ids);
+  saved public.memory_summaries;
+begin
+  perform l9_private.check_summary(
+    store_summary_row.scope_type, store_summary_row.scope_value, source.envelope ->> 'content', store_summary_row.key_facts,
+    store_summary_row.key_entities, store_summary_row.key_decisions, store_summary_row.confidence);
+  if source.packet_type <> 'summary' or source.packet_id = any (store_summary_row.source_packet_ids) then
+    perform l9_private.fail('L9VAL', 'source_packet: a memory of kind summary, not one of its own sources', 'source_packet');
+  elsif l9_private.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> l9_private.current_creator() then
+    perform l9_private.fail_not_yours(source.packet_id);
+  elsif l9_private.is_room_within(source, room) is not true then
+    perform l9_private.fail('L9VAL',
+      'source_packet: a summary is for those alone who may read, and as long as they may read, all that it rests on', 'source_packet');
+  end if;
+
+  -- What has expired, and was not cleaned up yet, does not stand in the way.
+  perform l9_private.delete_summaries(array(
+    select s.source_packet from public.memory_summaries s
+    where s.tenant_id = source.tenant_id and s.scope = source.scope and s.project_id is not distinct from source.project_id
+      and s.org_id is not distinct from source.org_id and s.user_id is not distinct from source.user_id
+      and s.scope_type = store_summary_row.scope_type and s.scope_value = store_summary_row.scope_value
+      and s.ttl <= now()));
+
+  insert into public.memory_summaries (
+    source_packet, scope_type, scope_value, key_facts, key_entities, key_decisions, packet_count, confidence,
+    coverage_start, coverage_end, valid_until)
+  values (
+    source.packet_id, store_summary_row.scope_type, store_summary_row.scope_value, coalesce(store_summary_row.key_facts, '{}'),
+    l9_private.check_names(store_summary_row.key_entities, 'key_entities'),
+    coalesce(store_summary_row.key_decisions, '{}'), room.packet_count, store_summary_row.confidence,
+    room.coverage_start, room.coverage_end, store_summary_row.valid_until)
+  on conflict do nothing
+  returning memory_summaries.* into saved;
+  if not found then
+    perform l9_private.fail('L9VAL', 'scope_value: has a summary already, or this memory is one', 'scope_value');
+  end if;
+  insert into public.memory_summary_sources (summary_packet, packet_id, tenant_id)
+  select distinct saved.source_packet, i.id, saved.tenant_id from unnest(store_summary_row.source_packet_ids) as i (id);
+  return saved;
+end
+$$;
+
+comment on function l9_private.store_summary_row(
+  uuid, text, text, uuid[], text[], text[], text[], double precision, timestamptz) is
+  'What is particular to a memory of kind summary that the caller wrote (an admin: any), and what it rests on: memories that the caller sees, and that whoever may read the summary may read. Definer: callers can''t write memory_summaries.';
+
+grant execute on function l9_private.store_summary_row(
+  uuid, text, text, uuid[], text[], text[], text[], double precision, timestamptz) to l9_agent, l9_admin;
+
+-- For parents of a memory there is room for 64: the newest of its sources. All of them are in memory_summary_sources.
+create function l9_private.newest_sources(ids uuid[])
+returns uuid[]
+language sql
+stable
+set search_path = ''
+return array(
+  select p.packet_id from public.packet_store p where p.packet_id = any (ids)
+  order by p."timestamp" desc, p.packet_id desc limit 64);
+
+comment on function l9_private.newest_sources(uuid[]) is 'The newest 64 of these memories, as far as the caller sees them.';
+
+grant execute on function l9_private.newest_sources(uuid[]) to l9_agent, l9_admin;
+--! EndIncluded 078-summaries/040-store-summary.sql
+--! Included 078-summaries/050-save-summary.sql
+create function l9_private.lock_summary(room uuid, scope_type text, scope_value text)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  select pg_advisory_xact_lock(hashtextextended(format('l9-memory summary %s %s %s', room, scope_type, scope_value), 0));
+end;
+
+comment on function l9_private.lock_summary(uuid, text, text) is
+  'Two who sum up one thing at once: the second waits, and takes the place of the first.';
+
+create function public.save_summary(
+  scope_type text,
+  scope_value text,
+  summary_text text,
+  source_packet_ids uuid[],
+  key_facts text[] default '{}',
+  key_entities text[] default '{}',
+  key_decisions text[] default '{}',
+  confidence double precision default 0.8,
+  valid_until timestamptz default null
+)
+returns public.memory_summaries
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.identity := l9_private.require_identity();
+  certainty double precision := coalesce(save_summary.confidence, 0.8);
+  room l9_private.summary_room;
+  former uuid;
+  packet_id uuid;
+begin
+  perform l9_private.check_summary(
+    save_summary.scope_type, save_summary.scope_value, summary_text, save_summary.key_facts, save_summary.key_entities,
+    save_summary.key_decisions, certainty);
+  if save_summary.valid_until <= now() then
+    perform l9_private.fail('L9VAL', 'valid_until: must be in the future', 'valid_until');
+  end if;
+  room := l9_private.room_of_sources(source_packet_ids);
+  if room.org_id <> me.org_id or room.user_id <> me.user_id
+    or room.org_id is not null and me.org_id is null or room.user_id is not null and me.user_id is null then
+    perform l9_private.fail('L9VAL',
+      'source_packet_ids: memories of an org or user that you do not act for: others could read the summary', 'source_packet_ids');
+  end if;
+  perform l9_private.check_scope(room.scope, room.project_id);
+
+  perform l9_private.lock_summary(
+    l9_private.room_of(me.tenant_id, me.org_id, me.user_id, room.project_id, room.scope), save_summary.scope_type,
+    save_summary.scope_value);
+  select s.source_packet into former
+  from public.memory_summaries s
+  where s.tenant_id = me.tenant_id and s.scope = room.scope and s.project_id is not distinct from room.project_id
+    and s.org_id is not distinct from me.org_id and s.user_id is not distinct from me.user_id
+    and s.scope_type = save_summary.scope_type and s.scope_value = save_summary.scope_value;
+  if former = any (source_packet_ids) then
+    perform l9_private.fail(
+      'L9VAL', 'source_packet_ids: the summary that this one replaces; name what it rests on', 'source_packet_ids');
+  elsif former is not null then
+    delete from public.packet_store p where p.packet_id = former;
+    if not found then
+      perform l9_private.fail('L9OWN', 'scope_value: the summary that is there is not yours to replace', 'scope_value');
+    end if;
+  end if;
+
+  packet_id := (public.save_memory(
+    l9_private.summary_heading(save_summary.scope_type, save_summary.scope_value) || e'\n' || summary_text,
+    scope => room.scope, project_id => room.project_id, kind => 'summary', ttl => room.ttl,
+    parent_ids => l9_private.newest_sources(source_packet_ids))).memory.packet_id;
+  return l9_private.store_summary_row(
+    packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
+    save_summary.key_entities, save_summary.key_decisions, certainty, save_summary.valid_until);
+end
+$$;
+
+comment on function public.save_summary(
+  text, text, text, uuid[], text[], text[], text[], double precision, timestamptz) is
+  'Saves what these memories say in short, as a memory of kind summary, in place of the one of that subject (scope_type and scope_value) that is there. Who may read it is worked out: those alone who may read every one of source_packet_ids (500 at most), and no longer than they may; where no scope has just these readers, L9VAL. Agents replace only what they wrote (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+
+grant execute on function
+  l9_private.lock_summary(uuid, text, text),
+  public.save_summary(text, text, text, uuid[], text[], text[], text[], double precision, timestamptz)
+to l9_agent, l9_admin;
+--! EndIncluded 078-summaries/050-save-summary.sql
+--! Included 078-summaries/060-find-due.sql
+create type l9_private.due as (
+  tenant_id uuid,
+  org_id uuid,
+  user_id uuid,
+  scope text,
+  project_id text,
+  scope_type text,
+  scope_value text,
+  reason text,
+  new_packets integer,
+  packet_count integer,
+  summary_id uuid,
+  coverage_start timestamptz,
+  coverage_end timestamptz,
+  valid_until timestamptz,
+  source_packet_ids uuid[]
+);
+
+comment on type l9_private.due is 'A summary that is to be written, and for which room.';
+
+create function l9_private.summary_threshold(scope_type text)
+returns integer
+language sql
+immutable
+parallel safe
+return case scope_type when 'task' then 5 when 'thread' then 10 when 'topic' then 20 when 'time_period' then 20 else 50 end;
+
+comment on function l9_private.summary_threshold(text) is
+  'How many new memories make a summary due, where nothing else is said: a task 5, a thread 10, a topic or a week 20, an agent or a project 50.';
+
+create function l9_private.subjects_of(memory public.packet_store)
+returns table (scope_type text, scope_value text)
+language sql
+immutable
+parallel safe
+begin atomic
+  select s.scope_type, s.scope_value
+  from (values
+    ('thread', (memory).thread_id), ('agent', (memory).metadata ->> 'creator'), ('project', (memory).project_id),
+    ('task', (memory).correlation_id),
+    ('time_period', to_char((memory)."timestamp" at time zone 'UTC', 'IYYY-"W"IW'))) as s (scope_type, scope_value)
+  where s.scope_value ~ '\S' and octet_length(s.scope_value) <= 1000
+  union all
+  select 'topic', t.tag from unnest((memory).tags) as t (tag);
+end;
+
+comment on function l9_private.subjects_of(public.packet_store) is
+  'What summaries a memory belongs into: of its thread, its writer, its tags, the ISO week it was saved in (UTC), its project, and the task that its correlation_id names.';
+
+create function l9_private.find_due(
+  me l9_private.identity, of_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
+  max_sources integer, k integer)
+returns setof l9_private.due
+language plpgsql
+stable
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+as $$
+#variable_conflict use_column
+declare
+  -- What is older waits until it is asked for by name: a summary of what moves now is what is missed.
+  look_at constant integer := 20000;
+begin
+  return query
+  with looked_at as materialized (
+    select p.packet_id, p."timestamp", p.scope, p.project_id, s.scope_type, s.scope_value,
+      case when me.caller is not null then me.org_id else p.org_id end as org_id,
+      case when me.caller is not null then me.user_id else p.user_id end as user_id
+    from (
+      select p.* from public.packet_store p
+      where p.tenant_id = of_tenant and p.packet_type <> 'summary' and (p.ttl is null or p.ttl > now())
+        and (me.caller is null
+          or p.scope = any (me.writable_scopes)
+            -- An admin sees what belongs to others; in what it writes they would read of each other.
+            and (p.org_id is null or p.org_id = me.org_id) and (p.user_id is null or p.user_id = me.user_id))
+        and (only_project is null or p.project_id = only_project)
+        and (only_value is null or types is distinct from '{thread}' or p.thread_id = only_value)
+      order by p."timestamp" desc
+      limit look_at
+    ) p
+    cross join lateral l9_private.subjects_of(p) s
+    where (types is null or s.scope_type = any (types)) and (only_value is null or s.scope_value = only_value)
+  ), current as (
+    select s.*,
+      exists (
+        select from public.memory_summary_sources l where l.summary_packet = s.source_packet and l.is_changed) as is_changed
+    from public.memory_summaries s
+    where s.tenant_id = of_tenant
+      and (me.caller is null or s.org_id is not distinct from me.org_id and s.user_id is not distinct from me.user_id)
+  ), grouped as (
+    select l.org_id, l.user_id, l.scope, l.project_id, l.scope_type, l.scope_value,
+      count(*)::integer as packet_count,
+      (count(*) filter (where c.summary_id is null or l."timestamp" > c.coverage_end))::integer as new_packets,
+      (array_agg(l.packet_id order by l."timestamp" desc, l.packet_id desc))[1:max_sources] as sources
+    from looked_at l
+    left join current c on c.scope_type = l.scope_type and c.scope_value = l.scope_value and c.scope = l.scope
+      and c.project_id is not distinct from l.project_id and c.org_id is not distinct from l.org_id
+      and c.user_id is not distinct from l.user_id
+    group by l.org_id, l.user_id, l.scope, l.project_id, l.scope_type, l.scope_value
+  ), judged as (
+    select g.*, c.summary_id, c.coverage_start, c.coverage_end, c.valid_until, c.creator,
+      case
+        when c.is_changed then 'changed'
+        when c.valid_until <= now() then 'valid_until'
+        when g.new_packets < coalesce(min_packets, l9_private.summary_threshold(g.scope_type)) then null
+        when c.summary_id is null then 'none'
+        else 'packets'
+      end as reason
+    from grouped g
+    left join current c on c.scope_type = g.scope_type and c.scope_value = g.scope_value and c.scope = g.scope
+      and c.project_id is not distinct from g.project_id and c.org_id is not distinct from g.org_id
+      and c.user_id is not distinct from g.user_id
+  )
+  select of_tenant, j.org_id, j.user_id, j.scope, j.project_id, j.scope_type, j.scope_value, j.reason, j.new_packets,
+    j.packet_count, j.summary_id, j.coverage_start, j.coverage_end, j.valid_until, j.sources
+  from judged j
+  where j.reason is not null
+    -- What another agent wrote is for it, for admins and for the job to write anew.
+    and (me.caller is null or me.role = 'l9_admin' or j.summary_id is null or j.creator = me.creator)
+  order by j.reason in ('changed', 'valid_until') desc, j.new_packets desc, j.scope_type, j.scope_value, j.scope, j.project_id
+  limit k;
+end
+$$;
+
+comment on function l9_private.find_due(
+  l9_private.identity, uuid, text[], text, text, integer, integer, integer) is
+  'Summaries that are due in a tenant: for the rooms that this identity writes in, or (without a caller, for jobs) for all. Among the newest 20,000 memories, room by room, so that none is due for what its readers may not read. Runs with the rights of whoever asks.';
+
+grant execute on function
+  l9_private.summary_threshold(text), l9_private.subjects_of(public.packet_store),
+  l9_private.find_due(l9_private.identity, uuid, text[], text, text, integer, integer, integer)
+to l9_agent, l9_admin, l9_worker;
+
+create type public.due_summary as (
+  scope_type text,
+  scope_value text,
+  scope text,
+  project_id text,
+  reason text,
+  new_packets integer,
+  packet_count integer,
+  summary_id uuid,
+  coverage_start timestamptz,
+  coverage_end timestamptz,
+  valid_until timestamptz,
+  source_packet_ids uuid[]
+);
+
+comment on type public.due_summary is 'A summary that is to be written.';
+comment on column public.due_summary.scope_type is 'What is to be summed up: thread, agent, topic, time_period, project or task.';
+comment on column public.due_summary.scope_value is 'Which one: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id, a correlation_id.';
+comment on column public.due_summary.scope is 'The scope of its memories, which the summary will have.';
+comment on column public.due_summary.project_id is 'The project of its memories; null in scope global.';
+comment on column public.due_summary.coverage_start is 'When the oldest of its memories was saved.';
+comment on column public.due_summary.coverage_end is 'When the newest of its memories was saved.';
+comment on column public.due_summary.valid_until is 'From when on the summary that is there is due by time alone.';
+comment on column public.due_summary.reason is
+  'none: there is none yet; packets: enough was added; changed: the text of a source was changed; valid_until: its time is over.';
+comment on column public.due_summary.new_packets is 'How many memories were added since the summary that is there.';
+comment on column public.due_summary.packet_count is 'How many memories there are.';
+comment on column public.due_summary.summary_id is 'The summary that is there.';
+comment on column public.due_summary.source_packet_ids is 'What to sum up, the newest first: for save_summary.';
+
+create function public.due_summaries(
+  scope_types text[] default null,
+  scope_value text default null,
+  project_id text default null,
+  min_packets integer default null,
+  max_sources integer default 100,
+  k integer default 20
+)
+returns setof public.due_summary
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  me l9_private.identity := l9_private.require_identity();
+  one_type text;
+begin
+  foreach one_type in array coalesce(scope_types, '{}') loop
+    perform l9_private.check_choice(one_type, '{thread,agent,topic,time_period,project,task}', 'scope_types');
+  end loop;
+  if min_packets < 1 then
+    perform l9_private.fail('L9VAL', 'min_packets: 1 or more', 'min_packets');
+  elsif max_sources is null or max_sources not between 1 and 500 then
+    perform l9_private.fail('L9VAL', 'max_sources: from 1 to 500', 'max_sources');
+  elsif k is null or k not between 1 and 100 then
+    perform l9_private.fail('L9VAL', 'k: from 1 to 100', 'k');
+  end if;
+  return query
+  select d.scope_type, d.scope_value, d.scope, d.project_id, d.reason, d.new_packets, d.packet_count, d.summary_id,
+    d.coverage_start, d.coverage_end, d.valid_until, d.source_packet_ids
+  from l9_private.find_due(me, me.tenant_id, scope_types, scope_value, project_id, min_packets, max_sources, k) d;
+end
+$$;
+
+comment on function public.due_summaries(text[], text, text, integer, integer, integer) is
+  'Summaries that are to be written, in the scopes where the caller writes: of what has none and enough memories, of what gained enough since, whose sources were changed, or whose valid_until is over. min_packets: how many are enough; by default a task 5, a thread 10, a topic or a week 20, an agent or a project 50. source_packet_ids: the newest max_sources (1 to 500). Looks at the newest 20,000 memories. Errors: L9VAL, L9AUT.';
+
+grant execute on function public.due_summaries(text[], text, text, integer, integer, integer) to l9_agent, l9_admin;
+--! EndIncluded 078-summaries/060-find-due.sql
+--! Included 078-summaries/070-summarize.sql
+create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
+
+comment on type public.summarize_result is
+  'status: saved, due or nothing_due; summary: what was saved; due: what is to be summed up, each with its sources.';
+comment on column public.summarize_result.status is 'saved, due or nothing_due.';
+comment on column public.summarize_result.summary is 'What was saved.';
+comment on column public.summarize_result.due is 'What is to be summed up, each with its sources.';
+
+create function l9_private.sources_within(ids uuid[], max_tokens integer)
+returns jsonb
+language sql
+stable
+set search_path = ''
+begin atomic
+  with sources as (
+    select p.packet_id, p.packet_type, p.scope, p.project_id, p."timestamp", p.metadata ->> 'creator' as creator,
+      p.envelope ->> 'content' as content,
+      row_number() over (order by p."timestamp" desc, p.packet_id desc) as place,
+      count(*) over () as number
+    from public.packet_store p
+    where p.packet_id = any (ids)
+  ), trimmed as (
+    select s.*, left(s.content, t.room) as shown, length(s.content) > t.room as is_truncated,
+      sum(40 + l9_private.token_estimate(left(s.content, t.room))) over (order by s.place) as used
+    from sources s
+    -- Each gets its share, 240 characters at least; the newest come first where not even that fits.
+    cross join lateral (select greatest(240, (3 * max_tokens / s.number - 120)::integer) as room) t
+  )
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'packet_id', t.packet_id, 'content', t.shown, 'is_truncated', t.is_truncated, 'kind', t.packet_type, 'scope', t.scope,
+    'project_id', t.project_id, 'creator', t.creator, 'timestamp', t."timestamp") order by t.place desc), '[]')
+  from trimmed t
+  where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
+end;
+
+comment on function l9_private.sources_within(uuid[], integer) is
+  'The texts of memories, as far as the caller may read them, the oldest first, trimmed to about so many tokens; the newest 100 at most.';
+
+create function public.summarize(
+  scope_type text default null,
+  scope_value text default null,
+  summary_text text default null,
+  source_packet_ids uuid[] default null,
+  key_facts text[] default '{}',
+  key_entities text[] default '{}',
+  key_decisions text[] default '{}',
+  confidence double precision default 0.8,
+  valid_until timestamptz default null,
+  project_id text default null,
+  k integer default 1,
+  max_tokens integer default 8000
+)
+returns public.summarize_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  answer public.summarize_result;
+  shown jsonb;
+begin
+  if summary_text is not null then
+    answer.summary := public.save_summary(
+      scope_type, scope_value, summary_text, source_packet_ids, key_facts, key_entities, key_decisions, confidence, valid_until);
+    answer.status := 'saved';
+    return answer;
+  elsif max_tokens is null or max_tokens not between 500 and 1000000 then
+    perform l9_private.fail('L9VAL', 'max_tokens: from 500 to 1000000', 'max_tokens');
+  elsif k is null or k not between 1 and 20 then
+    perform l9_private.fail('L9VAL', 'k: from 1 to 20', 'k');
+  end if;
+
+  select coalesce(jsonb_agg(
+    to_jsonb(d) - 'source_packet_ids' - 'place' || jsonb_build_object('sources', l9_private.sources_within(d.source_packet_ids, max_tokens / k))
+    order by d.place), '[]')
+  into answer.due
+  from public.due_summaries(
+    case when scope_type is not null then array[scope_type] end, scope_value, project_id,
+    -- Who names it is not told that there is too little.
+    case when scope_value is not null then 1 end, 100, k
+  ) with ordinality as d (
+    scope_type, scope_value, scope, project_id, reason, new_packets, packet_count, summary_id, coverage_start, coverage_end,
+    valid_until, source_packet_ids, place);
+  answer.status := case when answer.due = '[]' then 'nothing_due' else 'due' end;
+
+  -- Whose texts were shown is on the record, as of any read.
+  shown := jsonb_path_query_array(answer.due, '$[*].sources[*].packet_id');
+  perform l9_private.audit_read('READ', jsonb_build_object('ids', shown, 'scope_type', scope_type));
+  return answer;
+end
+$$;
+
+comment on function public.summarize(
+  text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text, integer, integer) is
+  'Without summary_text: what is due (of this scope_type, scope_value and project_id, where given), k of them (1 to 20), with the texts to be summed up, trimmed to about max_tokens. With it: save_summary(). Leaves an audit row. Errors: as of save_summary.';
+
+grant execute on function
+  l9_private.sources_within(uuid[], integer),
+  public.summarize(
+    text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text, integer, integer)
+to l9_agent, l9_admin;
+
+create function l9_private.summary_json(summary public.memory_summaries)
+returns jsonb
+language sql
+-- Volatile: so that it sees the memory which the same statement has just saved.
+volatile
+set search_path = ''
+return case when (summary).summary_id is not null then pg_catalog.jsonb_build_object(
+  'summary_id', (summary).summary_id,
+  'packet_id', (summary).source_packet,
+  'scope_type', (summary).scope_type,
+  'scope_value', (summary).scope_value,
+  'summary_text', public.memory_summaries_summary_text(summary),
+  'key_facts', (summary).key_facts,
+  'key_entities', (summary).key_entities,
+  'key_decisions', (summary).key_decisions,
+  'source_packet_ids', public.memory_summaries_source_packet_ids(summary),
+  'packet_count', (summary).packet_count,
+  'confidence', (summary).confidence,
+  'scope', (summary).scope,
+  'project_id', (summary).project_id,
+  'coverage_start', (summary).coverage_start,
+  'coverage_end', (summary).coverage_end,
+  'valid_until', (summary).valid_until) end;
+
+comment on function l9_private.summary_json(public.memory_summaries) is 'A summary as the gateway hands it out, with what is its memory''s.';
+
+grant execute on function l9_private.summary_json(public.memory_summaries) to l9_agent, l9_admin;
+--! EndIncluded 078-summaries/070-summarize.sql
+--! Included 078-summaries/080-for-jobs.sql
+create policy definer_job_writes on public.packet_store for insert to l9_owner
+  with check ((select l9_private.is_job_writing()) and packet_type = 'summary');
+comment on policy definer_job_writes on public.packet_store is
+  'Functions of the owner that jobs call save summaries; those that agents and admins call save nothing.';
+
+create function l9_private.due_summaries_for_job(max_rows integer default 10, max_sources integer default 100)
+returns setof l9_private.due
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select d.*
+  from public.tenants t
+  cross join lateral l9_private.find_due(null, t.tenant_id, null, null, null, null, least(max_sources, 500), max_rows) d
+  where t.is_active and l9_private.current_role_name() = 'l9_worker'
+  order by d.reason in ('changed', 'valid_until') desc, d.new_packets desc
+  limit max_rows;
+end;
+
+comment on function l9_private.due_summaries_for_job(integer, integer) is
+  'As due_summaries(), for every room of every active tenant: what the job that writes summaries has to do. For l9_worker. Definer: reads tenants.';
+
+create function l9_private.store_summary(
+  scope_type text, scope_value text, summary_text text, source_packet_ids uuid[], key_facts text[] default '{}',
+  key_entities text[] default '{}', key_decisions text[] default '{}', confidence double precision default 0.8,
+  valid_until timestamptz default null, model text default null)
+returns public.memory_summaries
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  room l9_private.summary_room;
+  packet_id uuid;
+begin
+  if l9_private.current_role_name() <> 'l9_worker' then
+    perform l9_private.fail('L9SCP', 'store_summary: for jobs; save_summary() is yours');
+  end if;
+  perform l9_private.check_summary(
+    store_summary.scope_type, store_summary.scope_value, summary_text, store_summary.key_facts, store_summary.key_entities,
+    store_summary.key_decisions, store_summary.confidence);
+  room := l9_private.room_of_sources(source_packet_ids);
+  perform l9_private.lock_summary(
+    l9_private.room_of(room.tenant_id, room.org_id, room.user_id, room.project_id, room.scope), store_summary.scope_type,
+    store_summary.scope_value);
+  perform l9_private.delete_summaries(array(
+    select s.source_packet from public.memory_summaries s
+    where s.tenant_id = room.tenant_id and s.scope = room.scope and s.project_id is not distinct from room.project_id
+      and s.org_id is not distinct from room.org_id and s.user_id is not distinct from room.user_id
+      and s.scope_type = store_summary.scope_type and s.scope_value = store_summary.scope_value));
+
+  insert into public.packet_store as p (
+    packet_type, envelope, metadata, parent_ids, ttl, project_id, scope, tenant_id, org_id, user_id, "timestamp", updated_at)
+  values (
+    'summary',
+    jsonb_build_object('content',
+      l9_private.summary_heading(store_summary.scope_type, store_summary.scope_value) || e'\n' || summary_text),
+    jsonb_strip_nulls(jsonb_build_object('creator', 'job', 'source', 'l9-memory', 'agent', 'job', 'model', store_summary.model)),
+    l9_private.newest_sources(source_packet_ids), room.ttl, room.project_id, room.scope, room.tenant_id, room.org_id, room.user_id,
+    clock_timestamp(), clock_timestamp())
+  on conflict do nothing
+  returning p.packet_id into packet_id;
+  if packet_id is null then
+    perform l9_private.fail('L9VAL', 'summary_text: a memory of kind summary says just this', 'summary_text');
+  end if;
+  return l9_private.store_summary_row(
+    packet_id, store_summary.scope_type, store_summary.scope_value, source_packet_ids, store_summary.key_facts,
+    store_summary.key_entities, store_summary.key_decisions, store_summary.confidence, store_summary.valid_until);
+end
+$$;
+
+comment on function l9_private.store_summary(
+  text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text) is
+  'As save_summary(), for the job that writes summaries: in the narrowest room of the sources, by creator job, in place of the one that is there, whoever wrote it. For l9_worker. Definer: jobs can''t write memories.';
+
+grant execute on function
+  l9_private.due_summaries_for_job(integer, integer),
+  l9_private.store_summary(
+    text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text)
+to l9_worker;
+--! EndIncluded 078-summaries/080-for-jobs.sql
+--! Included 079-extraction/010-extraction-settings.sql
+create table public.extraction_settings (
+  tenant_id uuid primary key references public.tenants,
+  is_enabled boolean not null default false,
+  kinds text[] not null default '{}',
+  scopes text[] not null default '{developer,global}',
+  writes_summaries boolean not null default false,
+  tokens_per_day bigint not null default 200000,
+  updated_at timestamptz not null default now(),
+  constraint extraction_kinds_plain check (
+    cardinality(kinds) <= 64 and array_position(kinds, null) is null
+    and array_to_string(kinds, ',') ~ '^([a-z][a-z0-9_]{0,62}(,[a-z][a-z0-9_]{0,62})*)?$'),
+  constraint extraction_scopes_at_most_64 check (cardinality(scopes) <= 64 and array_position(scopes, null) is null),
+  -- One call may cost 50,000: with less, some memories would never be read.
+  constraint extraction_budget_of_a_call check (tokens_per_day between 50000 and 1000000000000)
+);
+
+comment on table public.extraction_settings is
+  'What a tenant lets a chat model read, and for how many tokens a day: nothing, where there is no row. set_extraction_settings() writes them.';
+comment on column public.extraction_settings.tenant_id is 'The tenant.';
+comment on column public.extraction_settings.is_enabled is 'Whether entities, facts and relations are extracted from new memories.';
+comment on column public.extraction_settings.kinds is 'From memories of these kinds.';
+comment on column public.extraction_settings.scopes is 'A memory of another scope is never shown to a model. Private ones have to be named here.';
+comment on column public.extraction_settings.writes_summaries is 'Whether due summaries of memories in these scopes are written by a chat model; kinds do not matter.';
+comment on column public.extraction_settings.tokens_per_day is 'What both may cost together, by days of UTC.';
+comment on column public.extraction_settings.updated_at is 'When they were last changed.';
+
+alter table public.extraction_settings enable row level security;
+alter table public.extraction_settings force row level security;
+
+create policy tenant_isolation on public.extraction_settings as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy scope_access on public.extraction_settings for select to l9_admin
+  using ((select l9_private.has_every_scope()));
+create policy platform_override on public.extraction_settings for select to l9_platform_admin
+  using ((select l9_private.platform_look('extraction_settings')));
+create policy worker_access on public.extraction_settings for select to l9_worker using (true);
+create policy definer_functions on public.extraction_settings to l9_owner using (true);
+
+comment on policy tenant_isolation on public.extraction_settings is 'Nothing crosses tenants.';
+comment on policy scope_access on public.extraction_settings is
+  'Administrators of every scope: they name scopes that others are not to know of.';
+comment on policy platform_override on public.extraction_settings is 'Operators read across tenants, each look on the record.';
+comment on policy worker_access on public.extraction_settings is 'Jobs ask them before each call.';
+comment on policy definer_functions on public.extraction_settings is
+  'set_extraction_settings() writes them, and a save asks whether its memory is to be listed.';
+
+grant select on public.extraction_settings to l9_admin, l9_platform_admin, l9_worker;
+-- No insert, update or delete for anyone: set_extraction_settings() checks them, and leaves its audit row.
+
+create trigger _500_audit after insert or update on public.extraction_settings
+  for each row execute function l9_private.tg__audit_identity(
+    '', 'is_enabled', 'kinds', 'scopes', 'writes_summaries', 'tokens_per_day');
+--! EndIncluded 079-extraction/010-extraction-settings.sql
+--! Included 079-extraction/020-extraction-usage.sql
+create table public.extraction_usage (
+  tenant_id uuid not null references public.tenants,
+  day date not null,
+  calls bigint not null default 0,
+  failed_calls bigint not null default 0,
+  prompt_tokens bigint not null default 0,
+  completion_tokens bigint not null default 0,
+  reserved_tokens bigint not null default 0,
+  updated_at timestamptz not null default clock_timestamp(),
+  primary key (tenant_id, day),
+  constraint usage_not_negative check (
+    calls >= 0 and failed_calls >= 0 and prompt_tokens >= 0 and completion_tokens >= 0 and reserved_tokens >= 0)
+);
+
+comment on table public.extraction_usage is 'What a tenant''s calls of a chat model cost, by day. Only jobs write it.';
+comment on column public.extraction_usage.tenant_id is 'The tenant.';
+comment on column public.extraction_usage.day is 'The day, in UTC.';
+comment on column public.extraction_usage.calls is 'How many calls were made.';
+comment on column public.extraction_usage.failed_calls is 'How many of them brought nothing that could be used.';
+comment on column public.extraction_usage.prompt_tokens is 'Tokens sent, as the provider counts them.';
+comment on column public.extraction_usage.completion_tokens is 'Tokens received, as the provider counts them.';
+comment on column public.extraction_usage.reserved_tokens is
+  'What calls that are under way may cost at most; and what those may have cost that nothing was heard of, because the provider or the job broke off.';
+comment on column public.extraction_usage.updated_at is 'When a call last began or ended.';
+
+alter table public.extraction_usage enable row level security;
+alter table public.extraction_usage force row level security;
+
+create policy tenant_isolation on public.extraction_usage as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select l9_private.current_tenant_id()));
+create policy scope_access on public.extraction_usage for select to l9_admin
+  using ((select l9_private.has_every_scope()));
+create policy platform_override on public.extraction_usage for select to l9_platform_admin
+  using ((select l9_private.platform_look('extraction_usage')));
+create policy worker_access on public.extraction_usage to l9_worker using (true);
+
+comment on policy tenant_isolation on public.extraction_usage is 'Nothing crosses tenants.';
+comment on policy scope_access on public.extraction_usage is
+  'Administrators of every scope: it tells how much is written in all of them together.';
+comment on policy platform_override on public.extraction_usage is 'Operators read across tenants, each look on the record.';
+comment on policy worker_access on public.extraction_usage is 'Jobs reserve and count tokens.';
+
+grant select on public.extraction_usage to l9_admin, l9_platform_admin, l9_worker;
+grant insert (tenant_id, day), update (calls, failed_calls, prompt_tokens, completion_tokens, reserved_tokens, updated_at)
+  on public.extraction_usage to l9_worker;
+
+create function l9_private.is_active_tenant(tenant_id uuid)
+returns boolean
+language sql
+stable
+security definer
+set search_path = ''
+return exists (select from public.tenants t where t.tenant_id = is_active_tenant.tenant_id and t.is_active);
+
+comment on function l9_private.is_active_tenant(uuid) is
+  'Whether a tenant is active: what is not is not worked for. For jobs. Definer: reads tenants, which jobs don''t see.';
+
+create function l9_private.reserve_tokens(tenant_id uuid, tokens bigint)
+returns date
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  today constant date := (now() at time zone 'utc')::date;
+begin
+  insert into public.extraction_usage (tenant_id, day) values (reserve_tokens.tenant_id, today) on conflict do nothing;
+  -- Whoever comes at the same moment waits for this row, and then counts what was reserved here.
+  update public.extraction_usage u
+  set calls = u.calls + 1, reserved_tokens = u.reserved_tokens + greatest(tokens, 0), updated_at = clock_timestamp()
+  from public.extraction_settings s
+  where u.tenant_id = reserve_tokens.tenant_id and u.day = today and s.tenant_id = u.tenant_id
+    and (s.is_enabled or s.writes_summaries) and l9_private.is_active_tenant(u.tenant_id)
+    and u.prompt_tokens + u.completion_tokens + u.reserved_tokens + greatest(tokens, 0) <= s.tokens_per_day;
+  return case when found then today end;
+end
+$$;
+
+comment on function l9_private.reserve_tokens(uuid, bigint) is
+  'Sets aside what a call may cost at most, and says for which day: for settle_tokens(). Null: the tenant''s budget of the day doesn''t suffice, or the tenant is not active or wants no model.';
+
+create function l9_private.settle_tokens(
+  tenant_id uuid, day date, reserved bigint, prompt_tokens bigint, completion_tokens bigint, has_failed boolean default false)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  update public.extraction_usage u
+  set reserved_tokens = u.reserved_tokens
+      - case when settle_tokens.prompt_tokens is null then 0 else least(greatest(reserved, 0), u.reserved_tokens) end,
+    -- What a provider says is taken for a number, no more: no answer gives tokens back.
+    prompt_tokens = u.prompt_tokens + least(greatest(coalesce(settle_tokens.prompt_tokens, 0), 0), 1000000000),
+    completion_tokens = u.completion_tokens + least(greatest(coalesce(settle_tokens.completion_tokens, 0), 0), 1000000000),
+    failed_calls = u.failed_calls + has_failed::integer,
+    updated_at = clock_timestamp()
+  where u.tenant_id = settle_tokens.tenant_id and u.day = settle_tokens.day;
+end;
+
+comment on function l9_private.settle_tokens(uuid, date, bigint, bigint, bigint, boolean) is
+  'Counts what a call did cost instead of what was reserved for it. prompt_tokens null: nobody knows, and the reservation stays.';
+
+grant execute on function
+  l9_private.is_active_tenant(uuid), l9_private.reserve_tokens(uuid, bigint), l9_private.settle_tokens(uuid, date, bigint, bigint, bigint, boolean)
+to l9_worker;
+--! EndIncluded 079-extraction/020-extraction-usage.sql
+--! Included 079-extraction/030-pending-extractions.sql
+create table l9_private.pending_extractions (
+  packet_id uuid primary key references public.packet_store on delete cascade,
+  enqueued_at timestamptz not null default clock_timestamp(),
+  attempts integer not null default 0,
+  next_attempt_at timestamptz not null default now(),
+  claimed_until timestamptz,
+  given_up_at timestamptz,
+  last_error text,
+  constraint pending_extraction_error_is_a_name check (last_error ~ '^[A-Za-z0-9._:-]{1,100}$')
+);
+
+create index pending_extractions_due_idx on l9_private.pending_extractions (next_attempt_at) where given_up_at is null;
+
+comment on table l9_private.pending_extractions is
+  'Memories that wait to be read by a chat model. A row comes in the transaction of the save, and goes in that of what was found, or where the tenant does not want it any more.';
+comment on column l9_private.pending_extractions.attempts is 'How often no answer of use was got for it.';
+comment on column l9_private.pending_extractions.claimed_until is 'A job works on it until then; later, another may take it.';
+comment on column l9_private.pending_extractions.given_up_at is 'When it failed for the last time. It stays here until it is changed or goes.';
+comment on column l9_private.pending_extractions.last_error is 'Name of the last error; budget: it waits for the next day. Never a text.';
+
+alter table l9_private.pending_extractions enable row level security;
+alter table l9_private.pending_extractions force row level security;
+
+create policy worker_access on l9_private.pending_extractions to l9_worker using (true);
+create policy definer_functions on l9_private.pending_extractions to l9_owner using (true);
+comment on policy worker_access on l9_private.pending_extractions is 'Jobs work the list off.';
+comment on policy definer_functions on l9_private.pending_extractions is
+  'Triggers of packet_store put memories on the list; store_extraction() takes them off.';
+
+grant select, update (attempts, next_attempt_at, claimed_until, given_up_at, last_error), delete on l9_private.pending_extractions to l9_worker;
+
+create function l9_private.is_wanted(settings public.extraction_settings, kind text, scope text, ttl timestamptz)
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return coalesce(
+  (settings).is_enabled and kind = any ((settings).kinds) and scope = any ((settings).scopes)
+  and (ttl is null or ttl > pg_catalog.now()), false);
+
+comment on function l9_private.is_wanted(public.extraction_settings, text, text, timestamptz) is
+  'Whether a chat model may read memories of this kind and scope, in a tenant with these settings.';
+
+grant execute on function l9_private.is_wanted(public.extraction_settings, text, text, timestamptz) to l9_worker;
+
+create function l9_private.tg_packet_store__enqueue_extraction()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+-- As for packets: what is planned for a few rows must not be kept for a thousand.
+set enable_nestloop = off
+as $$
+begin
+  insert into l9_private.pending_extractions (packet_id)
+  select n.packet_id
+  from new_rows n join public.extraction_settings s on s.tenant_id = n.tenant_id
+  where l9_private.is_wanted(s, n.packet_type, n.scope, n.ttl)
+  order by n.packet_id
+  on conflict do nothing;
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__enqueue_extraction() is
+  'Puts new memories on the list of what is to be extracted from, where their tenant wants that. Definer: callers don''t see that list, nor the settings.';
+
+create trigger _900_enqueue_extraction after insert on public.packet_store
+  referencing new table as new_rows
+  for each statement execute function l9_private.tg_packet_store__enqueue_extraction();
+--! EndIncluded 079-extraction/030-pending-extractions.sql
+--! Included 079-extraction/040-withdraw-extraction.sql
+create function l9_private.withdraw_extracted_relations(packet_id uuid)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  ids constant uuid[] := array(
+    select distinct e.relationship_id from public.relationship_evidence e
+    where e.packet_id = withdraw_extracted_relations.packet_id and e.extracted_by is not null);
+begin
+  if ids <> '{}' then
+    perform l9_private.lock_relationships(ids);
+    delete from public.relationship_evidence e
+    where e.packet_id = withdraw_extracted_relations.packet_id and e.extracted_by is not null;
+    perform l9_private.settle_relationships(ids);
+  end if;
+end
+$$;
+
+comment on function l9_private.withdraw_extracted_relations(uuid) is
+  'Takes back the relations that a model found in a memory; what callers state stays. Not executable by callers: functions of the owner call it.';
+
+create function l9_private.tg_packet_store__extraction_follow()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  is_other_text constant boolean := new.content_hash <> old.content_hash;
+begin
+  if is_other_text then
+    -- What a model found in its old words is not said any more, whether or not it is read again.
+    perform l9_private.withdraw_evidence(new.packet_id, only_extracted => true);
+    perform l9_private.withdraw_extracted_relations(new.packet_id);
+  end if;
+  insert into l9_private.pending_extractions as q (packet_id)
+  select new.packet_id from public.extraction_settings s
+  where s.tenant_id = new.tenant_id and l9_private.is_wanted(s, new.packet_type, new.scope, new.ttl)
+    and (is_other_text or not l9_private.is_wanted(s, old.packet_type, old.scope, null))
+  on conflict (packet_id) do update
+    set attempts = 0, next_attempt_at = now(), claimed_until = null, given_up_at = null, last_error = null;
+  return null;
+end
+$$;
+
+comment on function l9_private.tg_packet_store__extraction_follow() is
+  'Takes back what a model found in the old text of a memory, and has the new one read, where the tenant wants that. Definer: callers can''t write these tables.';
+
+-- After what moves facts and relations along.
+create trigger _640_extraction_follow after update on public.packet_store
+  for each row
+  when (
+    new.content_hash is distinct from old.content_hash
+    or (new.scope, new.packet_type) is distinct from (old.scope, old.packet_type))
+  execute function l9_private.tg_packet_store__extraction_follow();
+--! EndIncluded 079-extraction/040-withdraw-extraction.sql
+--! Included 079-extraction/050-set-extraction-settings.sql
+create function public.set_extraction_settings(
+  is_enabled boolean default null,
+  kinds text[] default null,
+  scopes text[] default null,
+  writes_summaries boolean default null,
+  tokens_per_day bigint default null,
+  tenant_id uuid default null
+)
+returns public.extraction_settings
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.administrator := l9_private.require_administrator(set_extraction_settings.tenant_id);
+  saved public.extraction_settings;
+  strange text;
+begin
+  perform l9_private.require_whole_token(me);
+  if cardinality(set_extraction_settings.kinds) > 64 then
+    perform l9_private.fail('L9LIM', 'kinds: at most 64', 'kinds');
+  elsif exists (
+    select from unnest(set_extraction_settings.kinds) as k (kind) where k.kind is null or k.kind !~ '^[a-z][a-z0-9_]{0,62}$') then
+    perform l9_private.fail('L9VAL', 'kinds: lower-case words, 63 characters at most', 'kinds');
+  elsif cardinality(set_extraction_settings.scopes) > 64 then
+    perform l9_private.fail('L9LIM', 'scopes: at most 64', 'scopes');
+  elsif set_extraction_settings.tokens_per_day not between 50000 and 1000000000000 then
+    perform l9_private.fail('L9VAL', 'tokens_per_day: from 50000, which one call may cost, to 10^12', 'tokens_per_day');
+  end if;
+  select n.scope into strange
+  from unnest(set_extraction_settings.scopes) as n (scope)
+  where not exists (select from public.scopes s where s.tenant_id = me.tenant_id and s.scope = n.scope)
+  limit 1;
+  if found then
+    perform l9_private.fail('L9VAL', 'scopes: scopes of the tenant, of which each must be there', 'scopes');
+  end if;
+
+  insert into public.extraction_settings (tenant_id) values (me.tenant_id) on conflict do nothing;
+  update public.extraction_settings s
+  set is_enabled = coalesce(set_extraction_settings.is_enabled, s.is_enabled),
+    kinds = array(select distinct k.kind from unnest(coalesce(set_extraction_settings.kinds, s.kinds)) as k (kind) order by 1),
+    scopes = array(select distinct n.scope from unnest(coalesce(set_extraction_settings.scopes, s.scopes)) as n (scope) order by 1),
+    writes_summaries = coalesce(set_extraction_settings.writes_summaries, s.writes_summaries),
+    tokens_per_day = coalesce(set_extraction_settings.tokens_per_day, s.tokens_per_day),
+    updated_at = clock_timestamp()
+  where s.tenant_id = me.tenant_id
+  returning s.* into saved;
+  return saved;
+end
+$$;
+
+comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
+  'Changes what is given of what a chat model may read in a tenant, from the next save on. kinds: kinds of memories to extract facts and relations from. scopes: a memory of any other is never shown to a model, so private ones have to be named. writes_summaries: whether due summaries are written by the model, too. tokens_per_day: what all of it may cost, from 50000. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: settings change by this function only.';
+
+grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
+  to l9_admin, l9_platform_admin;
+--! EndIncluded 079-extraction/050-set-extraction-settings.sql
+--! Included 079-extraction/060-extraction-job.sql
+-- What the extraction job calls, as l9_worker. Each is one short transaction: none is open while a model answers.
+
+create function l9_private.claim_extractions(batch_size integer, lease interval)
+returns table (
+  packet_id uuid, content text, content_hash bytea, saved_at timestamptz, attempts integer,
+  tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  ids uuid[];
+begin
+  loop
+    ids := array(
+      select q.packet_id from l9_private.pending_extractions q
+      where q.given_up_at is null and q.next_attempt_at <= now() and (q.claimed_until is null or q.claimed_until < now())
+      order by q.next_attempt_at
+      limit batch_size
+      for update skip locked);
+    exit when ids = '{}';
+    -- Its tenant may want it no more, or it has moved where nothing may be read.
+    delete from l9_private.pending_extractions q
+    where q.packet_id = any (ids) and not exists (
+      select from public.packet_store p join public.extraction_settings s on s.tenant_id = p.tenant_id
+      where p.packet_id = q.packet_id and l9_private.is_wanted(s, p.packet_type, p.scope, p.ttl));
+    return query
+    with claimed as (
+      update l9_private.pending_extractions q set claimed_until = now() + lease
+      where q.packet_id = any (ids)
+      returning q.packet_id, q.attempts
+    )
+    select p.packet_id, p.envelope ->> 'content', p.content_hash, p."timestamp", c.attempts,
+      p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope
+    from claimed c join public.packet_store p on p.packet_id = c.packet_id;
+    exit when found;
+  end loop;
+end
+$$;
+
+comment on function l9_private.claim_extractions(integer, interval) is
+  'Takes up to batch_size memories off the top of the list for the length of the lease; those that are not wanted any more are off it for good.';
+
+create function l9_private.postpone_extraction(packet_id uuid, delay interval, error text, counts_as_attempt boolean, most_attempts integer default 5)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  has_given_up boolean;
+begin
+  update l9_private.pending_extractions q
+  set claimed_until = null,
+    next_attempt_at = now() + delay,
+    last_error = coalesce(nullif(left(regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error'),
+    attempts = q.attempts + counts_as_attempt::integer,
+    given_up_at = case when counts_as_attempt and q.attempts + 1 >= most_attempts then now() end
+  where q.packet_id = postpone_extraction.packet_id
+  returning q.given_up_at is not null into has_given_up;
+  return coalesce(has_given_up, false);
+end
+$$;
+
+comment on function l9_private.postpone_extraction(uuid, interval, text, boolean, integer) is
+  'Puts a memory back on the list for later: after a failure of the provider, or (as an attempt) for want of an answer of use. True: that was its last attempt.';
+
+create function l9_private.postpone_extractions_of(tenant_id uuid)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  update l9_private.pending_extractions q
+  -- Tomorrow; or sooner, should the budget be raised meanwhile.
+  set claimed_until = null, last_error = 'budget',
+    next_attempt_at = least(now() + interval '10 minutes', (date_trunc('day', now() at time zone 'utc') + interval '1 day') at time zone 'utc')
+  from public.packet_store p
+  where p.packet_id = q.packet_id and p.tenant_id = postpone_extractions_of.tenant_id
+    and q.given_up_at is null and q.next_attempt_at <= now() + interval '10 minutes' and (q.claimed_until is null or q.claimed_until < now());
+end;
+
+comment on function l9_private.postpone_extractions_of(uuid) is
+  'Puts off what waits of a tenant whose budget is used up; what is being worked on is let be.';
+
+create function l9_private.release_extraction_claims()
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  update l9_private.pending_extractions q set claimed_until = null where q.claimed_until is not null;
+end;
+
+comment on function l9_private.release_extraction_claims() is
+  'Ends all claims. For the start of a process that is alone on its database, where claims are those of one that died.';
+
+create function l9_private.has_due_extractions()
+returns boolean
+language sql
+stable
+set search_path = ''
+return exists (
+  select from l9_private.pending_extractions q
+  where q.given_up_at is null and q.next_attempt_at <= now() and (q.claimed_until is null or q.claimed_until < now()));
+
+comment on function l9_private.has_due_extractions() is 'Whether a memory waits to be read by a chat model, and may be claimed.';
+
+create function l9_private.extraction_backlog()
+returns table (pending bigint, given_up bigint, oldest_seconds double precision, tokens_today bigint)
+language sql
+stable
+set search_path = ''
+begin atomic
+  select count(*) filter (where q.given_up_at is null), count(q.given_up_at),
+    coalesce(extract(epoch from now() - min(q.enqueued_at) filter (where q.given_up_at is null)), 0)::double precision,
+    (select coalesce(sum(u.prompt_tokens + u.completion_tokens), 0)::bigint from public.extraction_usage u
+     where u.day = (now() at time zone 'utc')::date)
+  from l9_private.pending_extractions q;
+end;
+
+comment on function l9_private.extraction_backlog() is
+  'How many memories wait to be read by a chat model, how many were given up, the age of the oldest that waits in seconds, and what the day''s calls have cost, of all tenants.';
+
+grant execute on function
+  l9_private.claim_extractions(integer, interval),
+  l9_private.postpone_extraction(uuid, interval, text, boolean, integer),
+  l9_private.postpone_extractions_of(uuid),
+  l9_private.release_extraction_claims(),
+  l9_private.has_due_extractions(),
+  l9_private.extraction_backlog()
+to l9_worker;
+--! EndIncluded 079-extraction/060-extraction-job.sql
+--! Included 079-extraction/070-store-extraction.sql
+create type l9_private.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
+
+comment on type l9_private.stored_extraction is 'What became of an answer of a chat model.';
+
+create function l9_private.extracted_items(extraction jsonb, field text, texts text[])
+returns table (item jsonb, is_fit boolean)
+language sql
+stable
+parallel safe
+set search_path = ''
+begin atomic
+  select i.item,
+    i.place <= 50 and jsonb_typeof(i.item) = 'object'
+      and case when jsonb_typeof(i.item -> 'confidence') = 'number' then (i.item ->> 'confidence')::numeric between 0 and 1 end is true
+      and not exists (
+        select from unnest(texts) as t (name)
+        where jsonb_typeof(i.item -> t.name) is distinct from 'string'
+          or char_length(i.item ->> t.name) > case t.name when 'object' then 1000 when 'predicate' then 100 when 'type' then 100 else 200 end
+          or l9_private.normalise_name(i.item ->> t.name) = '')
+  from jsonb_array_elements(case jsonb_typeof(extraction -> field) when 'array' then extraction -> field else '[]' end)
+    with ordinality as i (item, place);
+end;
+
+comment on function l9_private.extracted_items(jsonb, text, text[]) is
+  'One of the lists of an answer, and of each item whether it fits: among the first 50, with these texts (200 characters at most; predicates and types 100, objects 1000) and a confidence from 0 to 1. Not executable by callers.';
+
+create function l9_private.extracted_time(value text)
+returns timestamptz
+language sql
+stable
+parallel safe
+set search_path = ''
+return case
+  when value ~ '^\d{4}-\d{2}-\d{2}([T ][0-9:.]+(Z|[+-]\d{2}:?\d{2})?)?$' and pg_catalog.pg_input_is_valid(value, 'timestamptz')
+  then value::timestamptz end;
+
+comment on function l9_private.extracted_time(text) is 'A day or time that a model gave; null for anything else. Not executable by callers.';
+
+create function l9_private.store_extraction(
+  packet_id uuid, content_hash bytea, extraction jsonb, model text)
+returns l9_private.stored_extraction
+language plpgsql
+volatile
+security definer
+set search_path = ''
+-- Less than it takes for a deadlock to be seen: what a caller changes never fails of this job.
+set lock_timeout = '500ms'
+as $$
+#variable_conflict use_column
+declare
+  done l9_private.stored_extraction := (false, 0, 0, 0);
+  source public.packet_store;
+  item jsonb;
+  is_fit boolean;
+begin
+  if coalesce(btrim(store_extraction.model), '') = '' or octet_length(store_extraction.model) > 200 then
+    perform l9_private.fail('L9VAL', 'model: its name, 200 bytes at most', 'model');
+  end if;
+  select p.* into source from public.packet_store p
+  where p.packet_id = store_extraction.packet_id and p.content_hash = store_extraction.content_hash
+  for no key update;
+  if not found then
+    return done; -- Deleted, or changed since it was claimed: then it is on the list anew.
+  end if;
+  delete from l9_private.pending_extractions q where q.packet_id = source.packet_id;
+  if not exists (
+    select from public.extraction_settings s
+    where s.tenant_id = source.tenant_id and l9_private.is_wanted(s, source.packet_type, source.scope, source.ttl)) then
+    return done;
+  end if;
+
+  perform l9_private.withdraw_evidence(source.packet_id, only_extracted => true);
+  perform l9_private.withdraw_extracted_relations(source.packet_id);
+
+  -- All that is taken from an answer are names, values and how sure it is. In one order, as others take the same rows.
+  for item, is_fit in
+    select f.item, f.is_fit
+    from (
+      select jsonb_build_object('subject', e.item -> 'name', 'predicate', 'is a', 'object', e.item -> 'type',
+        'confidence', e.item -> 'confidence') as item, e.is_fit
+      from l9_private.extracted_items(extraction, 'entities', '{name,type}') e
+      union all
+      select e.item, e.is_fit from l9_private.extracted_items(extraction, 'facts', '{subject,predicate,object}') e
+    ) f
+    order by l9_private.normalise_name(f.item ->> 'subject'), l9_private.normalise_name(f.item ->> 'predicate'), f.item ->> 'object'
+  loop
+    if is_fit then
+      begin
+        perform l9_private.assert_fact_from(
+          source.packet_id, btrim(item ->> 'subject'), item ->> 'predicate', to_jsonb(btrim(item ->> 'object')),
+          (item ->> 'confidence')::double precision, l9_private.extracted_time(item ->> 'valid_from'),
+          extracted_by => store_extraction.model);
+        done.facts := done.facts + 1;
+        continue;
+      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
+        null; -- It breaks a rule of facts: then it is dropped.
+      end;
+    end if;
+    done.dropped := done.dropped + 1;
+  end loop;
+
+  for item, is_fit in
+    select e.item, e.is_fit from l9_private.extracted_items(extraction, 'relations', '{source,type,target}') e
+    order by l9_private.normalise_name(e.item ->> 'source'), l9_private.normalise_name(e.item ->> 'type'),
+      l9_private.normalise_name(e.item ->> 'target')
+  loop
+    if is_fit then
+      begin
+        perform l9_private.relate_from(
+          source.packet_id, item ->> 'source', item ->> 'type', item ->> 'target', (item ->> 'confidence')::double precision,
+          extracted_by => store_extraction.model);
+        done.relations := done.relations + 1;
+        continue;
+      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
+        null;
+      end;
+    end if;
+    done.dropped := done.dropped + 1;
+  end loop;
+  done.is_stored := true;
+  return done;
+end
+$$;
+
+comment on function l9_private.store_extraction(uuid, bytea, jsonb, text) is
+  'Stores what a chat model found in a memory, in place of what was found there before, and takes it off the list, in one transaction: entities (as facts: is a), facts and relations, 50 of each at most. What breaks a limit is dropped and counted. Nothing is stored where its text has changed since it was claimed, or its tenant does not want it any more. Scope, owner and source are the memory''s own, whatever the answer holds. For jobs. Definer: writes tables that jobs can''t.';
+
+grant execute on function l9_private.store_extraction(uuid, bytea, jsonb, text) to l9_worker;
+--! EndIncluded 079-extraction/070-store-extraction.sql
+--! Included 079-extraction/080-summary-job.sql
+-- What the job that has a chat model write summaries calls, as l9_worker. No transaction is open while the model answers.
+
+create table l9_private.summary_claims (
+  summary_key bytea primary key,
+  attempts integer not null default 0,
+  next_attempt_at timestamptz not null default now(),
+  claimed_until timestamptz
+);
+
+comment on table l9_private.summary_claims is
+  'Due summaries that a job is at, or failed to write. What is due is worked out by due_summaries_for_job() and its like; rows that nobody needs any more go after a week.';
+comment on column l9_private.summary_claims.summary_key is 'A hash of room and subject: neither can be told from it.';
+comment on column l9_private.summary_claims.attempts is 'How often no answer of use was got.';
+comment on column l9_private.summary_claims.claimed_until is 'A job works on it until then; later, another may take it.';
+
+alter table l9_private.summary_claims enable row level security;
+alter table l9_private.summary_claims force row level security;
+create policy worker_access on l9_private.summary_claims to l9_worker using (true);
+comment on policy worker_access on l9_private.summary_claims is 'Only jobs know it.';
+grant select, insert, update, delete on l9_private.summary_claims to l9_worker;
+
+create function l9_private.may_write_summaries()
+returns boolean
+language sql
+stable
+set search_path = ''
+return exists (select from public.extraction_settings s where s.writes_summaries);
+
+comment on function l9_private.may_write_summaries() is 'Whether a tenant has its summaries written by a chat model.';
+
+create function l9_private.claim_summaries(batch_size integer, lease interval)
+returns table (
+  summary_key bytea, tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, scope_type text, scope_value text,
+  packet_ids uuid[], content_hashes bytea[], contents text[], saved_at timestamptz[])
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  candidate record;
+begin
+  delete from l9_private.summary_claims c
+  where coalesce(c.claimed_until, c.next_attempt_at) < now() - interval '7 days' and c.next_attempt_at < now() - interval '7 days';
+  for candidate in
+    select d.*, sha256(convert_to(jsonb_build_array(
+      l9_private.room_of(d.tenant_id, d.org_id, d.user_id, d.project_id, d.scope), d.scope_type, d.scope_value)::text, 'UTF8')) as key
+    from public.extraction_settings s
+    cross join lateral l9_private.find_due(null, s.tenant_id, null, null, null, null, 40, 100) d
+    where s.writes_summaries and d.scope = any (s.scopes)
+  loop
+    insert into l9_private.summary_claims as c (summary_key, claimed_until) values (candidate.key, now() + lease)
+    on conflict (summary_key) do update set claimed_until = excluded.claimed_until
+      where c.next_attempt_at <= now() and (c.claimed_until is null or c.claimed_until < now());
+    continue when not found;
+    return query
+    select candidate.key, candidate.tenant_id, candidate.org_id, candidate.user_id, candidate.scope, candidate.project_id,
+      candidate.scope_type, candidate.scope_value, array_agg(p.packet_id order by p."timestamp", p.packet_id),
+      array_agg(p.content_hash order by p."timestamp", p.packet_id), array_agg(p.envelope ->> 'content' order by p."timestamp", p.packet_id),
+      array_agg(p."timestamp" order by p."timestamp", p.packet_id)
+    from public.packet_store p
+    where p.packet_id = any (candidate.source_packet_ids)
+    having count(*) > 0;
+    batch_size := batch_size - 1;
+    exit when batch_size <= 0;
+  end loop;
+end
+$$;
+
+comment on function l9_private.claim_summaries(integer, interval) is
+  'Takes up to batch_size due summaries of tenants that have them written by a chat model, in scopes that it may read, for the length of the lease; with the newest 40 sources of each, the oldest first.';
+
+create function l9_private.store_model_summary(
+  summary_key bytea, scope_type text, scope_value text, summary jsonb, packet_ids uuid[], content_hashes bytea[], model text)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+set lock_timeout = '500ms'
+as $$
+#variable_conflict use_column
+declare
+  -- All that is taken from an answer; what is too much is cut.
+  listed constant jsonb := jsonb_build_object('key_facts', '[]'::jsonb, 'key_entities', '[]'::jsonb, 'key_decisions', '[]'::jsonb) || summary;
+begin
+  delete from l9_private.summary_claims c where c.summary_key = store_model_summary.summary_key;
+  perform from public.packet_store p where p.packet_id = any (packet_ids) order by p.packet_id for share;
+  if exists (
+    select from unnest(packet_ids, content_hashes) as read (packet_id, content_hash)
+    where not exists (
+      select from public.packet_store p join public.extraction_settings s on s.tenant_id = p.tenant_id
+      where p.packet_id = read.packet_id and p.content_hash = read.content_hash and s.writes_summaries and p.scope = any (s.scopes)
+        and (p.ttl is null or p.ttl > now()))
+  ) then
+    return false; -- Changed, gone, or wanted no more since it was claimed: what is due still is claimed anew.
+  end if;
+  perform l9_private.store_summary(
+    store_model_summary.scope_type, store_model_summary.scope_value, left(summary ->> 'summary', 20000), packet_ids,
+    l9_private.summary_texts(listed -> 'key_facts'), l9_private.summary_texts(listed -> 'key_entities'),
+    l9_private.summary_texts(listed -> 'key_decisions'), least(greatest((listed ->> 'confidence')::double precision, 0), 1),
+    model => store_model_summary.model);
+  return true;
+end
+$$;
+
+comment on function l9_private.store_model_summary(bytea, text, text, jsonb, uuid[], bytea[], text) is
+  'Stores what a chat model made of these memories. False, and nothing stored, where one of them was changed, moved or deleted since it was read, or the tenant does not want it any more. Who may read it is worked out of the sources, whatever the answer holds.';
+
+create function l9_private.summary_texts(list jsonb)
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(
+  select pg_catalog.left(pg_catalog.btrim(i.value), 200)
+  from jsonb_array_elements_text(case pg_catalog.jsonb_typeof(list) when 'array' then list else '[]' end) with ordinality as i (value, place)
+  where i.value ~ '\S' and i.place <= 20
+  order by i.place);
+
+comment on function l9_private.summary_texts(jsonb) is 'The first 20 texts of a list, 200 characters of each at most.';
+
+create function l9_private.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean, most_attempts integer default 5)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  has_given_up boolean;
+begin
+  update l9_private.summary_claims c
+  set claimed_until = null,
+    attempts = case when c.attempts + 1 >= most_attempts and counts_as_attempt then 0 else c.attempts + counts_as_attempt::integer end,
+    -- Its sources are others by then.
+    next_attempt_at = now() + case when c.attempts + 1 >= most_attempts and counts_as_attempt then interval '1 day' else delay end
+  where c.summary_key = postpone_summary.summary_key
+  returning old.attempts + 1 >= most_attempts and counts_as_attempt into has_given_up;
+  return coalesce(has_given_up, false);
+end
+$$;
+
+comment on function l9_private.postpone_summary(bytea, interval, boolean, integer) is
+  'Leaves a due summary for later: after its last attempt (then it says true) for a day.';
+
+grant execute on function
+  l9_private.may_write_summaries(), l9_private.claim_summaries(integer, interval), l9_private.summary_texts(jsonb),
+  l9_private.store_model_summary(bytea, text, text, jsonb, uuid[], bytea[], text),
+  l9_private.postpone_summary(bytea, interval, boolean, integer)
+to l9_worker;
+--! EndIncluded 079-extraction/080-summary-job.sql
 --! Included 080-access/010-access-matrix.sql
 create view public.access_matrix
 with (security_invoker = true)
@@ -8296,7 +16291,8 @@ begin
       ('current_creator', format('%L::text', (me).creator)),
       ('current_scopes', format('%L::text[]', coalesce((me).readable_scopes, '{}'))),
       ('current_writable_scopes', format('%L::text[]', coalesce((me).writable_scopes, '{}'))),
-      ('current_projects', format('%L::text[]', coalesce((me).projects, '{}')))) as c (name, literal)
+      ('current_projects', format('%L::text[]', coalesce((me).projects, '{}'))),
+      ('has_every_project', coalesce('*' = any ((me).projects), false)::text)) as c (name, literal)
   loop
     -- In the replacement a backslash is special.
     answer := regexp_replace(answer, format('\( SELECT l9_private\.%s\(\) AS %1$s\)', claim.name),
@@ -8453,6 +16449,416 @@ grant execute on function
   public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid)
 to l9_admin, l9_platform_admin;
 --! EndIncluded 080-access/020-explain-access.sql
+--! Included 085-views/010-view-refreshes.sql
+create table l9_private.memory_view_refreshes (
+  view_name text primary key,
+  refreshed_at timestamptz,
+  seconds double precision,
+  xid xid8
+);
+
+comment on table l9_private.memory_view_refreshes is 'When each materialized view was last refreshed.';
+comment on column l9_private.memory_view_refreshes.view_name is 'The view, in l9_private.';
+comment on column l9_private.memory_view_refreshes.refreshed_at is 'What it shows is as of then; null: it was never refreshed, and is empty.';
+comment on column l9_private.memory_view_refreshes.seconds is 'How long that took.';
+comment on column l9_private.memory_view_refreshes.xid is 'The transaction that is refreshing it at this moment.';
+
+alter table l9_private.memory_view_refreshes enable row level security;
+alter table l9_private.memory_view_refreshes force row level security;
+create policy definer_functions on l9_private.memory_view_refreshes to l9_owner using (true);
+comment on policy definer_functions on l9_private.memory_view_refreshes is 'refresh_memory_views() keeps it; nobody else writes it.';
+-- No grant to anyone: who could write it could see as much as a refresh does.
+
+insert into l9_private.memory_view_refreshes (view_name)
+values ('mv_agent_recent_important'), ('mv_entity_graph'), ('mv_high_confidence_facts'), ('mv_reflection_patterns');
+
+create function l9_private.is_refreshing_views()
+returns boolean
+language plpgsql
+stable
+parallel restricted
+security definer
+set search_path = ''
+as $$
+begin
+  -- The setting, which anybody can make, only saves looking; the row is what counts.
+  return coalesce(current_setting('l9.refreshing_views', true) = 'on', false)
+    and exists (select from l9_private.memory_view_refreshes r where r.xid = pg_current_xact_id_if_assigned());
+end
+$$;
+
+comment on function l9_private.is_refreshing_views() is
+  'Whether refresh_memory_views() is at work in this transaction, at this moment: then policies show the owner, as whom it runs, all rows. Definer: reads the list of refreshes, which only that procedure writes. Not executable by callers.';
+
+create policy definer_refresh on public.packet_store for select to l9_owner using ((select l9_private.is_refreshing_views()));
+create policy definer_refresh on public.memory_signals for select to l9_owner using ((select l9_private.is_refreshing_views()));
+create policy definer_refresh on public.knowledge_facts for select to l9_owner using ((select l9_private.is_refreshing_views()));
+create policy definer_refresh on public.entity_relationships for select to l9_owner using ((select l9_private.is_refreshing_views()));
+create policy definer_refresh on public.reflection_store for select to l9_owner using ((select l9_private.is_refreshing_views()));
+comment on policy definer_refresh on public.packet_store is 'refresh_memory_views() reads those of all tenants, whoever calls it.';
+comment on policy definer_refresh on public.memory_signals is 'refresh_memory_views() reads those of all tenants, whoever calls it.';
+comment on policy definer_refresh on public.knowledge_facts is 'refresh_memory_views() reads those of all tenants, whoever calls it.';
+comment on policy definer_refresh on public.entity_relationships is 'refresh_memory_views() reads those of all tenants, whoever calls it.';
+comment on policy definer_refresh on public.reflection_store is 'refresh_memory_views() reads those of all tenants, whoever calls it.';
+
+create function l9_private.check_page(k integer)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if k is null or k not between 1 and 500 then
+    perform l9_private.fail('L9LIM', 'k: from 1 to 500', 'k');
+  end if;
+end
+$$;
+
+comment on function l9_private.check_page(integer) is 'L9LIM unless it is from 1 to 500.';
+--! EndIncluded 085-views/010-view-refreshes.sql
+--! Included 085-views/020-agent-recent-important.sql
+create materialized view l9_private.mv_agent_recent_important as
+select r.packet_id, r.agent_id, r.packet_type, r."timestamp", r.importance_score, r.place, r.tenant_id, r.org_id, r.user_id, r.project_id,
+  r.scope, r.ttl
+from (
+  select i.*, row_number() over (
+    partition by i.tenant_id, i.org_id, i.user_id, i.project_id, i.scope, i.agent_id order by i.importance_score desc, i.packet_id desc) as place
+  from (
+    select p.packet_id, p.metadata ->> 'creator' as agent_id, p.packet_type, p."timestamp",
+      l9_private.importance_of(p, s, now()) as importance_score, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
+    from public.packet_store p
+    left join public.memory_signals s on s.packet_id = p.packet_id
+    where p."timestamp" > now() - interval '30 days' and (p.ttl is null or p.ttl > now())
+  ) i
+) r
+where r.place <= 100;
+
+create unique index mv_agent_recent_important_key on l9_private.mv_agent_recent_important (packet_id);
+create index mv_agent_recent_important_readers_idx on l9_private.mv_agent_recent_important (tenant_id, scope, importance_score desc);
+comment on materialized view l9_private.mv_agent_recent_important is
+  'Of each agent, in each tenant, org, user, project and scope, the 100 most important memories of the last 30 days: ids and numbers. Read by agent_recent_important().';
+comment on column l9_private.mv_agent_recent_important.packet_id is 'The memory.';
+comment on column l9_private.mv_agent_recent_important.agent_id is 'Who wrote it: its creator.';
+comment on column l9_private.mv_agent_recent_important.packet_type is 'Its kind.';
+comment on column l9_private.mv_agent_recent_important."timestamp" is 'When it was saved.';
+comment on column l9_private.mv_agent_recent_important.importance_score is 'How much it mattered, from 0 to 1.';
+comment on column l9_private.mv_agent_recent_important.place is 'Its place among those of its agent in its room; the first is 1.';
+comment on column l9_private.mv_agent_recent_important.tenant_id is 'Whose it is.';
+comment on column l9_private.mv_agent_recent_important.org_id is 'Whose it is; null: the whole tenants.';
+comment on column l9_private.mv_agent_recent_important.user_id is 'Whose it is; null: the whole orgs.';
+comment on column l9_private.mv_agent_recent_important.project_id is 'As of the row at the last refresh.';
+comment on column l9_private.mv_agent_recent_important.scope is 'What decided who sees it at the last refresh; that of the row decides.';
+comment on column l9_private.mv_agent_recent_important.ttl is 'From when on nobody reads it, as of the last refresh; that of the row decides.';
+revoke all on l9_private.mv_agent_recent_important from public;
+
+create type public.important_memory as (agent_id text, importance_score real, memory public.packet_store);
+comment on type public.important_memory is 'A memory that matters.';
+comment on column public.important_memory.agent_id is 'Who wrote it: its creator.';
+comment on column public.important_memory.importance_score is 'How much it mattered at the last refresh, from 0 to 1.';
+comment on column public.important_memory.memory is 'The memory, as it is now.';
+
+create function public.agent_recent_important(agent_id text default null, project_id text default null, k integer default 20)
+returns setof public.important_memory
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.identity := l9_private.require_identity();
+begin
+  perform l9_private.check_page(agent_recent_important.k);
+  return query
+  select v.agent_id, v.importance_score, p
+  from l9_private.mv_agent_recent_important v
+  join public.packet_store p on p.packet_id = v.packet_id
+  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+    and (agent_recent_important.agent_id is null or v.agent_id = agent_recent_important.agent_id)
+    and (agent_recent_important.project_id is null or p.project_id is null or p.project_id = agent_recent_important.project_id)
+    -- As it is now. The owner's policies show an admin more than that: what it may erase.
+    and p.tenant_id = me.tenant_id and p.scope = any (me.readable_scopes)
+    and (p.project_id is null or '*' = any (me.projects) or p.project_id = any (me.projects))
+    and (me.role = 'l9_admin' or (p.org_id is null or p.org_id = me.org_id) and (p.user_id is null or p.user_id = me.user_id))
+    and (p.ttl is null or p.ttl > now())
+  order by v.importance_score desc, v.packet_id desc
+  limit agent_recent_important.k;
+end
+$$;
+
+comment on function public.agent_recent_important(text, text, integer) is
+  'The most important memories of the last 30 days that the caller may read, as of the last refresh, of all agents or one (agent_id: its creator name). k: 1 to 500 at most. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which knows no policies; the claims are applied here.';
+
+grant execute on function public.agent_recent_important(text, text, integer) to l9_agent, l9_admin;
+--! EndIncluded 085-views/020-agent-recent-important.sql
+--! Included 085-views/030-entity-graph.sql
+create materialized view l9_private.mv_entity_graph as
+with edges as (
+  select e.relationship_id, e.source_normalized, e.target_normalized, e.relationship_type, e.confidence, e.mention_count, e.first_seen, e.last_seen,
+    e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl,
+    l9_private.room_of(e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope) as room
+  from public.entity_relationships e
+  where e.ttl is null or e.ttl > now()
+), degrees as (
+  select n.room, n.name, count(*)::integer as degree
+  from (
+    select e.room, e.source_normalized as name from edges e
+    union all
+    select e.room, e.target_normalized from edges e
+  ) n
+  group by n.room, n.name
+)
+select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, s.degree as source_degree, t.degree as target_degree,
+  e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl
+from edges e
+join degrees s on s.room = e.room and s.name = e.source_normalized
+join degrees t on t.room = e.room and t.name = e.target_normalized;
+
+create unique index mv_entity_graph_key on l9_private.mv_entity_graph (relationship_id);
+create index mv_entity_graph_readers_idx on l9_private.mv_entity_graph (tenant_id, scope, confidence desc);
+comment on materialized view l9_private.mv_entity_graph is
+  'The relations of the entity graph, and how many others their ends have in the same tenant, org, user, project and scope: ids and numbers. Read by entity_graph().';
+comment on column l9_private.mv_entity_graph.relationship_id is 'The relation.';
+comment on column l9_private.mv_entity_graph.confidence is 'How sure it was.';
+comment on column l9_private.mv_entity_graph.mention_count is 'How often it was stated.';
+comment on column l9_private.mv_entity_graph.first_seen is 'When it was first stated.';
+comment on column l9_private.mv_entity_graph.last_seen is 'When it was last stated.';
+comment on column l9_private.mv_entity_graph.source_degree is 'How many relations its source has in its room.';
+comment on column l9_private.mv_entity_graph.target_degree is 'How many relations its target has in its room.';
+comment on column l9_private.mv_entity_graph.tenant_id is 'Whose it is.';
+comment on column l9_private.mv_entity_graph.org_id is 'Whose it is; null: the whole tenants.';
+comment on column l9_private.mv_entity_graph.user_id is 'Whose it is; null: the whole orgs.';
+comment on column l9_private.mv_entity_graph.project_id is 'As of the row at the last refresh.';
+comment on column l9_private.mv_entity_graph.scope is 'What decided who sees it at the last refresh; that of the row decides.';
+comment on column l9_private.mv_entity_graph.ttl is 'From when on nobody reads it, as of the last refresh; that of the row decides.';
+revoke all on l9_private.mv_entity_graph from public;
+
+create type public.entity_graph_edge as (relationship public.entity_relationships, source_degree integer, target_degree integer);
+comment on type public.entity_graph_edge is 'A relation, and how connected its ends are.';
+comment on column public.entity_graph_edge.relationship is 'The relation, as it is now.';
+comment on column public.entity_graph_edge.source_degree is 'How many relations its source had at the last refresh, in this scope and project.';
+comment on column public.entity_graph_edge.target_degree is 'How many relations its target had at the last refresh, in this scope and project.';
+
+create function public.entity_graph(
+  relationship_type text default null, min_confidence double precision default 0, project_id text default null, k integer default 100)
+returns setof public.entity_graph_edge
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.identity := l9_private.require_identity();
+begin
+  perform l9_private.check_page(entity_graph.k);
+  perform l9_private.check_confidence(entity_graph.min_confidence, 'min_confidence');
+  return query
+  select e, v.source_degree, v.target_degree
+  from l9_private.mv_entity_graph v
+  -- Its policies show what the caller sees.
+  join public.entity_relationships e on e.relationship_id = v.relationship_id and (e.ttl is null or e.ttl > now())
+  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes) and e.confidence >= entity_graph.min_confidence
+    and (entity_graph.relationship_type is null or e.relationship_type = entity_graph.relationship_type)
+    and (entity_graph.project_id is null or e.project_id is null or e.project_id = entity_graph.project_id)
+  order by v.confidence desc, v.source_degree + v.target_degree desc, v.relationship_id desc
+  limit entity_graph.k;
+end
+$$;
+
+comment on function public.entity_graph(text, double precision, text, integer) is
+  'The relations that the caller may read, as of the last refresh, the surest and most connected first. From one entity on: explore_graph(). k: 1 to 500 at most. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which knows no policies; those of entity_relationships apply.';
+
+grant execute on function public.entity_graph(text, double precision, text, integer) to l9_agent, l9_admin;
+--! EndIncluded 085-views/030-entity-graph.sql
+--! Included 085-views/040-high-confidence-facts.sql
+create materialized view l9_private.mv_high_confidence_facts as
+select f.fact_id, f.confidence, f.supporting_packet_count, f.contradiction_count, f.access_count, f.valid_from, f.tenant_id, f.org_id,
+  f.user_id, f.project_id, f.scope, f.ttl
+from public.knowledge_facts f
+where f.confidence >= 0.6 and f.contradiction_count < 3 and f.valid_to is null and f.retracted_at is null
+  and (f.ttl is null or f.ttl > now());
+
+create unique index mv_high_confidence_facts_key on l9_private.mv_high_confidence_facts (fact_id);
+create index mv_high_confidence_facts_readers_idx on l9_private.mv_high_confidence_facts (tenant_id, scope, confidence desc);
+comment on materialized view l9_private.mv_high_confidence_facts is
+  'Facts that hold, at least 0.6 sure and contradicted less than 3 times: ids and numbers. Read by high_confidence_facts().';
+comment on column l9_private.mv_high_confidence_facts.fact_id is 'The fact.';
+comment on column l9_private.mv_high_confidence_facts.confidence is 'How sure it was: 0.6 at least.';
+comment on column l9_private.mv_high_confidence_facts.supporting_packet_count is 'How many memories said it.';
+comment on column l9_private.mv_high_confidence_facts.contradiction_count is 'How often it was contradicted: less than 3 times.';
+comment on column l9_private.mv_high_confidence_facts.access_count is 'How often it was found.';
+comment on column l9_private.mv_high_confidence_facts.valid_from is 'Since when it is so.';
+comment on column l9_private.mv_high_confidence_facts.tenant_id is 'Whose it is.';
+comment on column l9_private.mv_high_confidence_facts.org_id is 'Whose it is; null: the whole tenants.';
+comment on column l9_private.mv_high_confidence_facts.user_id is 'Whose it is; null: the whole orgs.';
+comment on column l9_private.mv_high_confidence_facts.project_id is 'As of the row at the last refresh.';
+comment on column l9_private.mv_high_confidence_facts.scope is 'What decided who sees it at the last refresh; that of the row decides.';
+comment on column l9_private.mv_high_confidence_facts.ttl is 'From when on nobody reads it, as of the last refresh; that of the row decides.';
+revoke all on l9_private.mv_high_confidence_facts from public;
+
+create function public.high_confidence_facts(
+  subject text default null, predicate text default null, project_id text default null, k integer default 100)
+returns setof public.knowledge_facts
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.identity := l9_private.require_identity();
+  subjects text[] := l9_private.names_of(high_confidence_facts.subject);
+begin
+  perform l9_private.check_page(high_confidence_facts.k);
+  return query
+  select f.*
+  from l9_private.mv_high_confidence_facts v
+  -- Its policies show what the caller sees; and it must still be what it was.
+  join public.knowledge_facts f on f.fact_id = v.fact_id and (f.ttl is null or f.ttl > now())
+    and f.confidence >= 0.6 and f.contradiction_count < 3 and f.valid_to is null and f.retracted_at is null and f.valid_from <= now()
+  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+    and (high_confidence_facts.subject is null or f.subject_normalized = any (subjects))
+    and (high_confidence_facts.predicate is null or f.predicate = l9_private.normalise_name(high_confidence_facts.predicate))
+    and (high_confidence_facts.project_id is null or f.project_id is null or f.project_id = high_confidence_facts.project_id)
+  order by v.confidence desc, v.supporting_packet_count desc, v.fact_id desc
+  limit high_confidence_facts.k;
+end
+$$;
+
+comment on function public.high_confidence_facts(text, text, text, integer) is
+  'Facts that the caller may read, that held at the last refresh and still do, at least 0.6 sure and contradicted less than 3 times, the surest first. k: 1 to 500 at most. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which knows no policies; those of knowledge_facts apply.';
+
+grant execute on function public.high_confidence_facts(text, text, text, integer) to l9_agent, l9_admin;
+--! EndIncluded 085-views/040-high-confidence-facts.sql
+--! Included 085-views/050-reflection-patterns.sql
+create materialized view l9_private.mv_reflection_patterns as
+select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.last_seen,
+  r.confidence * (1 + ln(r.times_seen))
+    * case r.priority when 'critical' then 1 when 'high' then 0.75 when 'medium' then 0.5 else 0.25 end as weight,
+  r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
+from public.reflection_store r
+where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or r.ttl > now());
+
+create unique index mv_reflection_patterns_key on l9_private.mv_reflection_patterns (reflection_id);
+create index mv_reflection_patterns_readers_idx on l9_private.mv_reflection_patterns (tenant_id, scope, weight desc);
+comment on materialized view l9_private.mv_reflection_patterns is
+  'What was learned more than once, or as a pattern, and how much that weighs: ids and numbers. Read by reflection_patterns().';
+comment on column l9_private.mv_reflection_patterns.reflection_id is 'The reflection.';
+comment on column l9_private.mv_reflection_patterns.reflection_type is 'As of reflection_store.';
+comment on column l9_private.mv_reflection_patterns.priority is 'critical, high, medium or low.';
+comment on column l9_private.mv_reflection_patterns.confidence is 'How sure it was.';
+comment on column l9_private.mv_reflection_patterns.times_seen is 'How often it was told.';
+comment on column l9_private.mv_reflection_patterns.last_seen is 'When it was last told.';
+comment on column l9_private.mv_reflection_patterns.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(times_seen).';
+comment on column l9_private.mv_reflection_patterns.tenant_id is 'Whose it is.';
+comment on column l9_private.mv_reflection_patterns.org_id is 'Whose it is; null: the whole tenants.';
+comment on column l9_private.mv_reflection_patterns.user_id is 'Whose it is; null: the whole orgs.';
+comment on column l9_private.mv_reflection_patterns.project_id is 'As of the row at the last refresh.';
+comment on column l9_private.mv_reflection_patterns.scope is 'What decided who sees it at the last refresh; that of the row decides.';
+comment on column l9_private.mv_reflection_patterns.ttl is 'From when on nobody reads it, as of the last refresh; that of the row decides.';
+revoke all on l9_private.mv_reflection_patterns from public;
+
+create type public.reflection_pattern as (weight double precision, reflection public.reflection_store);
+comment on type public.reflection_pattern is 'A lesson that recurs.';
+comment on column public.reflection_pattern.weight is
+  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(how often it was told).';
+comment on column public.reflection_pattern.reflection is 'The lesson, as it is now.';
+
+create function public.reflection_patterns(reflection_type text default null, project_id text default null, k integer default 20)
+returns setof public.reflection_pattern
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me l9_private.identity := l9_private.require_identity();
+begin
+  perform l9_private.check_page(reflection_patterns.k);
+  return query
+  select v.weight, r
+  from l9_private.mv_reflection_patterns v
+  -- Its policies show what the caller sees.
+  join public.reflection_store r on r.reflection_id = v.reflection_id and (r.ttl is null or r.ttl > now())
+  where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
+    and (reflection_patterns.reflection_type is null or r.reflection_type = reflection_patterns.reflection_type)
+    and (reflection_patterns.project_id is null or r.project_id is null or r.project_id = reflection_patterns.project_id)
+  order by v.weight desc, v.reflection_id desc
+  limit reflection_patterns.k;
+end
+$$;
+
+comment on function public.reflection_patterns(text, text, integer) is
+  'What agents learned more than once, or as a pattern, as far as the caller may read it and as of the last refresh, what weighs most first. k: 1 to 500 at most. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which knows no policies; those of reflection_store apply.';
+
+grant execute on function public.reflection_patterns(text, text, integer) to l9_agent, l9_admin;
+--! EndIncluded 085-views/050-reflection-patterns.sql
+--! Included 085-views/060-refresh-memory-views.sql
+create procedure public.refresh_memory_views()
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  view record;
+  began timestamptz;
+begin
+  if l9_private.current_role_name() in ('l9_admin', 'l9_platform_admin') then
+    perform l9_private.require_identity();
+  end if;
+  perform set_config('l9.refreshing_views', 'on', true);
+  -- One at a time.
+  perform pg_advisory_xact_lock(hashtextextended('l9-memory refresh of views', 0));
+  for view in
+    select r.view_name, c.relispopulated as is_populated
+    from l9_private.memory_view_refreshes r
+    join pg_catalog.pg_class c on c.relname = r.view_name and c.relnamespace = 'l9_private'::regnamespace
+    order by r.view_name
+  loop
+    began := clock_timestamp();
+    update l9_private.memory_view_refreshes r set xid = pg_current_xact_id() where r.view_name = view.view_name;
+    -- Readers go on meanwhile; a view that was never filled, as after a restore without data, has none to keep.
+    execute format('refresh materialized view %s l9_private.%I', case when view.is_populated then 'concurrently' else '' end, view.view_name);
+    update l9_private.memory_view_refreshes r
+    set xid = null, refreshed_at = began, seconds = extract(epoch from clock_timestamp() - began)
+    where r.view_name = view.view_name;
+  end loop;
+  perform set_config('l9.refreshing_views', 'off', true);
+end
+$$;
+
+comment on procedure public.refresh_memory_views() is
+  'Refreshes the materialized views, one after the other, without keeping anyone from reading them. For admins, operators and jobs; daily by the scheduler. Definer: only their owner refreshes them, and sees, while it does, the rows of all tenants.';
+
+grant execute on procedure public.refresh_memory_views() to l9_admin, l9_platform_admin, l9_worker;
+
+create type public.memory_view_status as (view_name text, refreshed_at timestamptz, age_seconds double precision, seconds double precision);
+comment on type public.memory_view_status is 'How old a materialized view is.';
+comment on column public.memory_view_status.view_name is 'The view.';
+comment on column public.memory_view_status.refreshed_at is 'What it shows is as of then; null: it was never refreshed.';
+comment on column public.memory_view_status.age_seconds is 'How long ago that was.';
+comment on column public.memory_view_status.seconds is 'How long the refresh took.';
+
+create function public.memory_views_status()
+returns setof public.memory_view_status
+language sql
+stable
+security definer
+set search_path = ''
+begin atomic
+  select r.view_name, r.refreshed_at, extract(epoch from clock_timestamp() - r.refreshed_at)::double precision, r.seconds
+  from l9_private.memory_view_refreshes r
+  order by r.view_name;
+end;
+
+comment on function public.memory_views_status() is
+  'How old the materialized views are. Definer: the list is closed to callers; its names and times say nothing of what is in them.';
+
+grant execute on function public.memory_views_status() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 085-views/060-refresh-memory-views.sql
 --! Included 090-forgetting/010-administered-tenants.sql
 create function l9_private.is_whole_operator(me l9_private.identity)
 returns boolean
@@ -8549,7 +16955,7 @@ create policy scope_access on public.memory_tombstones for select to l9_agent us
 create policy admin_override on public.memory_tombstones for select to l9_admin
   using (
     scope = any ((select l9_private.current_scopes())::text[])
-    and (project_id is null or '*' = any ((select l9_private.current_projects())::text[])
+    and (project_id is null or (select l9_private.has_every_project())
       or project_id = any ((select l9_private.current_projects())::text[])));
 create policy platform_override on public.memory_tombstones for select to l9_platform_admin
   using ((select l9_private.platform_look('memory_tombstones')));
@@ -8576,9 +16982,9 @@ comment on policy definer_erasure on public.packet_store is
   'Erasure finds and deletes any memory, also an expired one, of a tenant that the caller administers; it changes none.';
 --! EndIncluded 090-forgetting/020-memory-tombstones.sql
 --! Included 090-forgetting/030-mark-erased.sql
--- Summaries and facts, which may rest on what is erased.
+-- Summaries, facts and lessons, which may rest on what is erased.
 create index packet_store_derived_idx on public.packet_store (tenant_id)
-  where packet_type in ('summary', 'fact') and parent_ids <> '{}';
+  where packet_type in ('summary', 'fact', 'reflection') and parent_ids <> '{}';
 
 create function l9_private.mark_erased(erasure_id uuid, reason text, packet_ids uuid[])
 returns integer
@@ -8619,17 +17025,23 @@ begin
       from public.packet_store p
       where p.tenant_id in (
           select distinct t.tenant_id from public.memory_tombstones t where t.erasure_id = mark_derived.erasure_id)
-        and p.packet_type in ('summary', 'fact') and p.parent_ids <> '{}'
         and not exists (select from public.memory_tombstones t where t.packet_id = p.packet_id)
-        and exists (
-          select from unnest(p.parent_ids) as parent (id)
-          join public.memory_tombstones t on t.packet_id = parent.id
-          where t.erasure_id = mark_derived.erasure_id)
-        -- A parent that was deleted or erased before is nothing to rest on either.
-        and not exists (
-          select from unnest(p.parent_ids) as parent (id)
-          join public.packet_store kept on kept.packet_id = parent.id
-          where not exists (select from public.memory_tombstones t where t.packet_id = kept.packet_id)));
+        and p.packet_type in ('summary', 'fact', 'reflection') and p.parent_ids <> '{}'
+        and (
+          -- What memory_summary_sources says it rests on it does not outlive, not even in part.
+          exists (
+            select from public.memory_summary_sources l
+            join public.memory_tombstones t on t.packet_id = l.packet_id
+            where l.summary_packet = p.packet_id and t.erasure_id = mark_derived.erasure_id)
+          or exists (
+            select from unnest(p.parent_ids) as parent (id)
+            join public.memory_tombstones t on t.packet_id = parent.id
+            where t.erasure_id = mark_derived.erasure_id)
+          -- A parent that was deleted or erased before is nothing to rest on either.
+          and not exists (
+            select from unnest(p.parent_ids) as parent (id)
+            join public.packet_store kept on kept.packet_id = parent.id
+            where not exists (select from public.memory_tombstones t where t.packet_id = kept.packet_id))));
     exit when derived = '{}';
     perform l9_private.mark_erased(erasure_id, reason, derived);
   end loop;
@@ -8637,7 +17049,7 @@ end
 $$;
 
 comment on function l9_private.mark_derived(uuid, text) is
-  'Marks summaries and facts that rest on nothing but what is marked, then those that rest on these, and so on. Not executable by callers.';
+  'Marks summaries, facts and lessons that rest on nothing but what is marked, and summaries of memory_summaries that rest on any of it; then those that rest on these, and so on. Not executable by callers.';
 --! EndIncluded 090-forgetting/030-mark-erased.sql
 --! Included 090-forgetting/035-erase-packets.sql
 create function l9_private.erase_packets(erasure_id uuid)
@@ -8779,9 +17191,8 @@ as $$
 begin
   if reason is null or reason !~ '\S' then
     perform l9_private.fail('L9VAL', 'reason: why it is erased; it stays on the tombstone', 'reason');
-  elsif octet_length(reason) > 200 then
-    perform l9_private.fail('L9LIM', format('reason: at most 200 bytes, got %s', octet_length(reason)), 'reason');
   end if;
+  perform l9_private.check_bytes(reason, 200, 'reason');
 end
 $$;
 
@@ -8805,7 +17216,7 @@ begin
     where t.erasure_id = erase_marked.erasure_id and not l9_private.may_erase(me, t.scope, t.project_id)
   ) then
     perform l9_private.fail('L9SCP',
-      'a summary or fact that rests on it alone is beyond the scopes or projects of this token, and would be left behind');
+      'a summary, fact or lesson that rests on it alone is beyond the scopes or projects of this token, and would be left behind');
   end if;
 
   -- Each place that holds contents, one line each. What looks at the memories comes before they go.
@@ -8858,7 +17269,7 @@ end
 $$;
 
 comment on function public.erase_memory(uuid, text) is
-  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and summaries and facts that rest on it alone. A tombstone without content stays. For admins, within their tenant and claims, and operators: else L9SCP; L9OWN where it is not there. Definer: deletes what callers can''t even see, such as expired rows.';
+  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and summaries, facts and lessons that rest on it alone. A tombstone without content stays. For admins, within their tenant and claims, and operators: else L9SCP; L9OWN where it is not there. Definer: deletes what callers can''t even see, such as expired rows.';
 
 grant execute on function public.erase_memory(uuid, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 090-forgetting/070-erase-memory.sql

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { asOwner } from '../../../gateway/tests/support/logins.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 interface Cell {
   caller: string;
@@ -20,7 +21,7 @@ describe('access_matrix', () => {
   let cells: Cell[];
   const operator = { role: 'l9_platform_admin' };
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     await asOwner(house, "select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
     for (const query of [
       "register_scope('design', false)",

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { asOwner } from '../../../gateway/tests/support/logins.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 const anywhere = '01900000-0000-7000-8000-00000000abcd';
 
@@ -10,7 +11,7 @@ describe('administration', () => {
   let house: House;
   let acme: string;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     await asOwner(house, "select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
     acme = (await house.sql('ops', "select tenant_id from create_tenant('acme')", [], operator))[0].tenant_id;
   });

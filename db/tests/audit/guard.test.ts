@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 import { addPlatformAdmin, asSuperuser, claimsOfP, sealAll } from './support.ts';
 
 describe('the owner of the audit log', () => {
   let house: House;
   let partition: string;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     await addPlatformAdmin(house);
     await house.tool('C', 'save_memory', { content: 'on the record', scope: 'global' });
     const [{ name }] = await asSuperuser(
@@ -143,7 +144,7 @@ describe('the owner of the audit log', () => {
 describe('partitions of the audit log', () => {
   let house: House;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     await addPlatformAdmin(house);
   });
   after(() => house.close());

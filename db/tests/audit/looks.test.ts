@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 import { addPlatformAdmin, addTenant, asSuperuser, claimsOfP, sealAll } from './support.ts';
 
 describe('a look of a platform admin', () => {
   let house: House;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     await addPlatformAdmin(house);
     await house.tool('C', 'save_memory', { content: 'seen by operators', scope: 'global' });
     await house.embedded();
@@ -126,7 +127,7 @@ describe('a look of a platform admin', () => {
 describe('the details of an audit row', () => {
   let house: House;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
   });
   after(() => house.close());
 
@@ -187,7 +188,7 @@ describe('the texts of searches', () => {
   let house: House;
   const user = '01900000-0000-7000-8000-000000000002';
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     await addPlatformAdmin(house);
   });
   after(() => house.close());

@@ -4,12 +4,13 @@ import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
 import { engine } from '../../../gateway/tests/support/databases.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 import { addPlatformAdmin, addTenant, asSuperuser, claimsOfP, sealAll } from './support.ts';
 
 describe('the chain of seals', () => {
   let house: House;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     await addPlatformAdmin(house);
   });
   after(() => house.close());
@@ -313,7 +314,7 @@ describe(
   () => {
     let house: House;
     before(async () => {
-      house = await openHouse();
+      house = await openHouse({ embedder: standIn });
       await addPlatformAdmin(house);
     });
     after(() => house.close());

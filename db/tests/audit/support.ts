@@ -2,6 +2,8 @@ import { DEFAULT_TENANT } from '../../../gateway/src/auth/identity.ts';
 import type { House } from '../../../gateway/tests/support/house.ts';
 import { asSuperuser as withSuperuser } from '../../../gateway/tests/support/logins.ts';
 
+const DEADLOCK = '40P01';
+
 // biome-ignore lint/suspicious/noExplicitAny: rows differ by query
 type Rows = any[];
 
@@ -11,19 +13,28 @@ type Rows = any[];
  */
 export async function asSuperuser(house: House, statements: string | string[]): Promise<Rows> {
   const list = typeof statements === 'string' ? [statements, 'commit'] : statements;
-  return withSuperuser(house, async (session) => {
-    let rows: Rows = [];
-    try {
-      await session.query('begin');
-      for (const statement of list) {
-        const result = await session.query(statement);
-        if (statement !== 'commit') rows = result.rows;
+  const once = () =>
+    withSuperuser(house, async (session) => {
+      let rows: Rows = [];
+      try {
+        await session.query('begin');
+        for (const statement of list) {
+          const result = await session.query(statement);
+          if (statement !== 'commit') rows = result.rows;
+        }
+        return rows;
+      } finally {
+        await session.query('rollback').catch(() => {});
       }
-      return rows;
-    } finally {
-      await session.query('rollback').catch(() => {});
+    });
+  for (let tries = 1; ; tries++) {
+    try {
+      return await once();
+    } catch (error) {
+      // The house's own jobs lock tables too, and changing all of them takes no order.
+      if ((error as { code?: string }).code !== DEADLOCK || tries === 10) throw error;
     }
-  });
+  }
 }
 
 /** Seals until nothing is left; on a server that others use too, transactions of theirs may hold it up for a while. */

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { inTransaction } from '../../../gateway/src/database/index.ts';
 import { engine } from '../../../gateway/tests/support/databases.ts';
 import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { named } from '../../../gateway/tests/support/named.ts';
 import { different, same } from './judged-pairs.ts';
 
 const SAVE = 'select r.status, (r.memory).packet_id, to_jsonb(r."similar") as similar from public.save_memory';
@@ -19,13 +20,7 @@ describe('near duplicates', () => {
   /** A place of its own for each test. */
   const place = () => ({ project_id: `p${++project}` });
   const save = async (caller: string, args: Record<string, unknown>, claims = {}) => {
-    const names = Object.keys(args);
-    const rows = await house.sql(
-      caller,
-      `${SAVE}(${names.map((name, i) => `${name} => $${i + 1}`)}) r`,
-      Object.values(args),
-      claims,
-    );
+    const rows = await house.sql(caller, `${SAVE}(${named(args)}) r`, Object.values(args), claims);
     return rows[0];
   };
   const memory = async (id: string) =>

@@ -7,9 +7,11 @@ import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import type { Embedder } from '../../../gateway/src/embeddings/index.ts';
+import { engine } from '../../../gateway/tests/support/databases.ts';
 import { grepDatabase } from '../../../gateway/tests/support/dump.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 const tenant = '00000000-0000-7000-8000-000000000001';
 const hashOf = (text: string) =>
@@ -24,11 +26,9 @@ interface Trace {
 }
 const wordsOf = ({ word, contents }: Trace) => [word, ...contents.map(hashOf)];
 
-// What vectors mean plays no part here, and the model takes its time: any will do.
+// With chunks, whose texts are kept too.
 const embedder: Embedder = {
-  model: 'stand-in',
-  dimensions: 8,
-  embed: async (texts) => texts.map((text) => Array.from({ length: 8 }, (_, i) => (i === text.length % 8 ? 1 : 0))),
+  ...standIn,
   chunk: async (text) =>
     text.length <= 500
       ? []
@@ -36,7 +36,6 @@ const embedder: Embedder = {
           const [start, end] = [i * 500, Math.min((i + 1) * 500, text.length)];
           return { text: text.slice(start, end), start, end };
         }),
-  close: async () => {},
 };
 
 describe('an erased memory', () => {
@@ -114,6 +113,13 @@ describe('an erased memory', () => {
       content: content(`It is a fact that ${word}`),
       parent_ids: [summary],
     });
+    // Relations and other names come from it.
+    for (const [text, ...values] of [
+      [`select public.relate($2, 'knows', $3, source_packet => $1)`, short, `one ${word}`, `other ${word}`],
+      ['select public.add_alias($2, $3, source_packet => $1)', long, `alias ${word}`, `one ${word}`],
+    ] as const) {
+      await house.sql('C', text, [...values], claims);
+    }
     await house.embedded();
     // Changed once more, and not embedded yet: it waits on the list.
     await house.sql('L', 'select public.update_memory($1, content => $2)', [fact, content(`It is: ${word}`)], claims);
@@ -158,6 +164,9 @@ describe('an erased memory', () => {
       'public.idempotency_keys',
       'public.audit_query_texts',
       'public.memory_feedback',
+      'public.entity_relationships',
+      'public.relationship_evidence',
+      'public.entity_aliases',
     ]) {
       assert.ok(held[table], `the test leaves traces in ${table}`);
     }
@@ -202,7 +211,8 @@ describe('an erased memory', () => {
     ['erase_packets', `select '{"memories": 0}'::jsonb`, 'public.packet_versions'],
     ['erase_query_texts', `select '{}'::jsonb`, 'public.audit_query_texts'],
   ] as const) {
-    it(`would be found if ${name}() did nothing`, async () => {
+    const skip = engine === 'embedded' && name !== 'erase_packets' && 'the search is the same, and slow in WebAssembly';
+    it(`would be found if ${name}() did nothing`, { skip }, async () => {
       const original = await asSuperuser(house, async (client) => {
         const { rows } = await client.query(
           `select pg_get_functiondef(p.oid) as source,

@@ -13,6 +13,7 @@ import {
 } from '../../../gateway/tests/access/attacker.ts';
 import { engine } from '../../../gateway/tests/support/databases.ts';
 import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 const onServer = { skip: engine === 'embedded' && 'the embedded engine has one connection' };
 
@@ -21,7 +22,7 @@ describe('a database session', () => {
   let hidden: Hidden;
   let ofOtherTenant: Hidden;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     ({ ofL: hidden, ofOtherTenant } = await plantHidden(house));
   });
   after(() => house.close());

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { inTransaction } from '../../../gateway/src/database/index.ts';
 import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 describe('claims', () => {
   let house: House;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     await house.sql('C', "select public.save_memory('seen by C', project_id => 'l9')");
     await house.sql('L', "select public.save_memory('not for C', scope => 'l-private', project_id => 'l9')");
     await house.sql('L', "select public.save_memory('for all', scope => 'global')");

@@ -6,6 +6,7 @@ import { DEFAULT_TENANT } from '../../../gateway/src/auth/identity.ts';
 import { serverUrl } from '../../../gateway/tests/support/databases.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { asLogin, asOwner } from '../../../gateway/tests/support/logins.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 // Roles belong to the whole server, where test files run side by side.
 const suffix = `${process.pid}_${Math.random().toString(36).slice(2, 8)}`;
@@ -18,7 +19,7 @@ const logins = [bot, unbound, both, dba];
 describe('a database login', () => {
   let house: House;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     await house.asSuperuser(`create role ${bot} login password 'for-tests-only' in role l9_agent;
        create role ${unbound} login in role l9_agent, l9_admin;
        create role ${both} login in role l9_agent, l9_admin;

@@ -4,7 +4,8 @@ import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { asOwner } from '../../../gateway/tests/support/logins.ts';
 import { addOperator, addTenant } from '../../../gateway/tests/support/second-tenant.ts';
-import { rollUp, save, search, standIn, vote } from './support.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { rollUp, save, search, vote } from './support.ts';
 
 describe('the access log', () => {
   let house: House;

@@ -4,7 +4,8 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { addOperator, addTenant } from '../../../gateway/tests/support/second-tenant.ts';
-import { rollUp, save, search, standIn, vote } from './support.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { rollUp, save, search, vote } from './support.ts';
 
 describe('record_feedback', () => {
   let house: House;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { standIn } from './support.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 const arguments_ = ['estimate', 'kind', 'useful', 'useless', 'uses', 'contradictions', 'age_days'] as const;
 type Argument = (typeof arguments_)[number];

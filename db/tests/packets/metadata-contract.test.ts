@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 const byC = { creator: 'Cursor-IDE', source: 'cursor-ide' };
 const byL = { creator: 'L-CTO', source: 'l9-kernel' };
@@ -9,7 +10,7 @@ const byL = { creator: 'L-CTO', source: 'l9-kernel' };
 describe('the metadata contract', () => {
   let house: House;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
   });
   after(() => house.close());
 

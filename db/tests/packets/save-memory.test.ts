@@ -2,19 +2,20 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { engine } from '../../../gateway/tests/support/databases.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { named } from '../../../gateway/tests/support/named.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 describe('save_memory', () => {
   let house: House;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
   });
   after(() => house.close());
 
   const save = async (caller: string, args: Record<string, unknown>, claims = {}) => {
-    const names = Object.keys(args);
     const rows = await house.sql(
       caller,
-      `select r.status, l9_private.memory_json(r.memory) as memory from public.save_memory(${names.map((name, i) => `${name} => $${i + 1}`)}) r`,
+      `select r.status, l9_private.memory_json(r.memory) as memory from public.save_memory(${named(args)}) r`,
       Object.values(args),
       claims,
     );

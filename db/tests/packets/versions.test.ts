@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { engine } from '../../../gateway/tests/support/databases.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
+import { named } from '../../../gateway/tests/support/named.ts';
 import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
 
 describe('the history of a memory', () => {
@@ -17,22 +18,16 @@ describe('the history of a memory', () => {
   let serial = 0;
   const save = async (caller: string, args: Record<string, unknown> = {}, claims = {}): Promise<string> => {
     const given = { content: `first words ${serial++}`, project_id: 'l9', ...args };
-    const names = Object.keys(given);
     const [row] = await house.sql(
       caller,
-      `select (memory).packet_id as id from public.save_memory(${names.map((name, i) => `${name} => $${i + 1}`)})`,
+      `select (memory).packet_id as id from public.save_memory(${named(given)})`,
       Object.values(given),
       claims,
     );
     return row.id;
   };
   const update = (caller: string, id: string, args: Record<string, unknown>, claims = {}) =>
-    house.sql(
-      caller,
-      `select public.update_memory($1, ${Object.keys(args).map((name, i) => `${name} => $${i + 2}`)})`,
-      [id, ...Object.values(args)],
-      claims,
-    );
+    house.sql(caller, `select public.update_memory($1, ${named(args, 2)})`, [id, ...Object.values(args)], claims);
   const history = (caller: string, id: string, claims = {}) =>
     house.sql(caller, 'select * from public.memory_history($1)', [id], claims);
   const versions = (caller: string, id: string, claims = {}) =>

@@ -90,6 +90,10 @@ describe('a search among 100,000 memories', { skip }, () => {
       'as of a time before all': { ...hybrid, as_of: '2020-06-01' },
       'by time only': { since: '2020-01-01' },
       'by tags only': { tags: ['none has it'] },
+      'until a time only': { until: '2030-01-01' },
+      'of a scope': { ...hybrid, scopes: ['developer'] },
+      'explained and trimmed': { ...hybrid, explain: true, max_tokens: 500, k: 100 },
+      'by the graph': { query: text, mode: 'graph' },
     };
   };
   const callers = {
@@ -108,6 +112,19 @@ describe('a search among 100,000 memories', { skip }, () => {
         assert.deepEqual(scanned, [], `${what}, seen by one who sees ${who}`);
       }
     }
+    const [{ packet_id }] = await house.sql(
+      'C',
+      "select packet_id from public.packet_store where project_id = 'p60' order by packet_id limit 1",
+    );
+    for (const args of [{ packet_id }, { packet_id, as_of: '2026-06-01' }]) {
+      const plans = await plansOf(args);
+      assert.match(plans, /Scan/);
+      assert.deepEqual(
+        [...plans.matchAll(/Seq Scan on (\w+)[^\n]*/g)].map(([line]) => line),
+        [],
+        `like one, ${Object.keys(args)}`,
+      );
+    }
   });
 
   it('walks the indexes where the caller sees much, and scores one by one where it sees little', async () => {
@@ -117,11 +134,11 @@ describe('a search among 100,000 memories', { skip }, () => {
     assert.match(much, /Index Scan using hnsw_content_/);
     for (const claims of [callers['a few'], { 'jwt.claims.projects': 'p1' }]) {
       const little = await plansOf(hybrid, claims);
-      assert.doesNotMatch(little, /Index Scan using (packet_store_content_bm25|hnsw_)/);
+      assert.doesNotMatch(little, /Index Scan using (packet_store_content_bm25|hnsw_content_)/);
     }
     assert.doesNotMatch(
       await plansOf({ ...hybrid, tags: ['none has it'] }, { 'jwt.claims.projects': 'p15' }),
-      /Index Scan using (packet_store_content_bm25|hnsw_)/,
+      /Index Scan using (packet_store_content_bm25|hnsw_content_)/,
     );
   });
 

@@ -106,6 +106,89 @@ describe('search_memory', () => {
     }
   });
 
+  it('fills k with what is visible, however far from the query', async () => {
+    await house.sql(
+      'C',
+      `insert into public.packet_store (envelope, project_id)
+       select jsonb_build_object('content', 'axolotl pond number ' || i), 'ponds' from generate_series(1, 12) i`,
+    );
+    await house.tool('C', 'save_memory', { content: 'kick the embedder again', project_id: 'l9' });
+    await house.embedded();
+    // Opposite to all of them: whatever a model says of two texts, what the caller asked to be searched is compared.
+    for (const mode of ['semantic', 'hybrid']) {
+      const hits = await house.sql(
+        'C',
+        `select h.score, 1 - (e.vector operator(extensions.<=>) q.vector) as similarity
+         from (
+           select (vector operator(extensions.*) array_fill(-1::real, array[1536])::extensions.vector) as vector, model
+           from public.memory_embeddings where project_id = 'ponds' and embedding_type = 'content' limit 1
+         ) q,
+         public.search_memory('wombat', 10, $1, project_id => 'ponds', scopes => '{developer}', query_vector => q.vector, model => q.model) s,
+         unnest(s.hits) with ordinality h
+         join public.memory_embeddings e using (packet_id)
+         where e.embedding_type = 'content'
+         order by h.ordinality`,
+        [mode],
+      );
+      assert.equal(hits.length, 10, mode);
+      assert.ok(
+        hits.every(({ score, similarity }) => score === 0 && similarity < 0),
+        mode,
+      );
+      const similarities = hits.map(({ similarity }) => similarity);
+      assert.deepEqual(
+        similarities,
+        [...similarities].sort((a, b) => b - a),
+      );
+    }
+  });
+
+  it('fills a k of 100 also where few of many are scored one by one', async () => {
+    await house.sql(
+      'C',
+      `insert into public.packet_store (envelope, project_id)
+       select jsonb_build_object('content', 'quokka island number ' || i), 'islands' from generate_series(1, 110) i`,
+    );
+    // As if there were a million, so that a walk would be the longer way.
+    const indexes = "relname like 'packet_store_content_bm25_%' or relname like 'memory_contexts_bm25_%'";
+    await house.asSuperuser(`update pg_catalog.pg_class set reltuples = 1000000 where ${indexes}`);
+    const args = { mode: 'lexical', k: 100, project_id: 'islands', scopes: ['developer'] };
+    assert.equal((await search('C', { query: 'quokka', ...args })).hits.length, 100);
+    // More words than a row is looked at for in one go, the one that is there the last among them.
+    const others = Array.from(
+      { length: 40 },
+      (_, n) => `otherwise${'abcdefghij'[n % 10]}${'klmn'[Math.floor(n / 10)]}`,
+    );
+    assert.equal((await search('C', { query: `${others.join(' ')} quokka`, ...args })).hits.length, 100);
+    await house.asSuperuser(`update pg_catalog.pg_class set reltuples = 0 where ${indexes}`);
+  });
+
+  it('shows no more than a passage of a text without spaces, and of one at least within any max_tokens', async () => {
+    const texts = {
+      han: '数据库'.repeat(200),
+      base64: 'QUJD'.repeat(300),
+      'han-marked': `zygote ${'数据库'.repeat(200)} zygote`,
+    };
+    for (const [project_id, content] of Object.entries(texts)) {
+      assert.equal((await house.tool('C', 'save_memory', { content, project_id })).isError, false);
+    }
+    await house.embedded();
+    for (const project_id of Object.keys(texts)) {
+      for (const asked of [{ query: 'zygote' }, { query: 'zygote', mode: 'semantic' }, { creator: 'Cursor-IDE' }]) {
+        for (const max_tokens of [undefined, 500]) {
+          const { hits, searched } = await search('C', { ...asked, project_id, scopes: ['developer'], max_tokens });
+          const what = JSON.stringify({ project_id, ...asked, max_tokens });
+          assert.equal(hits.length, 1, what);
+          assert.ok(Buffer.byteLength(hits[0].snippet) <= 750, `${what}: ${hits[0].snippet.length}`);
+          assert.equal(hits[0].snippet.split('**').length % 2, 1, `${what}: ${hits[0].snippet}`);
+          if (max_tokens) assert.ok(searched.cut.tokens <= max_tokens && hits[0].content.length > 50, what);
+        }
+      }
+    }
+    const { hits } = await search('C', { query: 'zygote', project_id: 'han-marked', scopes: ['developer'] });
+    assert.match(hits[0].snippet, /\*\*zygote\*\*/);
+  });
+
   it('leaves out what is further in meaning than the threshold', async () => {
     const near = await contents('C', { query: 'young cat resting', mode: 'semantic', threshold: 0.7 });
     assert.deepEqual(near, ['The kitten']);
@@ -156,6 +239,8 @@ describe('search_memory', () => {
   it('refuses what is out of range, naming the field', async () => {
     const cases: [object, RegExp][] = [
       [{ query: '   ' }, /L9VAL.*query/],
+      [{ query: '\u00a0\u3000\u2003\ufeff' }, /L9VAL.*query: must not be blank/],
+      [{ query: '\u00a0', mode: 'semantic' }, /L9VAL.*query: must not be blank/],
       [{ query: 'x', k: 0 }, /L9VAL.*k: from 1 to 100/],
       [{ query: 'x', k: 101 }, /L9VAL.*k: from 1 to 100/],
       [{ query: 'x', mode: 'psychic' }, /L9VAL.*mode/],

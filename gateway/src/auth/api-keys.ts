@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { KnownError } from '../errors.ts';
-import type { Claims, Directory } from './directory.ts';
+import { claimsOf, type Directory } from './directory.ts';
 import { DEFAULT_TENANT, type Identity } from './identity.ts';
 
 const digest = (key: string) => createHash('sha256').update(key).digest();
@@ -9,19 +9,6 @@ export type KeyVerifier = (key: string | null) => Identity;
 
 /** The keys of the configuration, by caller; each caller may have several at a time, so that they rotate with no downtime. */
 export type McpApiKeys = Readonly<Record<string, readonly string[]>>;
-
-const claimsOf = (caller: string): Claims => ({
-  caller,
-  role: null,
-  tenantId: DEFAULT_TENANT,
-  scopes: null,
-  projects: null,
-  orgId: null,
-  userId: null,
-  keyId: null,
-  sessionId: null,
-  traceId: null,
-});
 
 /**
  * Turns an MCP API key, of the configuration or of the table, into the identity of its caller. Every key of the
@@ -41,7 +28,7 @@ export function keyVerifier(keys: () => McpApiKeys, directory: Directory): KeyVe
     for (const candidate of known) {
       if (timingSafeEqual(candidate.digest, given)) caller = candidate.caller;
     }
-    const claims = caller === null ? directory.findKey(given) : claimsOf(caller);
+    const claims = caller === null ? directory.findKey(given) : claimsOf(caller, DEFAULT_TENANT);
     if (!claims) throw new KnownError('L9AUT', 'the API key is not accepted');
     return directory.admit(claims);
   };

@@ -9,6 +9,20 @@ const REFRESH_MS = 5_000;
 /** What a token or key says of its bearer, before anyone knows whether that is so. */
 export type Claims = Omit<Identity, 'role'> & { role: string | null };
 
+/** The claims of a caller that takes away nothing from what its actor has. */
+export const claimsOf = (caller: string, tenantId: string): Claims => ({
+  caller,
+  role: null,
+  tenantId,
+  scopes: null,
+  projects: null,
+  orgId: null,
+  userId: null,
+  keyId: null,
+  sessionId: null,
+  traceId: null,
+});
+
 /** Who may come in, as the database has it, kept in memory: strangers are turned away without a database call. */
 export interface Directory {
   /** The identity of these claims, with the role of its actor. Throws L9AUT with the name of the claim that is no good. */

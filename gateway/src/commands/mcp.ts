@@ -196,7 +196,7 @@ function lossOf(error: Error): 'request' | 'answer' | null {
 
 async function isSafeToRepeat({ method, params }: JSONRPCRequest): Promise<boolean> {
   if (method !== 'tools/call') return true;
-  const { operations } = await import('../memory/operations.ts');
+  const { operations } = await import('../operations.ts');
   return operations.some(({ name, isIdempotent }) => name === params?.name && isIdempotent);
 }
 

@@ -15,6 +15,7 @@ import { HomeLocked } from '../home/lock.ts';
 import { backoffSeconds } from '../jobs/backoff.ts';
 import { dropModel } from '../jobs/drop-leaving-models.ts';
 import { embedPending, ModelUnavailable, type WorkerPool } from '../jobs/embed-pending.ts';
+import { withTask } from '../jobs/tasks.ts';
 import { createLogger } from '../logger.ts';
 import { startProgress } from './progress.ts';
 import { openWorker } from './worker.ts';
@@ -117,8 +118,12 @@ async function change(
     try {
       // A model that does not answer, or with other dimensions, is better known of before anything is begun.
       await embedder.embed(['ready?']);
-      await pool.query('select l9_private.begin_embedding_change($1, $2)', [model, embedder.dimensions]);
-      await embedAll(config, pool, embedder, allowMissing, signal);
+      // Each tenant's memories are embedded anew, so each tenant sees it. How many there are in all is none of theirs to know.
+      const task = { type: 'reembed', payload: { model }, jobKey: `reembed ${model}` };
+      await withTask(pool, task, createLogger(config.logLevel), async () => {
+        await pool.query('select l9_private.begin_embedding_change($1, $2)', [model, embedder.dimensions]);
+        await embedAll(config, pool, embedder, allowMissing, signal);
+      });
     } finally {
       await embedder.close();
     }

@@ -1,6 +1,6 @@
 import './environment.ts';
 import type { Server } from 'node:http';
-import type { Express, NextFunction, Request, Response } from 'express';
+import { type Express, type NextFunction, type Request, type Response, Router } from 'express';
 import type { Logger } from 'pino';
 import { postgraphile } from 'postgraphile';
 import { makePgService } from 'postgraphile/adaptors/pg';
@@ -18,8 +18,11 @@ import { fromGrafast, limitsPlugin } from './limits.ts';
 import { namesPlugin } from './names.ts';
 import { operationsPlugin } from './operations-plugin.ts';
 import { createWithPgClient } from './pg-adaptor.ts';
+import { reflectionPlugin } from './reflection-plugin.ts';
+import { createRunOperation } from './run-operation.ts';
 import { tagsPlugin } from './tags.ts';
 import { typeCodecsPlugin } from './type-codecs.ts';
+import { viewsPlugin } from './views-plugin.ts';
 
 export interface GraphqlOptions {
   database: Database;
@@ -37,6 +40,9 @@ const MAX_REQUEST_BYTES = 8 * 1024 * 1024;
 export function createGraphql({ database, perform, verifyToken, logger, graphiql }: GraphqlOptions) {
   // Operations leave their audit row themselves, also when they are refused.
   const recorded = new WeakMap<Identity, Set<string>>();
+  const run = createRunOperation(perform, (identity, { message }) =>
+    recorded.set(identity, (recorded.get(identity) ?? new Set()).add(message)),
+  );
   const pgService = {
     ...makePgService({ pool: database.pool, schemas: ['public'], pubsub: false }),
     adaptor: { createWithPgClient: () => createWithPgClient(database.pool), makePgService },
@@ -48,9 +54,9 @@ export function createGraphql({ database, perform, verifyToken, logger, graphiql
       tagsPlugin,
       namesPlugin,
       typeCodecsPlugin,
-      operationsPlugin(perform, (identity, { message }) =>
-        recorded.set(identity, (recorded.get(identity) ?? new Set()).add(message)),
-      ),
+      operationsPlugin(run),
+      reflectionPlugin(run),
+      viewsPlugin,
       auditPlugin({ database, logger, recorded }),
     ],
     // Writes go through the operations: one way to do one thing.
@@ -86,7 +92,20 @@ export function createGraphql({ database, perform, verifyToken, logger, graphiql
       },
     },
   };
-  const instance = postgraphile(preset);
+  let instance: ReturnType<typeof postgraphile> | undefined;
+  // It reads the catalogue and builds the schema at once.
+  const open = () => {
+    instance ??= postgraphile(preset);
+    return instance;
+  };
+  let serving: Promise<Router> | undefined;
+  const serve = async (server: Server) => {
+    const router = Router();
+    await open()
+      .createServ(grafserv)
+      .addTo(router as Express, server);
+    return router;
+  };
 
   const authenticate = async (request: Request, response: Response, next: NextFunction) => {
     const token = bearerToken(request.headers);
@@ -96,12 +115,16 @@ export function createGraphql({ database, perform, verifyToken, logger, graphiql
   };
 
   return {
-    schema: () => instance.getSchema(),
-    async mount(app: Express, server: Server) {
+    schema: () => open().getSchema(),
+    /** The schema is built at the first request, where `schema` was not asked for before. */
+    mount(app: Express, server: Server) {
       app.use('/graphql', authenticate);
-      await instance.createServ(grafserv).addTo(app, server);
+      app.use(async (request, response, next) => {
+        serving ??= serve(server);
+        (await serving)(request, response, next);
+      });
     },
-    close: () => instance.release(),
+    close: async () => await instance?.release(),
   };
 }
 

@@ -1,36 +1,29 @@
 // searchMemory and memoryStats (queries), saveMemory, recordFeedback, updateMemory, deleteMemory,
 // deleteExpiredMemories (mutations).
-import { access, context, lambda, list, type Step, sideEffect } from 'postgraphile/grafast';
-import { GraphQLError, parse } from 'postgraphile/graphql';
+import { access, lambda, type Step } from 'postgraphile/grafast';
+import { parse } from 'postgraphile/graphql';
 import { extendSchema } from 'postgraphile/utils';
-import type { Identity } from '../auth/identity.ts';
-import { errorExtensions } from '../errors.ts';
-import { operations } from '../memory/operations.ts';
-import type { Outcome, Perform } from '../memory/perform.ts';
 import { hit, searched, similarMemory } from '../memory/schemas.ts';
-import { type Field, fieldsOf, toOperationInput } from './sdl.ts';
+import {
+  args,
+  block,
+  described,
+  fieldsThat,
+  inputs,
+  operationOf,
+  payload,
+  plansOf,
+  type RunOperation,
+} from './run-operation.ts';
+import { fieldsOf } from './sdl.ts';
 
-const byName = new Map(operations.map((operation) => [operation.name, operation]));
-const operationOf = (name: string) => byName.get(name)!;
-
-const enums = { mode: 'SearchMode', tags_match: 'TagsMatch', status: 'SaveStatus', on_similar: 'OnSimilar' };
 const times = { timestamp: 'Datetime', oldest: 'Datetime', newest: 'Datetime', given_at: 'Datetime' };
 
-const block = (fields: readonly Field[]) => fields.map(({ sdl }) => `  ${sdl}`).join('\n');
-
-const inputs = new Map(operations.map(({ name, input }) => [name, fieldsOf(input, 'input', enums)]));
 const hitFields = fieldsOf(hit, 'output', times);
 const similarFields = fieldsOf(similarMemory, 'output', { packet_id: 'UUID' });
 const searchedFields = fieldsOf(searched, 'output');
 const feedbackFields = fieldsOf(operationOf('record_feedback').output, 'output', times);
 const statsFields = fieldsOf(operationOf('get_memory_stats').output, 'output', times);
-
-const args = (name: string) =>
-  inputs
-    .get(name)!
-    .map(({ sdl }) => sdl)
-    .join('\n    ');
-const described = (name: string) => `"""${operationOf(name).description}"""`;
 
 const typeDefs = `
   enum SearchMode {
@@ -40,6 +33,8 @@ const typeDefs = `
     lexical
     "By meaning only."
     semantic
+    "By the relations of the entities that the query names."
+    graph
   }
   enum TagsMatch { any all }
   enum OnSimilar {
@@ -143,47 +138,11 @@ const typeDefs = `
   }
 `;
 
-/** `onRefused` is told the errors of operations that were refused: they are on the record. */
-export function operationsPlugin(perform: Perform, onRefused: (identity: Identity, error: GraphQLError) => void) {
-  async function run(name: string, identity: Identity, given: Record<string, unknown>) {
-    const operation = operationOf(name);
-    const input = toOperationInput(inputs.get(name)!, given);
-    const outcome = await perform(operation, identity, operation.graphqlName, input);
-    if (outcome.error) {
-      const refused = new GraphQLError(outcome.error.message, { extensions: errorExtensions(outcome.error) });
-      onRefused(identity, refused);
-      throw refused;
-    }
-    return outcome as Outcome & { error: null };
-  }
-
+export function operationsPlugin(run: RunOperation) {
   return extendSchema((build) => {
     const memories = build.pgResources.memory!;
     const memoryOf = ($id: Step) => memories.get({ packet_id: $id } as never);
-    const identityOf = () => access(context(), 'identity');
-
-    const query = (name: string) => (_root: Step, fieldArgs: { getRaw(): Step }) =>
-      lambda(
-        list([identityOf(), fieldArgs.getRaw()]),
-        async ([identity, given]) => (await run(name, identity as Identity, given as Record<string, unknown>)).output,
-        false,
-      );
-    const mutation = (name: string) => (_root: Step, fieldArgs: { getRaw(path: string): Step }) =>
-      sideEffect([identityOf(), fieldArgs.getRaw('input')], async ([identity, given]) => ({
-        clientMutationId: (given as { clientMutationId?: string }).clientMutationId ?? null,
-        ...(await run(name, identity as Identity, given as Record<string, unknown>)),
-      }));
-
-    const plansOf = (fields: readonly Field[]) =>
-      Object.fromEntries(fields.map(({ field, key }) => [field, ($parent: Step) => access($parent, key)]));
-    const payload = (plans: Record<string, ($output: Step) => Step>) => ({
-      plans: {
-        clientMutationId: ($payload: Step) => access($payload, 'clientMutationId'),
-        ...Object.fromEntries(
-          Object.entries(plans).map(([field, plan]) => [field, ($payload: Step) => plan(access($payload, 'output'))]),
-        ),
-      },
-    });
+    const { query, mutation } = fieldsThat(run);
     const saved = payload({
       status: ($output) => access($output, 'status'),
       memory: ($output) => memoryOf(access($output, ['memory', 'packet_id'])),

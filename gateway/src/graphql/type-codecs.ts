@@ -1,5 +1,5 @@
-// PostGraphile has to know pgvector's type and that of transaction ids, or it complains of every column and parameter of
-// them. No field is ever made from either: vectors are never sent out (tags.ts hides the columns).
+// PostGraphile has to know pgvector's type and those of transaction ids and multiranges, or it complains of every column and
+// parameter of them. Vectors are never sent out: tags.ts hides the columns.
 import type {} from 'postgraphile';
 import { gatherConfig } from 'postgraphile/graphile-build';
 import { sql } from 'postgraphile/pg-sql2';
@@ -15,6 +15,7 @@ const codec = (name: string, ...path: string[]) => ({
 const codecs: Record<string, ReturnType<typeof codec>> = {
   vector: codec('vector', 'extensions', 'vector'),
   xid8: codec('xid8', 'pg_catalog', 'xid8'),
+  int4multirange: codec('int4multirange', 'pg_catalog', 'int4multirange'),
 };
 
 export const typeCodecsPlugin: GraphileConfig.Plugin = {

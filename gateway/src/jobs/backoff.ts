@@ -7,14 +7,18 @@ export const backoffSeconds = (failures: number, last: number): number =>
   Math.min(FIRST_SECONDS * 2 ** Math.max(failures - 1, 0), last);
 
 /** How long a provider that can't be reached is left alone. Jobs that meet the same outage side by side count once. */
-export function outagePause(lastSeconds: number, now: () => number = Date.now) {
+export function outagePause(
+  lastSeconds: number,
+  now: () => number = Date.now,
+  isOutage: (error: unknown) => boolean = (error) => error instanceof EmbedderUnavailable,
+) {
   let outages = 0;
   let until = 0;
   return {
     isPausing: () => now() < until,
     /** Only the provider's own failures count: a database that went away is back at once, and asks nobody. */
     met(error: unknown) {
-      if (!(error instanceof EmbedderUnavailable) || now() < until) return;
+      if (!isOutage(error) || now() < until) return;
       outages += 1;
       until = now() + backoffSeconds(outages, lastSeconds) * 1_000;
     },

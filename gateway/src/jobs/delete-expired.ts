@@ -1,4 +1,4 @@
-// Deletes what has expired, a batch at a time.
+// Deletes what has expired, a batch at a time, and tasks that ended long ago.
 import type { PeriodicTask } from './periodic.ts';
 
 const BATCH = 1_000;
@@ -15,6 +15,10 @@ export const deleteExpired = (everyMs: number): PeriodicTask => ({
       const count = Number(rows[0]?.deleted ?? 0);
       deleted += count;
       if (count < BATCH) break;
+    }
+    while (!signal.aborted) {
+      const { rows } = await pool.query<{ swept: string }>('select l9_private.sweep_tasks($1) as swept', [BATCH]);
+      if (Number(rows[0]?.swept ?? 0) < BATCH) break;
     }
     if (deleted > 0) logger.info({ memories: deleted }, 'expired memories were deleted');
   },

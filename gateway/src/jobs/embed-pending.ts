@@ -30,6 +30,8 @@ interface Pending {
   content: string;
   content_hash: Buffer;
   attempts: number;
+  /** Of a trace of reasoning: what its steps say. */
+  reasoning: string | null;
 }
 
 export interface EmbedPendingOptions {
@@ -126,11 +128,11 @@ async function embedBatch(
         continue;
       }
       try {
-        const vectors = await embedMemory(embedder, memory.content, context.context);
+        const vectors = await embedMemory(embedder, memory, context.context);
         const stored = await store(pool, model, memory, vectors, context.context_id);
         if (stored) {
           done += 1;
-          onEmbedded?.(1, vectors.vectors.length + (vectors.context ? 1 : 0));
+          onEmbedded?.(1, countOf(vectors));
         }
       } catch (error) {
         const name = (error as Error).name;
@@ -156,12 +158,19 @@ async function embedBatch(
   }
 }
 
-interface Vectors {
+interface Embedded {
   /** The whole first, then each chunk. */
   vectors: number[][];
   chunks: Chunk[];
-  context: number[] | null;
 }
+
+interface Vectors extends Embedded {
+  context: number[] | null;
+  reasoning: Embedded | null;
+}
+
+const countOf = ({ vectors, context, reasoning }: Vectors) =>
+  vectors.length + (context ? 1 : 0) + (reasoning?.vectors.length ?? 0);
 
 async function refreshContexts(pool: WorkerPool, memories: Pending[]): Promise<Map<string, Context>> {
   const { rows } = await pool.query<Context>('select * from l9_private.refresh_contexts($1)', [
@@ -170,36 +179,63 @@ async function refreshContexts(pool: WorkerPool, memories: Pending[]): Promise<M
   return new Map(rows.map((row) => [row.packet_id, row]));
 }
 
-async function embedMemory(embedder: Embedder, content: string, context: string | null): Promise<Vectors> {
+async function embedMemory(
+  embedder: Embedder,
+  { content, reasoning }: Pending,
+  context: string | null,
+): Promise<Vectors> {
   const chunks = await embedder.chunk(content);
-  const texts = [content, ...chunks.map((chunk) => chunk.text), ...(context === null ? [] : [context])];
+  const reasoningChunks = reasoning === null ? [] : await embedder.chunk(reasoning);
+  const texts = [
+    content,
+    ...chunks.map(({ text }) => text),
+    ...(context === null ? [] : [context]),
+    ...(reasoning === null ? [] : [reasoning, ...reasoningChunks.map(({ text }) => text)]),
+  ];
   const vectors: number[][] = [];
   for (let start = 0; start < texts.length; start += TEXTS_PER_CALL) {
     vectors.push(...(await embedder.embed(texts.slice(start, start + TEXTS_PER_CALL))));
   }
-  return { vectors: vectors.slice(0, chunks.length + 1), chunks, context: vectors[chunks.length + 1] ?? null };
+  const ofContent = vectors.splice(0, chunks.length + 1);
+  return {
+    vectors: ofContent,
+    chunks,
+    context: context === null ? null : vectors.shift()!,
+    reasoning: reasoning === null ? null : { vectors, chunks: reasoningChunks },
+  };
 }
+
+const parametersOf = ({ vectors, chunks }: Embedded) => [
+  vectors.map(toVectorLiteral),
+  chunks.map(({ text }) => text),
+  chunks.map(({ start }) => start),
+  chunks.map(({ end }) => end),
+];
 
 async function store(
   pool: WorkerPool,
   model: string,
   memory: Pending,
-  { vectors, chunks, context }: Vectors,
+  embedded: Vectors,
   contextId: string | null,
 ): Promise<boolean> {
+  const { context, reasoning } = embedded;
+  const values = [
+    memory.packet_id,
+    memory.content_hash,
+    model,
+    ...parametersOf(embedded),
+    contextId,
+    context && toVectorLiteral(context),
+    ...(reasoning ? [memory.reasoning, ...parametersOf(reasoning)] : []),
+  ];
+  // In one statement, so that both are there or neither; a case keeps their order.
+  const whole = 'l9_private.store_vectors($1, $2, $3, $4, $5, $6, $7, $8, $9)';
   const { rows } = await pool.query<{ stored: boolean }>(
-    'select l9_private.store_vectors($1, $2, $3, $4, $5, $6, $7, $8, $9) as stored',
-    [
-      memory.packet_id,
-      memory.content_hash,
-      model,
-      vectors.map(toVectorLiteral),
-      chunks.map(({ text }) => text),
-      chunks.map(({ start }) => start),
-      chunks.map(({ end }) => end),
-      contextId,
-      context && toVectorLiteral(context),
-    ],
+    reasoning
+      ? `select case when l9_private.store_reasoning($1, $10, $3, $11, $12, $13, $14) then ${whole} else false end as stored`
+      : `select ${whole} as stored`,
+    values,
   );
   return rows[0]?.stored === true;
 }

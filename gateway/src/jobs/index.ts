@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { makeWorkerUtils, type Runner, run, runOnce, type TaskList, Logger as WorkerLogger } from 'graphile-worker';
+import { makeWorkerUtils, runOnce, type TaskList, Logger as WorkerLogger, type WorkerUtils } from 'graphile-worker';
 import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
 import type { Models } from '../embeddings/models.ts';
@@ -9,20 +8,24 @@ import { dropLeavingModels } from './drop-leaving-models.ts';
 import { type EmbedPendingOptions, embedPending, ModelUnavailable } from './embed-pending.ts';
 import { makePartitions } from './make-partitions.ts';
 import { type PeriodicTask, startPeriodic } from './periodic.ts';
+import { refreshViews } from './refresh-views.ts';
 import { rollUpAccesses } from './roll-up-accesses.ts';
+import { keepRunning } from './runner.ts';
 import { sealAudit } from './seal-audit.ts';
 import { statisticsKeeper } from './statistics.ts';
+import { type ChatWork, useChatModel } from './use-chat-model.ts';
 
 // Raw SQL saves don't pass the gateway, so the list is looked at now and then without being told.
 const LOOK_EVERY_MS = 5_000;
 const KICK_DELAY_MS = 30;
 const OUTAGE_LAST_SECONDS = 60;
-const RUN_AGAIN_AFTER_MS = 1_000;
 
 export interface JobsOptions extends Omit<EmbedPendingOptions, 'embedders'> {
   models: Models;
   /** How often expired memories are deleted; 0: never. */
   cleanupIntervalMs: number;
+  /** Where a chat model is configured. */
+  chatWork?: ChatWork | undefined;
 }
 
 export interface Jobs {
@@ -31,15 +34,24 @@ export interface Jobs {
   close(): Promise<void>;
 }
 
+/** graphile-worker's own tables, which l9_worker has: made, or brought up to this version's. */
+export async function openJobQueue(database: Database, logger?: WorkerLogger): Promise<WorkerUtils> {
+  const utils = await makeWorkerUtils({ pgPool: database.workerPool, ...(logger ? { logger } : {}) });
+  await utils.migrate();
+  return utils;
+}
+
 /** Background work by graphile-worker: its own loop on a server, run when there is something to do on the embedded engine. */
 export async function startJobs(database: Database, logger: Logger, options: JobsOptions): Promise<Jobs> {
-  const { cleanupIntervalMs, models } = options;
+  const { chatWork, cleanupIntervalMs, models } = options;
   const periodicTasks: readonly PeriodicTask[] = [
     makePartitions,
     sealAudit,
     rollUpAccesses,
     dropLeavingModels,
+    refreshViews,
     ...(cleanupIntervalMs > 0 ? [deleteExpired(cleanupIntervalMs)] : []),
+    ...(chatWork ? useChatModel(chatWork) : []),
   ];
   const abort = new AbortController();
   const keepStatistics = database.engine === 'embedded' ? statisticsKeeper(database.workerPool) : null;
@@ -69,7 +81,10 @@ export async function startJobs(database: Database, logger: Logger, options: Job
       }
     },
     ...Object.fromEntries(
-      periodicTasks.map((task) => [task.name, () => task.run(database.workerPool, logger, abort.signal)]),
+      periodicTasks.map((task): [string, TaskList[string]] => [
+        task.name,
+        (_payload, { job }) => task.run(database.workerPool, logger, abort.signal, job.id),
+      ]),
     ),
   };
   const workerLogger = new WorkerLogger(() => (level, message) => {
@@ -87,29 +102,13 @@ export async function startJobs(database: Database, logger: Logger, options: Job
     preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
   };
 
-  const utils = await makeWorkerUtils({ pgPool: database.workerPool, logger: workerLogger });
-  await utils.migrate();
-  // Two at a time, so that what goes by the clock need not wait for a long backlog of embeddings.
-  const startRunner = () => run({ ...shared, concurrency: 2, pollInterval: 2_000 });
-  let runner: Runner | null = database.engine === 'server' ? await startRunner() : null;
-  // It ends itself when it can't tick a job off, as when the database goes away.
-  const keepRunning = async () => {
-    while (runner) {
-      const reason = await runner.promise.then(
-        () => null,
-        (error: Error) => error,
-      );
-      while (!abort.signal.aborted) {
-        logger.warn({ name: reason?.name }, 'background jobs stopped: starting them again');
-        await sleep(RUN_AGAIN_AFTER_MS);
-        if (abort.signal.aborted) return;
-        runner = await startRunner().catch(() => null);
-        if (runner) break;
-      }
-      if (abort.signal.aborted) return;
-    }
-  };
-  const kept = keepRunning();
+  const utils = await openJobQueue(database, workerLogger);
+  // Two at a time, so that what goes by the clock need not wait for a long backlog of embeddings, nor for a chat model.
+  const concurrency = chatWork ? 4 : 2;
+  const loop =
+    database.engine === 'server'
+      ? await keepRunning({ ...shared, concurrency, pollInterval: 2_000 }, logger, abort.signal)
+      : null;
 
   let kickTimer: NodeJS.Timeout | undefined;
   let running: Promise<void> | null = null;
@@ -183,8 +182,7 @@ export async function startJobs(database: Database, logger: Logger, options: Job
       await catchUp;
       await running;
       await periodic.settled();
-      await runner?.stop().catch(() => {});
-      await kept;
+      await loop?.stopped;
       await utils.release();
     },
   };

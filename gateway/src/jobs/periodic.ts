@@ -9,8 +9,8 @@ export interface PeriodicTask {
   everyMs: number;
   /** Where given, asked first, so that a job is made only when there is something to do. */
   isDue?(pool: pg.Pool): Promise<boolean>;
-  /** Does what there is to do. `pool` is that of l9_worker. */
-  run(pool: pg.Pool, logger: Logger, signal: AbortSignal): Promise<void>;
+  /** Does what there is to do. `pool` is that of l9_worker, `jobId` the queue's of this run. */
+  run(pool: pg.Pool, logger: Logger, signal: AbortSignal, jobId?: string): Promise<void>;
 }
 
 export interface PeriodicOptions {

@@ -10,8 +10,8 @@ import {
 import { z } from 'zod';
 import type { Identity } from '../auth/identity.ts';
 import { KnownError, type PublicError } from '../errors.ts';
-import { operations } from '../memory/operations.ts';
 import type { Perform } from '../memory/perform.ts';
+import { operations } from '../operations.ts';
 
 const instructions =
   'Long-term memory shared by agents and people. Search before you start on something; save decisions, lessons and facts that ' +
@@ -47,7 +47,7 @@ const byName = new Map(operations.map((operation) => [operation.name, operation]
 const failure = (error: PublicError): CallToolResult => ({
   isError: true,
   content: [
-    { type: 'text', text: `${error.code} (${error.sqlstate}): ${error.message}${error.hint ? ` ${error.hint}` : ''}` },
+    { type: 'text', text: `${error.code} (${error.sqlstate}): ${error.message}${error.hint ? `. ${error.hint}` : ''}` },
   ],
 });
 

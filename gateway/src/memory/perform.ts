@@ -3,7 +3,7 @@ import { type Refusal, recordRefusal } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
 import { type Database, inOneTrip } from '../database/index.ts';
 import { KnownError, type PublicError, toPublicError } from '../errors.ts';
-import type { Embedding, Operation } from './operations.ts';
+import type { Embedding, Operation } from './operation.ts';
 import { checkStorable } from './storable.ts';
 
 /** A save does not make its caller wait longer than this to hear of memories that say nearly the same. */

@@ -2,23 +2,26 @@
 // database too, here they are for good messages and for the schemas that clients see.
 import { z } from 'zod';
 
-const object = z.record(z.string(), z.unknown());
-const uuid = z.guid('must be a uuid');
-const time = z.iso.datetime({ offset: true, message: 'must be a time as in 2026-12-31T23:59:59Z' });
-const tags = z.array(z.string()).max(64, 'at most 64').describe('Labels, 64 at most.');
-const scope = z
+export const object = z.record(z.string(), z.unknown());
+export const uuid = z.guid('must be a uuid');
+export const time = z.iso.datetime({ offset: true, message: 'must be a time as in 2026-12-31T23:59:59Z' });
+export const fraction = z.number().min(0, 'from 0 to 1').max(1, 'from 0 to 1');
+export const whole = (least: number, most: number) =>
+  z.int().min(least, `from ${least} to ${most}`).max(most, `from ${least} to ${most}`);
+export const tags = z.array(z.string()).max(64, 'at most 64').describe('Labels, 64 at most.');
+export const scope = z
   .string()
   .describe(
     'Who may see it: developer (shared, within a project), global (everyone, no project), or another scope of yours.',
   );
-const projectId = z
+export const projectId = z
   .string()
   .describe(
     'The repository or product it belongs to, such as l9. Required in scope developer; left out in scope global.',
   );
 const kind = z.string().describe('What sort of memory: note, decision, todo, section, … A lower-case word.');
-const importance = z.number().min(0, 'from 0 to 1').max(1, 'from 0 to 1').describe('How much it matters, from 0 to 1.');
-const threadId = z.string().describe('The conversation or task it belongs to.');
+const importance = fraction.describe('How much it matters, from 0 to 1.');
+export const threadId = z.string().describe('The conversation or task it belongs to.');
 const parentIds = z.array(uuid).max(64, 'at most 64').describe('Ids of older memories that it was derived from.');
 const metadata = object.describe(
   'agent, tool_name, notes (an object) and whatever else describes the writer. creator and source are stamped by the server.',
@@ -80,11 +83,13 @@ export const searchInput = z.strictObject({
       'What to look for, in plain words. Without it (and without packet_id): the newest memories that match the filters.',
     ),
   packet_id: uuid.nullish().describe('Instead of a query: find others like this memory.'),
-  k: z.int().min(1, 'from 1 to 100').max(100, 'from 1 to 100').default(10).describe('How many hits at most, 1 to 100.'),
+  k: whole(1, 100).default(10).describe('How many hits at most, 1 to 100.'),
   mode: z
-    .enum(['hybrid', 'lexical', 'semantic'])
+    .enum(['hybrid', 'lexical', 'semantic', 'graph'])
     .default('hybrid')
-    .describe('hybrid: words and meaning; lexical: words only; semantic: meaning only.'),
+    .describe(
+      'hybrid: words and meaning; lexical: words only; semantic: meaning only; graph: by relations of the entities that the query names.',
+    ),
   scopes: z.array(z.string()).nullish().describe('Only these of your scopes.'),
   project_id: z.string().nullish().describe('Only this project, and what belongs to no project.'),
   kinds: z.array(z.string()).nullish().describe('Only these kinds.'),
@@ -102,10 +107,7 @@ export const searchInput = z.strictObject({
     .describe('Leave out hits further in meaning than this cosine distance, from 0 to 2, such as 0.3.'),
   as_of: time.nullish().describe('Search memories as they were at this time.'),
   explain: z.boolean().default(false).describe('Say of each hit how it scored.'),
-  max_tokens: z
-    .int()
-    .min(500, 'from 500 to 1000000')
-    .max(1_000_000, 'from 500 to 1000000')
+  max_tokens: whole(500, 1_000_000)
     .nullish()
     .describe('Trim the hits to about this many tokens: previews, of which get_memory gives the whole.'),
 });
@@ -113,12 +115,7 @@ export const searchInput = z.strictObject({
 export const packetIdInput = z.strictObject({ packet_id: uuid.describe('Id of the memory.') });
 export const statsInput = z.strictObject({ project_id: z.string().nullish().describe('Only this project.') });
 export const cleanupInput = z.strictObject({
-  max_rows: z
-    .int()
-    .min(1, 'from 1 to 100000')
-    .max(100_000, 'from 1 to 100000')
-    .default(10_000)
-    .describe('How many at most, 1 to 100000.'),
+  max_rows: whole(1, 100_000).default(10_000).describe('How many at most, 1 to 100000.'),
 });
 
 export const feedbackInput = z.strictObject({
@@ -194,7 +191,9 @@ export const hit = z.object({
   timestamp: z.string(),
   explanation: object
     .nullable()
-    .describe('With explain: the legs that found it, what it scored in each, its chunk, weights and boosts.'),
+    .describe(
+      'With explain: the legs that found it, what it scored in each, the path in the graph, its chunk, weights and boosts.',
+    ),
 });
 
 export const searched = z.object({
@@ -209,6 +208,7 @@ export const searched = z.object({
   threshold: z.number().nullable(),
   cut: object.nullable().describe('What max_tokens took away: tokens, previews, left_out.'),
   candidates: z.int().describe('How many memories were considered.'),
+  entities: z.array(z.string()).nullable().describe('In mode graph: the entities that the query names.'),
   vectors: z.string().describe('used, unavailable, or not asked for.'),
   notice: z.string().nullable(),
 });

@@ -4,9 +4,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { z } from 'zod';
-import { type Operation, operations } from '../../src/memory/operations.ts';
+import type { Operation } from '../../src/memory/operation.ts';
+import { operations } from '../../src/operations.ts';
 import type { House } from '../support/house.ts';
-import { assertDocumented, assertNoTrace, isStorable, payloads } from './attacker.ts';
+import { assertDocumented, assertNoTrace, isStorable, payloadsFor } from './attacker.ts';
 import { askEach, openWatchedHouse, type WatchedHouse } from './watched-house.ts';
 
 interface JsonSchema {
@@ -107,9 +108,12 @@ describe('no text is ever more than a text', () => {
     );
   };
 
+  let places = 0;
   for (const operation of operations) {
     for (const [index, { name, wrap }] of textArguments(operation).entries()) {
+      const place = places++;
       it(`${operation.name}(${name}${index > 0 && textArguments(operation)[index - 1]?.name === name ? ', as a name' : ''}), over MCP and GraphQL`, async () => {
+        const payloads = payloadsFor(place);
         const given = payloads.map((payload, n): Record<string, unknown> => {
           const all: Record<string, unknown> = { ...required(operation), [name]: wrap(payload) };
           // Else the second of two would be a duplicate.
@@ -128,8 +132,10 @@ describe('no text is ever more than a text', () => {
           const payload = payloads[n]!;
           const code = answer.isError ? (/^(\w+) \(/.exec(answer.content[0].text)?.[1] ?? 'none') : null;
           const what = check(payload, 'MCP', code, JSON.stringify(answer));
-          const { status, memory } = answer.structuredContent ?? {};
+          const { status, memory, reflection } = answer.structuredContent ?? {};
           if (status !== 'inserted' && status !== 'updated') continue;
+          if (reflection && name === 'content') assert.equal(reflection.content, payload, what);
+          if (!memory) continue;
           const kept = memory[name];
           if (name === 'tags') assert.deepEqual(kept, [payload.trim()], what);
           else if (name === 'content' || name.endsWith('_id')) assert.equal(kept, payload, what);

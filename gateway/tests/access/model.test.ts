@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { engine } from '../support/databases.ts';
 import { openHouse } from '../support/house.ts';
 import { createDoors, statement } from './model/doors.ts';
+import { compareKnowledge, compareSeen, compareSeenInGraphql } from './model/knowledge-world.ts';
 import { type Operation, operation, perform, turnFor } from './model/operations.ts';
 import { compareList, compareStats, doorsOf, heardOf, pick, type Run, same, turnOf } from './model/turns.ts';
 import { embedAll, embedder } from './model/words.ts';
@@ -14,17 +15,19 @@ import { populate, type Session } from './model/world.ts';
 import * as model from './model.ts';
 
 const seed = Number(process.env.MODEL_SEED || Date.now() % 1_000_000_000);
-const count = Number(process.env.MODEL_OPERATIONS || 3_000);
+// In WebAssembly each takes several times as long.
+const count = Number(process.env.MODEL_OPERATIONS || (engine === 'server' ? 800 : 400));
 const LOOK_AT_EVERYTHING_EVERY = 25;
 // A search answers with 100 at most, and has to find all that anyone sees.
 const MOST_MEMORIES = 90;
 
-/** How often, in 3,000 operations, what must have happened at least; else the run says little. */
+/** How often, in 2,400 operations, what must have happened at least; else the run says little. */
 const atLeast: Record<string, number> = {
-  ...{ inserted: 250, skipped_dedupe: 40, 'the first answer again': 5, updated: 120, deleted: 80, 'cleaned up': 5 },
-  ...{ found: 150, told: 40, counted: 40, visible: 10, 'not visible': 10, changed: 5, deactivated: 3, reactivated: 3 },
-  ...{ L9SCP: 250, L9OWN: 250, L9VAL: 120, L9AUT: 60 },
-  ...{ GraphQL: 300, MCP: 300, 'SQL functions': 500, 'SQL tables': 700 },
+  ...{ inserted: 150, skipped_dedupe: 15, 'the first answer again': 3, updated: 50, deleted: 40, 'cleaned up': 3 },
+  ...{ found: 75, told: 20, counted: 20, visible: 5, 'not visible': 5, changed: 3, deactivated: 2, reactivated: 1 },
+  ...{ derived: 100, 'summed up': 12, retracted: 4, erased: 4, explored: 2, 'found facts': 2, 'found by relations': 2 },
+  ...{ L9SCP: 150, L9OWN: 200, L9VAL: 80, L9AUT: 40 },
+  ...{ GraphQL: 250, MCP: 200, 'SQL functions': 400, 'SQL tables': 400 },
 };
 
 let mostContexts = 0;
@@ -80,10 +83,14 @@ describe('the access rules', () => {
         .join(', ');
     for (const act of Object.keys(acts).sort()) test.diagnostic(`${act}: ${list(acts[act]!)}`);
     test.diagnostic(`in all: ${list(all!)}`);
-    if (count >= 3_000) {
-      assert.ok(mostContexts >= 3, 'there were contexts to speak of');
+    if (count >= 800) {
+      assert.ok(mostContexts >= 2, 'there were contexts to speak of');
       for (const [what, n] of Object.entries(atLeast)) {
-        assert.ok((all![what] ?? 0) >= n, `${what} came ${all![what] ?? 0} times only, of ${count}: ${replay(count)}`);
+        // With half the share as leeway: each run draws its own.
+        assert.ok(
+          (all![what] ?? 0) >= Math.floor((n * count) / 2_400 / 2),
+          `${what} came ${all![what] ?? 0} times only, of ${count}: ${replay(count)}`,
+        );
       }
     }
   });
@@ -99,6 +106,7 @@ describe('the access rules', () => {
   async function lookAtEverything(index: number) {
     await embedAll(run.house);
     await compareTables(run);
+    const knowledge = await compareKnowledge(run);
     const turns = Math.floor(index / LOOK_AT_EVERYTHING_EVERY);
     for (const [place, session] of run.sessions.entries()) {
       const me = model.identityOf(run.world, session.claims);
@@ -134,7 +142,10 @@ describe('the access rules', () => {
         `${session.name}: the idempotency keys`,
       );
 
+      await compareSeen(run, session, knowledge);
+
       // And, by turns, through another door.
+      if (me && (turns + place) % 6 === 0) await compareSeenInGraphql(run, session, knowledge);
       if (me === null || (turns + place) % 3 !== 0) continue;
       const views = doorsOf(run, session).flatMap((door) =>
         door.way === 'function'

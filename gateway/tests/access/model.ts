@@ -1,5 +1,6 @@
 // The access rules as plain values and plain functions: what the policies, triggers and functions of the database have to
 // amount to. Written from the rules, not from the SQL, and kept without any cleverness, so that it can be read as them.
+import { follow, forgetDerived, type Knowledge, mayFollow } from './model/knowledge.ts';
 
 export type Role = 'l9_agent' | 'l9_admin' | 'l9_platform_admin';
 /** Codes of docs/errors.md. */
@@ -80,6 +81,8 @@ export interface World {
   memories: Map<string, Memory>;
   /** The first answer to each idempotency key of a caller. */
   answers: Map<string, { status: SaveStatus; id: string }>;
+  /** What was made of memories. */
+  knowledge: Knowledge;
 }
 
 export type SaveStatus = 'inserted' | 'skipped_dedupe';
@@ -258,7 +261,7 @@ export function update(
     creator: me.creator,
     versions: [...memory.versions, stateOf(memory)],
   };
-  const wrong = faultsOf(world, me, next, memory);
+  const wrong = [...faultsOf(world, me, next, memory), ...mayFollow(world, me, next, memory, change.expiry)];
   if (wrong.length > 0) return refuse(...wrong);
 
   const twin = twinOf(world, next);
@@ -268,6 +271,7 @@ export function update(
     commit() {
       if (twin) forget(world, twin.id);
       world.memories.set(next.id, next);
+      follow(world, next, memory, change.expiry);
     },
   };
 }
@@ -341,7 +345,7 @@ function faultsOf(world: World, me: Identity, next: Memory, was?: Memory): Code[
 const isBlank = (content: string) => content.trim() === '';
 
 /** A parent is seen by the writer and by all who may read the child, and is older than it, so that there is no cycle. */
-const mayRestOn = (world: World, me: Identity, child: Memory, parent: Memory | undefined): boolean =>
+export const mayRestOn = (world: World, me: Identity, child: Memory, parent: Memory | undefined): boolean =>
   parent !== undefined &&
   maySee(me, parent) &&
   parent.id < child.id &&
@@ -365,8 +369,9 @@ export const stateOf = ({ scope, project, kind, content, creator }: State): Stat
   ...{ scope, project, kind, content, creator },
 });
 
-/** Gone, and with it the idempotency keys that answered with it. */
+/** Gone, and with it what was derived from it, and the idempotency keys that answered with it. */
 export function forget(world: World, id: string): void {
   world.memories.delete(id);
   for (const [key, answer] of world.answers) if (answer.id === id) world.answers.delete(key);
+  forgetDerived(world, id);
 }

@@ -4,11 +4,12 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type House, openHouse } from '../support/house.ts';
 import { asOwner } from '../support/logins.ts';
+import { standIn } from '../support/stand-in.ts';
 
 describe('an API key of the table', () => {
   let house: House;
   before(async () => {
-    house = await openHouse({ env: { MCP_API_KEY_C: 'old-key-old-key-old, new-key-new-key-new' } });
+    house = await openHouse({ embedder: standIn, env: { MCP_API_KEY_C: 'old-key-old-key-old, new-key-new-key-new' } });
     await house.tool('L', 'save_memory', { content: 'private memory', scope: 'l-private', project_id: 'l9' });
     await house.tool('L', 'save_memory', { content: 'a memory of l9', project_id: 'l9' });
     await house.tool('L', 'save_memory', { content: 'a memory of x', project_id: 'x' });

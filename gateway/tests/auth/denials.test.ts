@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
+import { standIn } from '../support/stand-in.ts';
 
 describe('whoever is turned away', () => {
   let house: House;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
   });
   after(() => house.close());
 

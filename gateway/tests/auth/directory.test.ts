@@ -6,6 +6,7 @@ import pg from 'pg';
 import { engine } from '../support/databases.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { asOwner } from '../support/logins.ts';
+import { standIn } from '../support/stand-in.ts';
 
 const query = '{ memories { totalCount } }';
 const org = '11111111-1111-4111-8111-1111111111aa';
@@ -17,7 +18,7 @@ const AT_ONCE_MS = 2_500;
 describe('the door', () => {
   let house: House;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     await asOwner(house, "select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
     await house.sql('L', "select register_actor('D')");
     await becomes(200, 'D');
@@ -38,6 +39,17 @@ describe('the door', () => {
     }
     assert.equal(answer.status, status, answer.message);
     return answer.message;
+  };
+
+  /** Turned away with these words, once the gateway has heard of it; until then the database does it, with its own. */
+  const isTold = async (claims: Claims, message: string) => {
+    const until = Date.now() + AT_ONCE_MS;
+    let answer = await ask(claims);
+    while (answer.message !== message && Date.now() < until) {
+      await sleep(20);
+      answer = await ask(claims);
+    }
+    assert.deepEqual(answer, { status: 401, message });
   };
 
   it('turns a deactivated actor away from its next request on, through GraphQL and MCP', async () => {
@@ -144,13 +156,12 @@ describe('the door', () => {
     );
     await house.sql('L', 'select create_org($1, $2), create_user($3, $4, $2)', ['research', org, 'Ada', user]);
     await becomes(401, 'C', { userId: user });
-    assert.equal((await ask({ caller: 'C', orgId: someone, userId: user })).message, 'user_id: not a user of this org');
+    await isTold({ caller: 'C', orgId: someone, userId: user }, 'user_id: not a user of this org');
     assert.equal((await ask({ caller: 'C', orgId: org, userId: user })).status, 200);
     await house.sql('L', 'select deactivate_user($1)', [user]);
-    assert.equal(await becomes(401, 'C', { orgId: org, userId: user.toUpperCase() }), 'user_id: not active');
+    await isTold({ caller: 'C', orgId: org, userId: user.toUpperCase() }, 'user_id: not active');
     await house.sql('L', 'select reactivate_user($1), deactivate_org($2)', [user, org]);
-    await becomes(401, 'C', { orgId: org });
-    assert.equal((await ask({ caller: 'C', orgId: org })).message, 'org_id: not active');
+    await isTold({ caller: 'C', orgId: org }, 'org_id: not active');
     assert.equal((await ask({ caller: 'C' })).status, 200);
   });
 

@@ -6,6 +6,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { loadCredentials } from '../../src/home/credentials.ts';
 import { createTestHome } from '../support/databases.ts';
 import { type House, openHouse } from '../support/house.ts';
+import { standIn } from '../support/stand-in.ts';
 
 const query = '{ memories { totalCount } }';
 
@@ -13,7 +14,7 @@ describe('a GraphQL request', () => {
   let house: House;
   let secret: Uint8Array;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     secret = new TextEncoder().encode(loadCredentials(house.config).jwtSecret);
   });
   after(() => house.close());

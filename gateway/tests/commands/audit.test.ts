@@ -1,19 +1,18 @@
 // `l9-memory audit verify|export` as processes of their own, against a real house.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { asSuperuser, sealAll } from '../../../db/tests/audit/support.ts';
+import { runCommand } from '../support/command.ts';
 import { type House, openHouse } from '../support/house.ts';
-
-const cli = join(import.meta.dirname, '..', '..', 'src', 'cli.ts');
+import { standIn } from '../support/stand-in.ts';
 
 let house: House;
 let folder: string;
 before(async () => {
-  house = await openHouse();
+  house = await openHouse({ embedder: standIn });
   folder = mkdtempSync(join(tmpdir(), 'l9-audit-'));
   // More than two pages of an export.
   await house.sql(
@@ -28,25 +27,8 @@ after(async () => {
   await house.close();
 });
 
-interface Ended {
-  code: number | null;
-  out: string;
-  err: string;
-}
-
-function run(...args: string[]): Promise<Ended> {
-  const child = spawn(process.execPath, [cli, 'audit', ...args, '--url', house.gateway.url], {
-    env: { ...process.env, L9_MEMORY_HOME: house.home.home },
-  });
-  const ended = { code: null, out: '', err: '' } as Ended;
-  child.stdout.on('data', (data) => {
-    ended.out += data;
-  });
-  child.stderr.on('data', (data) => {
-    ended.err += data;
-  });
-  return new Promise((resolve) => child.on('close', (code) => resolve({ ...ended, code })));
-}
+const run = (...args: string[]) =>
+  runCommand(['audit', ...args, '--url', house.gateway.url], { home: house.home.home });
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of the audit log
 const parsed = (text: string): any[] =>

@@ -1,15 +1,13 @@
 // `l9-memory import` as a process of its own, against a real house.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { lockHome } from '../../src/home/lock.ts';
+import { runCommand } from '../support/command.ts';
 import { type House, openHouse } from '../support/house.ts';
-
-const cli = join(import.meta.dirname, '..', '..', 'src', 'cli.ts');
 
 let house: House;
 let folder: string;
@@ -22,25 +20,8 @@ after(async () => {
   await house.close();
 });
 
-interface Ended {
-  code: number | null;
-  out: string;
-  err: string;
-}
-
-function run(args: string[], { stdin = '', home = house.home.home } = {}): Promise<Ended> {
-  const child = spawn(process.execPath, [cli, 'import', ...args], { env: { ...process.env, L9_MEMORY_HOME: home } });
-  const ended = { code: null, out: '', err: '' } as Ended;
-  child.stdout.on('data', (data) => {
-    ended.out += data;
-  });
-  child.stderr.on('data', (data) => {
-    ended.err += data;
-  });
-  child.stdin.on('error', () => {});
-  child.stdin.end(stdin);
-  return new Promise((resolve) => child.on('close', (code) => resolve({ ...ended, code })));
-}
+const run = (args: string[], { stdin = '', home = house.home.home } = {}) =>
+  runCommand(['import', ...args], { home, stdin });
 
 function file(name: string, content: string): string {
   const path = join(folder, name);

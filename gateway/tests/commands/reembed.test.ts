@@ -106,6 +106,18 @@ describe('l9-memory reembed', () => {
     const after = await search('3 is what memory 3 speaks of, and of 111.');
     assert.equal(after.hits[0]?.content, '3 is what memory 3 speaks of, and of 111.');
     assert.ok((after.hits[0]?.semantic_score ?? 0) > 0.999);
+    if (home.test.superuserUrl) {
+      // Its people see both runs.
+      const client = new pg.Client({ connectionString: home.test.superuserUrl });
+      await client.connect();
+      const { rows } = await client.query('select type, status, payload, error from public.tasks order by id');
+      await client.end();
+      const task = { type: 'reembed', payload: { model: 'second-model' } };
+      assert.deepEqual(rows, [
+        { ...task, status: 'failed', error: 'interrupted' },
+        { ...task, status: 'completed', error: null },
+      ]);
+    }
     const late = await search('7 was saved on the way');
     assert.equal(late.hits[0]?.content, '7 was saved on the way');
   });

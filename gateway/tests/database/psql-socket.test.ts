@@ -14,6 +14,7 @@ import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
 import { psqlSocket, servePsql } from '../../src/database/psql-socket.ts';
 import { engine } from '../support/databases.ts';
 import { type House, openHouse } from '../support/house.ts';
+import { standIn } from '../support/stand-in.ts';
 
 const skip = engine === 'server' ? 'only the embedded engine has a psql door of its own' : false;
 const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 1000));
@@ -23,7 +24,7 @@ describe('the psql door of the embedded engine', { skip }, () => {
   const clients: pg.Client[] = [];
 
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
   });
   after(async () => {
     await Promise.all(clients.map((client) => client.end().catch(() => {})));

@@ -88,6 +88,15 @@ describe('the README', () => {
     assert.match(answer, /scope_access/);
   });
 
+  it('makes knowledge of memories', { skip: !hasPsql && 'there is no psql on this machine' }, () => {
+    const answer = sh(block('sh', "assert_fact('website'"));
+    assert.match(answer, /"Thursday" \|\s+1/);
+    assert.match(answer, /billing \|/);
+    assert.match(answer, /Before naming a day for a release/);
+    assert.match(answer, /1 \| \{"day": "Thursday"\}/);
+    assert.doesNotMatch(answer, /ERROR/);
+  });
+
   it('configures an editor for MCP', async () => {
     const { mcpServers } = JSON.parse(block('json', 'mcpServers').replace('/path/to/l9-memory', root));
     const { command, args } = mcpServers['l9-memory'];

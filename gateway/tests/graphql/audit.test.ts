@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
+import { standIn } from '../support/stand-in.ts';
 
 describe('the record of GraphQL requests', () => {
   let house: House;
   const ids: string[] = [];
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     for (const content of ['first', 'second', 'third']) {
       const { result } = await house.tool('C', 'save_memory', { content, project_id: 'l9', tags: [content] });
       ids.push(result.memory.packet_id);

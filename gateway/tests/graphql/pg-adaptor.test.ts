@@ -3,12 +3,13 @@ import { after, before, describe, it } from 'node:test';
 import type { WithPgClient } from 'postgraphile/@dataplan/pg';
 import { createWithPgClient } from '../../src/graphql/pg-adaptor.ts';
 import { claimsOf, type House, openHouse } from '../support/house.ts';
+import { standIn } from '../support/stand-in.ts';
 
 describe("PostGraphile's way to the pool", () => {
   let house: House;
   let withPgClient: WithPgClient;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     withPgClient = createWithPgClient(house.gateway.database.pool);
   });
   after(() => house.close());

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { buildClientSchema, getIntrospectionQuery, lexicographicSortSchema, printSchema } from 'postgraphile/graphql';
 import { type House, openHouse } from '../support/house.ts';
+import { standIn } from '../support/stand-in.ts';
 
 const file = join(import.meta.dirname, '..', '..', 'schema.graphql');
 
@@ -11,7 +12,7 @@ describe('the GraphQL schema', () => {
   let house: House;
   let printed: string;
   before(async () => {
-    house = await openHouse();
+    house = await openHouse({ embedder: standIn });
     const { data } = await house.graphql('C', getIntrospectionQuery());
     printed = `${printSchema(lexicographicSortSchema(buildClientSchema(data)))}\n`;
   });
@@ -31,12 +32,15 @@ describe('the GraphQL schema', () => {
     assert.ok(!/pendingEmbedding|idempotency_?keys?\b.*Connection/i.test(printed));
   });
 
-  it('writes by the operations, and by the functions of administrators, only', () => {
+  it('writes by the operations, the functions of the world model, and those of administrators, only', () => {
     const mutations = /^type Mutation \{([\s\S]*?)^\}/m
       .exec(printed)?.[1]
       ?.match(/^ {2}(\w+)\(/gm)
       ?.map((line) => line.trim().slice(0, -1));
     assert.deepEqual(mutations, [
+      'addAlias',
+      'applyWorldUpdate',
+      'assertFact',
       'bindLogin',
       'createApiKey',
       'createOrg',
@@ -60,12 +64,22 @@ describe('the GraphQL schema', () => {
       'reactivateTenant',
       'reactivateUser',
       'recordFeedback',
+      'reflect',
+      'reflectOnTask',
+      'refreshMemoryViews',
       'registerActor',
+      'registerPredicate',
       'registerScope',
+      'relate',
+      'restoreWorld',
+      'retractFact',
       'revokeApiKey',
       'saveMemory',
+      'saveSummary',
+      'setExtractionSettings',
       'setQueryTextAudit',
       'setSearchSettings',
+      'snapshotWorld',
       'updateMemory',
     ]);
   });

@@ -43,6 +43,7 @@ export async function createProcessHome(): Promise<ProcessHome> {
     HOME: test.home,
     PORT: '0',
     LOG_LEVEL: 'warn',
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
     ...test.env,
   };
   const started: Running[] = [];

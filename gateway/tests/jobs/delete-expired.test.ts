@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { type House, openHouse } from '../support/house.ts';
+import { standIn } from '../support/stand-in.ts';
 
 describe('memories whose ttl has passed', () => {
   let house: House;
   before(async () => {
-    house = await openHouse({ env: { CLEANUP_INTERVAL_SECONDS: '1' } });
+    house = await openHouse({ embedder: standIn, env: { CLEANUP_INTERVAL_SECONDS: '1' } });
   });
   after(() => house.close());
 

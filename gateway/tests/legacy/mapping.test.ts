@@ -1,4 +1,4 @@
-// What an old row becomes, value by value; the whole way is in tests/commands/migrate-legacy.test.ts.
+// What an old row becomes, value by value; the whole way is in old-tables.test.ts.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { auditMapper, operationOf } from '../../src/legacy/audit.ts';

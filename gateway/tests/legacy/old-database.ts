@@ -214,3 +214,19 @@ export const DUMP = `
   from pg_class c
   where c.relkind in ('r', 'p') and c.relnamespace in ('public'::regnamespace, 'l9_private'::regnamespace, 'memory'::regnamespace)
   order by 1`;
+
+/** Rows by outcome, of each table. */
+export const counts = (ran: Ran) =>
+  Object.fromEntries(
+    ran.report.tables.map(({ name, outcomes }) => [
+      name,
+      Object.fromEntries(Object.entries(outcomes).map(([what, { rows }]) => [what, rows])),
+    ]),
+  );
+/** What the first move of OLD_ROWS comes to. */
+export const FIRST = {
+  'memory.long_term': { moved: 4, blank: 1, long: 1, expired: 1, scope: 1, project: 1 },
+  'memory.mediumterm': { moved: 2, merged: 1, project: 1 },
+  'memory."shortTerm"': { moved: 2, deleted: 1, expired: 1, scope: 1 },
+  'memory.audit_log': { recorded: 3, operation: 1, time: 1 },
+};

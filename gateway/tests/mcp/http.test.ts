@@ -30,6 +30,14 @@ describe('MCP over HTTP', () => {
       delete_memory: [false, true],
       get_memory_stats: [true, false],
       delete_expired_memories: [false, true],
+      reflect: [false, false],
+      recall_lessons: [true, false],
+      assert_fact: [false, false],
+      find_facts: [true, false],
+      explore_graph: [true, false],
+      summarize: [false, true],
+      update_world_model: [false, true],
+      get_world_model: [true, false],
     });
     for (const tool of tools) {
       assert.equal(tool.inputSchema.type, 'object');
@@ -40,11 +48,12 @@ describe('MCP over HTTP', () => {
 
   it('names its inputs as the parameters of the SQL functions', async () => {
     const { tools } = await (await house.mcp('C')).listTools();
+    const called: Record<string, string> = { update_world_model: 'apply_world_update' };
     for (const { name, inputSchema } of tools) {
       const [{ names }] = await house.sql(
         'C',
         "select proargnames as names from pg_proc where proname = $1 and pronamespace = 'public'::regnamespace",
-        [name],
+        [called[name] ?? name],
       );
       for (const field of Object.keys(inputSchema.properties ?? {}))
         assert.ok(names.includes(field), `${name}(${field})`);
@@ -129,6 +138,11 @@ describe('MCP over HTTP', () => {
       [nowhere.status, await nowhere.json()],
       [404, { errors: [{ message: 'there is nothing here', extensions: { code: 'NOT_YOURS', sqlstate: 'L9OWN' } }] }],
     );
+  });
+
+  it('keeps a connection open for longer than a proxy in front of it, which would lose a request otherwise', async () => {
+    const { headers } = await fetch(`${house.gateway.url}/mcp`);
+    assert.equal(headers.get('keep-alive'), 'timeout=65');
   });
 
   it('keeps no sessions: GET and DELETE are not allowed', async () => {

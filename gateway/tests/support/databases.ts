@@ -5,11 +5,13 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { Logger as WorkerLogger } from 'graphile-worker';
 import pg from 'pg';
 import { pino } from 'pino';
 import { loadConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/index.ts';
 import { bootstrapSql, runMigrations } from '../../src/database/migrations.ts';
+import { openJobQueue } from '../../src/jobs/index.ts';
 
 export const serverUrl = process.env.TEST_DATABASE_URL || null;
 export const engine = serverUrl ? 'server' : 'embedded';
@@ -33,6 +35,7 @@ function fingerprint(): string {
   for (const file of readdirSync(committed).sort()) hash.update(readFileSync(join(committed, file)));
   hash.update(bootstrapSql());
   hash.update(readFileSync(join(root, 'package-lock.json')));
+  hash.update(readFileSync(import.meta.filename));
   return hash.digest('hex').slice(0, 12);
 }
 
@@ -50,7 +53,7 @@ export async function createNamedHome(url: string, prefix: string, version: stri
 }
 
 async function embedded(home: string): Promise<TestHome> {
-  cpSync(join(await embeddedTemplate(), 'data'), join(home, 'data'), { recursive: true });
+  cpSync(join(await embeddedTemplate(), 'data'), join(home, 'data'), { recursive: true, filter: isNeeded });
   return {
     home,
     env: { L9_MEMORY_HOME: home },
@@ -59,13 +62,15 @@ async function embedded(home: string): Promise<TestHome> {
   };
 }
 
+/** Half of the files are those of template0 and template1, into which nobody looks. */
+const isNeeded = (path: string) => !/[/\\]base[/\\][14][/\\]/.test(path);
+
 async function embeddedTemplate(): Promise<string> {
   const folder = join(tmpdir(), 'l9-memory-templates', fingerprint());
   if (existsSync(folder)) return folder;
   mkdirSync(join(folder, '..'), { recursive: true });
   const draft = mkdtempSync(join(folder, '..', 'draft-'));
-  const database = await openDatabase(loadConfig({ L9_MEMORY_HOME: draft }), silent);
-  await database.close();
+  await prepare({ L9_MEMORY_HOME: draft });
   try {
     renameSync(draft, folder);
   } catch {
@@ -73,6 +78,15 @@ async function embeddedTemplate(): Promise<string> {
     rmSync(draft, { recursive: true, force: true });
   }
   return folder;
+}
+
+/** Migrated, and what a first start does once: the job queue's own tables, and filling the materialized views. */
+async function prepare(env: Record<string, string>) {
+  const database = await openDatabase(loadConfig(env), silent);
+  const jobs = await openJobQueue(database, new WorkerLogger(() => () => {}));
+  await jobs.release();
+  await database.workerPool.query('call public.refresh_memory_views()');
+  await database.close();
 }
 
 const withDatabase = (url: string, database: string, user?: string) => {
@@ -125,6 +139,7 @@ async function makeServerTemplate(client: pg.Client, url: string, template: stri
   const passwords = ['l9_owner', 'l9_gateway'].map((role) => `alter role ${role} password '${ROLE_PASSWORD}';`);
   await bootstrap(withDatabase(url, draft), passwords.join(' '));
   await runMigrations(withDatabase(url, draft, 'l9_owner'), silent);
+  await prepare({ DATABASE_URL: withDatabase(url, draft, 'l9_gateway') });
   // graphile-migrate keeps its connections for a moment, and a database in use can't be renamed.
   const busy = () => client.query('select 1 from pg_stat_activity where datname = $1', [draft]);
   for (let tries = 0; tries < 100 && (await busy()).rowCount !== 0; tries++) await setTimeout(50);

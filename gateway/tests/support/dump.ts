@@ -10,9 +10,10 @@ export async function grepDatabase(client: pg.ClientBase, words: readonly string
   const found: Record<string, number> = {};
   for (const { name } of tables) {
     const { rows } = await client.query<{ n: number }>(
-      `select count(*)::int as n from ${name} t
-       where exists (select from unnest($1::text[]) as w (word) where strpos(lower(t::text), lower(w.word)) > 0)`,
-      [words],
+      // A row is spelt out once, not once a word.
+      `select count(*)::int as n from (select lower(t::text) as line from ${name} t offset 0) l
+       where exists (select from unnest($1::text[]) as w (word) where strpos(l.line, w.word) > 0)`,
+      [words.map((word) => word.toLowerCase())],
     );
     if (rows[0]!.n > 0) found[name] = rows[0]!.n;
   }

@@ -72,9 +72,11 @@ export interface HouseOptions extends GatewayOptions {
 export async function openHouse(options: HouseOptions = {}): Promise<House> {
   const { env, logger = pino({ level: 'silent' }), home = await createTestHome(), ...rest } = options;
   const config = loadConfig({ PORT: '0', CLEANUP_INTERVAL_SECONDS: '0', ...home.env, ...env });
-  const gateway = await startGateway(config, logger, rest);
+  // Most tests never ask by GraphQL, and its schema takes longer than all the rest.
+  const gateway = await startGateway(config, logger, { buildsSchemaOnDemand: true, ...rest });
   const credentials = loadCredentials(config);
   const clients: Client[] = [];
+  const ofTools = new Map<string, Promise<Client>>();
 
   const house: House = {
     home,
@@ -101,7 +103,12 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
       return client;
     },
     async tool(caller, name, args = {}) {
-      const client = await house.mcp(caller);
+      const connecting = ofTools.get(caller) ?? house.mcp(caller);
+      ofTools.set(caller, connecting);
+      const client = await connecting.catch((error) => {
+        ofTools.delete(caller);
+        throw error;
+      });
       const answer = (await client.callTool({ name, arguments: args as Record<string, unknown> })) as CallToolResult;
       const text = answer.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
       return { isError: answer.isError === true, text, result: answer.structuredContent };
@@ -111,7 +118,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     asCaller: (caller, work, claims = {}) => inTransaction(gateway.database.pool, claimsOf(caller, claims), work),
     asSuperuser: (query, values) => asSuperuser(house, async (session) => lastRows(await session.query(query, values))),
     async embedded() {
-      for (let tries = 0; tries < 600; tries++) {
+      for (let tries = 0; tries < 2_400; tries++) {
         const { rows } = await gateway.database.workerPool.query('select pending from l9_private.embedding_backlog()');
         if (Number(rows[0].pending) === 0) return;
         await new Promise((resolve) => setTimeout(resolve, 50));

@@ -64,19 +64,21 @@ export function createDoors(house: House): Doors {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: rows and results differ by question
-type Json = any;
+export type Json = any;
 
 const FIELDS = 'packetId content scope projectId kind metadata';
 const fromGraphql = ({ packetId: id, content, scope, projectId: project, kind, metadata }: Json): Seen => ({
   ...{ id, content, scope, project, kind, creator: metadata?.creator },
 });
-const camel = (fields: Fields) =>
+export const camel = (fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [name.replace(/_(.)/g, (_, letter) => letter.toUpperCase()), value]),
   );
 
-function graphqlDoor(house: House): Door {
-  const ask = async <Done>(session: Session, query: string, variables: object, read: (data: Json) => Done) => {
+/** Any question to GraphQL, as a session. */
+export const askGraphql =
+  (house: House) =>
+  async <Done>(session: Session, query: string, variables: object, read: (data: Json) => Done) => {
     const response = await fetch(`${house.gateway.url}/graphql`, {
       method: 'POST',
       headers: {
@@ -89,6 +91,9 @@ function graphqlDoor(house: House): Door {
     if (errors) return { code: String(errors[0].extensions?.sqlstate), text: String(errors[0].message) };
     return { code: null, ...read(data) };
   };
+
+function graphqlDoor(house: House): Door {
+  const ask = askGraphql(house);
   const saved = ({ status, memory }: Json) => ({ status, memory: fromGraphql(memory), ttl: null });
   return {
     name: 'GraphQL',
@@ -170,8 +175,10 @@ const fromMcp = ({ packet_id: id, content, scope, project_id: project, kind, ...
   ...{ id, content, scope, project, kind, creator: more.creator ?? more.metadata.creator },
 });
 
-function mcpDoor(house: House): Door {
-  const ask = async <Done>(session: Session, name: string, args: object, read: (result: Json) => Done) => {
+/** Any call of a tool, as a session. */
+export const askMcp =
+  (house: House) =>
+  async <Done>(session: Session, name: string, args: object, read: (result: Json) => Done) => {
     const response = await fetch(`${house.gateway.url}/mcp`, {
       method: 'POST',
       headers: {
@@ -188,6 +195,9 @@ function mcpDoor(house: House): Door {
     }
     return { code: null, ...read(result.structuredContent) };
   };
+
+function mcpDoor(house: House): Door {
+  const ask = askMcp(house);
   const found = ({ hits }: Json) => ({ seen: hits.map(fromMcp) as Seen[] });
   const saved = ({ status, memory }: Json) => ({ status, memory: fromMcp(memory), ttl: null });
   return {
@@ -319,9 +329,9 @@ function tableDoor(house: House): Door {
   const ask = (session: Session, text: string, values: unknown[] = []) => statement(house, session, text, values);
   const byId = (rows: Json[]) => (rows[0] ? null : { code: 'L9OWN', text: 'no row' });
   /** The columns that stand for the parameters of the functions. */
-  const inColumns = ({ content, kind, importance, ...fields }: Fields): Fields => ({
+  const inColumns = ({ content, kind, importance, envelope, ...fields }: Fields): Fields => ({
     ...(importance === undefined ? {} : { importance_score: importance }),
-    ...(content === undefined ? {} : { envelope: { content } }),
+    ...(content === undefined ? {} : { envelope: { ...(envelope as object), content } }),
     ...(kind === undefined ? {} : { packet_type: kind }),
     ...fields,
   });

@@ -4,6 +4,7 @@ import { DEFAULT_TENANT } from '../../../src/auth/identity.ts';
 import type { Settings } from '../../../src/database/index.ts';
 import type { House } from '../../support/house.ts';
 import { type Actor, type Claims, identityOf, type Role, type Tenant, type World } from '../model.ts';
+import { nothingKnown } from './knowledge.ts';
 
 export interface Session {
   name: string;
@@ -25,7 +26,12 @@ const user = { ann: '44444444-4444-4444-8444-444444444444', bob: '55555555-5555-
 
 // Two that begin alike, and one that differs in case.
 export const projects = ['l9', 'l9-more', 'L9'];
-export const kinds = ['note', 'decision'];
+export const kinds = ['note', 'note', 'decision', 'decision', 'event', 'reasoning_trace'];
+/** What an envelope must hold besides the content. */
+export const envelopes: Record<string, object> = {
+  event: { event_type: 'tick' },
+  reasoning_trace: { steps: ['first this, then that'] },
+};
 /** The actor that is deactivated, comes back, and gets other scopes while the test runs. */
 export const changing = { tenant: DEFAULT_TENANT, caller: 'Changing' };
 
@@ -51,6 +57,7 @@ export async function populate(house: House): Promise<{ world: World; sessions: 
     for (const [user_id, org_id] of users) {
       await run('create_user', { name: `user ${user_id}`, user_id, org_id, tenant_id: id });
     }
+    await run('register_predicate', { predicate: 'is', tenant_id: id });
     for (const actor of world.actors.filter(({ tenant, caller }) => tenant === id && !(caller in builtInActors))) {
       const { caller, creator, role, reads, writes, cleansUp } = actor;
       await run('register_actor', {
@@ -145,6 +152,7 @@ function createWorld(ids: TenantIds): World {
     ],
     memories: new Map(),
     answers: new Map(),
+    knowledge: nothingKnown(),
   };
 }
 

@@ -1,0 +1,285 @@
+// Who may say what a chat model reads, who sees what came of it, and what the functions of the job can be made to do.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { grepDatabase } from '../../../gateway/tests/support/dump.ts';
+import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
+import { named } from '../../../gateway/tests/support/named.ts';
+import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { save } from '../importance/support.ts';
+
+const TENANT = '00000000-0000-7000-8000-000000000001';
+
+describe('extraction', () => {
+  let house: House;
+  let acme: Record<string, string>;
+  before(async () => {
+    house = await openHouse({ embedder: standIn });
+    acme = await addTenant(house, 'acme');
+  });
+  after(() => house.close());
+
+  const settings = async (args: Record<string, unknown>, caller = 'L', claims = {}) => {
+    const rows = await house.sql(
+      caller,
+      `select s.* from public.set_extraction_settings(${named(args)}) s`,
+      Object.values(args),
+      claims,
+    );
+    return rows[0];
+  };
+  const worker = async (query: string, values: unknown[] = []) =>
+    (await house.gateway.database.workerPool.query(query, values)).rows;
+  const isPending = async (packet: string) =>
+    (await worker('select from l9_private.pending_extractions where packet_id = $1', [packet])).length === 1;
+  const store = async (packet: string, found: object, model = 'a-model') => {
+    const [{ content_hash: hash }] = await house.asSuperuser(
+      'select content_hash from public.packet_store where packet_id = $1',
+      [packet],
+    );
+    const [row] = await worker('select * from l9_private.store_extraction($1, $2, $3, $4)', [
+      packet,
+      hash,
+      JSON.stringify(found),
+      model,
+    ]);
+    return row;
+  };
+  const fact = (subject: string, object: string) => ({ subject, predicate: 'is', object, confidence: 0.6 });
+  const factsOf = (packet: string) =>
+    house.asSuperuser(
+      `select f.subject, f.object, f.scope, f.retracted_at is not null as is_retracted, e.extracted_by
+       from public.fact_evidence e join public.knowledge_facts f using (fact_id) where e.packet_id = $1 order by 1, 2`,
+      [packet],
+    );
+
+  it('is off until an administrator of every scope turns it on, on the record', async () => {
+    const packet = await save(house, 'C', 'saved while nobody wanted it');
+    assert.equal(await isPending(packet), false);
+    await assert.rejects(settings({ is_enabled: true }, 'C'), { code: '42501' });
+    await assert.rejects(settings({ is_enabled: true }, 'L', { 'jwt.claims.scopes': '["developer"]' }), {
+      code: 'L9SCP',
+    });
+    await assert.rejects(settings({ is_enabled: true, tenant_id: acme['jwt.claims.tenant_id'] }), { code: 'L9SCP' });
+    for (const [field, value] of Object.entries({
+      kinds: ['No Kind'],
+      scopes: ['no-such-scope'],
+      tokens_per_day: 10,
+    })) {
+      await assert.rejects(
+        settings({ [field]: value }),
+        (error: { code: string; message: string }) => error.code === 'L9VAL' && error.message.startsWith(field),
+      );
+    }
+    const set = await settings({ is_enabled: true, kinds: ['note', 'note'] });
+    assert.deepEqual(
+      [set.is_enabled, set.kinds, set.scopes, set.writes_summaries, set.tokens_per_day],
+      [true, ['note'], ['developer', 'global'], false, '200000'],
+    );
+    const [row] = await house.sql(
+      'L',
+      "select operation, details from public.audit_log where table_name = 'extraction_settings' order by audit_id desc limit 1",
+    );
+    assert.deepEqual([row.operation, row.details.row.kinds, row.details.caller ?? 'L'], ['UPDATE', ['note'], 'L']);
+  });
+
+  it('lists what is saved or changed, where kind and scope are wanted', async () => {
+    assert.equal(await isPending(await save(house, 'C', 'a note')), true);
+    assert.equal(await isPending(await save(house, 'C', 'a decision', { kind: 'decision' })), false);
+    assert.equal(
+      await isPending(await save(house, 'C', 'gone already', { ttl: '2000-01-01' }).catch(() => TENANT)),
+      false,
+    );
+    const hidden = await save(house, 'L', 'a private note', { scope: 'l-private' });
+    assert.equal(await isPending(hidden), false);
+    await house.sql('L', "select public.update_memory($1, scope => 'developer')", [hidden]);
+    assert.equal(await isPending(hidden), true);
+    // Wanted no more when a job comes: it is not shown to it.
+    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [hidden]);
+    const claimed = await worker("select * from l9_private.claim_extractions(100, '1 minute')");
+    assert.deepEqual(
+      claimed.map(({ content }) => content),
+      ['a note'],
+    );
+    assert.equal(await isPending(hidden), false);
+    assert.deepEqual(await worker("select * from l9_private.claim_extractions(100, '1 minute')"), []);
+  });
+
+  it('shows C nothing of settings, usage and the list, and L what is its tenant’s', async () => {
+    await worker('select l9_private.reserve_tokens($1, 10)', [TENANT]);
+    for (const table of [
+      'public.extraction_settings',
+      'public.extraction_usage',
+      'l9_private.pending_extractions',
+      'l9_private.summary_claims',
+    ]) {
+      await assert.rejects(house.sql('C', `select * from ${table}`), { code: '42501' }, table);
+    }
+    for (const table of ['public.extraction_settings', 'public.extraction_usage']) {
+      assert.equal((await house.sql('L', `select * from ${table}`)).length, 1, table);
+      assert.equal((await house.sql('L', `select * from ${table}`, [], acme)).length, 0, table);
+      const cut = { 'jwt.claims.scopes': '["developer"]' };
+      assert.equal((await house.sql('L', `select * from ${table}`, [], cut)).length, 0, `${table}: names other scopes`);
+    }
+    for (const call of [
+      "l9_private.claim_extractions(1, '1 minute')",
+      "l9_private.store_extraction(null, null, '{}', 'm')",
+      "l9_private.store_model_summary(null, 'topic', 'x', '{}', '{}', '{}', 'm')",
+      "l9_private.claim_summaries(1, '1 minute')",
+      `l9_private.reserve_tokens('${TENANT}', 1)`,
+      `l9_private.settle_tokens('${TENANT}', '2026-01-01', 1, 1, 1)`,
+      `l9_private.withdraw_extracted_relations('${TENANT}')`,
+      'l9_private.extraction_backlog()',
+    ]) {
+      for (const caller of ['C', 'L']) {
+        await assert.rejects(house.sql(caller, `select ${call}`), { code: '42501' }, call);
+      }
+    }
+    for (const table of ['public.extraction_settings', 'public.extraction_usage']) {
+      await assert.rejects(house.sql('L', `delete from ${table}`), { code: '42501' }, table);
+    }
+  });
+
+  it('keeps within the budget, whoever reserves at once', async () => {
+    await settings({ tokens_per_day: 50_000 });
+    await house.asSuperuser('delete from public.extraction_usage');
+    const days = await Promise.all(
+      Array.from({ length: 8 }, () => worker('select l9_private.reserve_tokens($1, 15000)::text as day', [TENANT])),
+    );
+    const granted = days.map(([row]) => row.day).filter(Boolean);
+    assert.equal(granted.length, 3);
+    // Settled with less, there is room again; negative or absurd counts give nothing back.
+    await worker('select l9_private.settle_tokens($1, $2, 15000, -999999, 1000)', [TENANT, granted[0]]);
+    const [row] = await house.asSuperuser('select * from public.extraction_usage');
+    assert.deepEqual([row.prompt_tokens, row.completion_tokens, row.reserved_tokens], ['0', '1000', '30000']);
+    assert.ok((await worker('select l9_private.reserve_tokens($1, 15000) as day', [TENANT]))[0].day);
+    assert.equal((await worker('select l9_private.reserve_tokens($1, 15000) as day', [TENANT]))[0].day, null);
+    // Nobody said that it wants a model.
+    assert.equal(
+      (await worker('select l9_private.reserve_tokens($1, 1) as day', [acme['jwt.claims.tenant_id']]))[0].day,
+      null,
+    );
+    await settings({ tokens_per_day: 1_000_000 });
+    await house.asSuperuser('update public.tenants set is_active = false where tenant_id = $1', [TENANT]);
+    assert.equal((await worker('select l9_private.reserve_tokens($1, 1) as day', [TENANT]))[0].day, null);
+    await house.asSuperuser('update public.tenants set is_active = true where tenant_id = $1', [TENANT]);
+  });
+
+  it('replaces what was found before, leaves what callers say, and never finds again what was retracted', async () => {
+    const packet = await save(house, 'C', 'The mast is oak and tall.');
+    const first = { facts: [fact('mast', 'oak'), fact('mast', 'tall')], relations: [] };
+    assert.deepEqual(await store(packet, first), { is_stored: true, facts: 2, relations: 0, dropped: 0 });
+    assert.equal(await isPending(packet), false);
+    await house.sql('C', "select public.assert_fact('mast', 'is', '\"high\"', source_packet => $1)", [packet]);
+    const [tall] = await house.sql('C', "select fact_id from public.find_facts('mast') where object = '\"tall\"'");
+    await house.sql('L', 'select public.retract_fact($1)', [tall.fact_id]);
+    await store(
+      packet,
+      { ...first, relations: [{ source: 'mast', type: 'part of', target: 'ship', confidence: 0.5 }] },
+      'another',
+    );
+    const high = { subject: 'mast', object: 'high', scope: 'developer', is_retracted: false, extracted_by: null };
+    assert.deepEqual(await factsOf(packet), [
+      high,
+      { ...high, object: 'oak', extracted_by: 'another' },
+      { ...high, object: 'tall', is_retracted: true, extracted_by: 'a-model' },
+    ]);
+    // Its words change: what a model found in them is gone at once, whether or not it is read again.
+    await house.sql('C', "select public.update_memory($1, content => 'The mast is gone.')", [packet]);
+    assert.deepEqual(
+      (await factsOf(packet)).filter(({ is_retracted }) => !is_retracted),
+      [high],
+    );
+    const relations = await house.asSuperuser('select from public.relationship_evidence where packet_id = $1', [
+      packet,
+    ]);
+    assert.equal(relations.length, 0);
+    assert.equal(await isPending(packet), true);
+  });
+
+  it('stores nothing for what was changed, moved out of reach or turned off while the model answered', async () => {
+    const packet = await save(house, 'C', 'The keel is iron.');
+    const found = { facts: [fact('keel', 'iron')] };
+    const nothing = { is_stored: false, facts: 0, relations: 0, dropped: 0 };
+    const stale = Buffer.alloc(32);
+    const [row] = await worker('select * from l9_private.store_extraction($1, $2, $3, $4)', [
+      packet,
+      stale,
+      found,
+      'm',
+    ]);
+    assert.deepEqual(row, nothing);
+    assert.equal(await isPending(packet), true);
+    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [packet]);
+    assert.deepEqual(await store(packet, found), nothing);
+    await house.sql('L', "select public.update_memory($1, scope => 'developer')", [packet]);
+    await settings({ is_enabled: false });
+    assert.deepEqual(await store(packet, found), nothing);
+    await settings({ is_enabled: true });
+    assert.deepEqual(await factsOf(packet), []);
+    assert.equal((await store(packet, found)).facts, 1);
+  });
+
+  it('takes nothing from an answer but names, values and confidence', async () => {
+    const victim = await save(house, 'L', 'the vault', { scope: 'l-private' });
+    const packet = await save(house, 'C', 'The lamp is red.');
+    const far = {
+      scope: 'l-private',
+      tenant_id: acme['jwt.claims.tenant_id'],
+      packet_id: victim,
+      source_packet: victim,
+    };
+    const done = await store(packet, {
+      ...far,
+      facts: [
+        { ...fact('lamp', 'red'), ...far },
+        'no object',
+        null,
+        [1],
+        { ...fact('lamp', 'x'), confidence: '1' },
+        { ...fact('lamp', 'y'), subject: { $ne: 1 } },
+        { ...fact('lamp', ' ') },
+      ],
+      relations: 'all',
+      entities: { name: 'lamp' },
+    });
+    assert.deepEqual(done, { is_stored: true, facts: 1, relations: 0, dropped: 6 });
+    assert.deepEqual(await factsOf(packet), [
+      { subject: 'lamp', object: 'red', scope: 'developer', is_retracted: false, extracted_by: 'a-model' },
+    ]);
+    assert.deepEqual(await factsOf(victim), []);
+  });
+
+  it('gives up after five attempts of its own, not for those of the provider', async () => {
+    const packet = await save(house, 'C', 'a hard one');
+    const postpone = async (counts: boolean) =>
+      (
+        await worker(
+          "select l9_private.postpone_extraction($1, '0 s', 'BadAnswer to the text of a memory', $2) as up",
+          [packet, counts],
+        )
+      )[0].up;
+    for (let i = 0; i < 10; i++) assert.equal(await postpone(false), false);
+    for (let i = 0; i < 4; i++) assert.equal(await postpone(true), false);
+    assert.equal(await postpone(true), true);
+    const [row] = await worker('select last_error, attempts from l9_private.pending_extractions where packet_id = $1', [
+      packet,
+    ]);
+    assert.deepEqual(row, { last_error: 'BadAnswer', attempts: 5 });
+    const claimed = await worker("select packet_id from l9_private.claim_extractions(100, '1 minute')");
+    assert.ok(!claimed.some(({ packet_id }) => packet_id === packet));
+  });
+
+  it('leaves nothing behind when the memory is erased', async () => {
+    const packet = await save(house, 'C', 'The zyxwv is a qponm.');
+    await store(packet, {
+      entities: [{ name: 'zyxwv', type: 'qponm', confidence: 0.5 }],
+      facts: [fact('zyxwv', 'qponm')],
+      relations: [{ source: 'zyxwv', type: 'is', target: 'qponm', confidence: 0.5 }],
+    });
+    await house.sql('L', "select public.erase_memory($1, 'asked to')", [packet]);
+    const left = await asSuperuser(house, (client) => grepDatabase(client, ['zyxwv', 'qponm']));
+    assert.deepEqual(left, {});
+  });
+});

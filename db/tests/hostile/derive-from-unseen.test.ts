@@ -1,0 +1,87 @@
+// Nothing is made of a memory that the caller does not see: neither of one that has expired, nor, by an admin whose claims
+// are narrower than its tenant, of one beyond them. The answer is the same as if it were not there.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+
+describe('a memory that the caller does not see', () => {
+  let house: House;
+  let expired: string;
+  let unseen: string;
+  const save = async (scope: string, more = '') => {
+    const [row] = await house.sql(
+      'L',
+      `select (r.memory).packet_id as id from public.save_memory($1, $2, $3 ${more}) r`,
+      [`The heron fishes in ${scope}`, scope, scope === 'global' ? null : 'l9'],
+    );
+    return row.id as string;
+  };
+  before(async () => {
+    house = await openHouse({ embedder: standIn });
+    unseen = await save('l-private');
+    expired = await save('global', ", ttl => clock_timestamp() + interval '50 milliseconds'");
+    await sleep(100);
+  });
+  after(() => house.close());
+
+  const calls = {
+    assert_fact: "public.assert_fact('heron', 'eats', '\"fish\"', source_packet => $1)",
+    relate: "public.relate('heron', 'eats', 'fish', source_packet => $1)",
+    add_alias: "public.add_alias('grey heron', 'heron', source_packet => $1)",
+    apply_world_update: `public.apply_world_update('{"insight_type": "seen", "entities": [{"entity_id": "heron"}]}', source_packet => $1)`,
+    snapshot_world: 'public.snapshot_world(source_packet => $1)',
+    save_summary: "public.save_summary('topic', 'heron', 'In short: it fishes.', array[$1::uuid])",
+    reflect_on_task:
+      "public.reflect_on_task('task 1', 'Watch it', 'success', related_decisions => array[$1::uuid], scope => 'global')",
+  };
+  const narrow = { 'jwt.claims.scopes': '["global"]' };
+  for (const [name, call] of Object.entries(calls)) {
+    it(`is no source for ${name}`, async () => {
+      const isNotThere = { code: 'L9OWN' };
+      await assert.rejects(house.sql('C', `select ${call}`, [expired]), isNotThere, 'C, of what has expired');
+      await assert.rejects(house.sql('L', `select ${call}`, [expired]), isNotThere, 'L, of what has expired');
+      await assert.rejects(house.sql('C', `select ${call}`, [unseen]), isNotThere, 'C, of what is l-private');
+      await assert.rejects(house.sql('L', `select ${call}`, [unseen], narrow), isNotThere, 'L in scope global alone');
+    });
+  }
+
+  it('shows no operator what rested on what, once that has expired', async () => {
+    await house.asSuperuser(
+      "select public.register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')",
+    );
+    const links = () =>
+      house.sql(
+        'ops',
+        `select 1 from public.memory_summary_sources where summary_packet = $1
+         union all select 1 from public.task_reflection_lessons l
+           join public.task_reflections t using (task_reflection_id) where t.source_packet = $2`,
+        [summary, task],
+        { role: 'l9_platform_admin' },
+      );
+    const source = await save('global', ", 'decision'");
+    const [{ id: summary }] = await house.sql(
+      'L',
+      "select source_packet as id from public.save_summary('topic', 'expiry', 'In short: it fishes.', array[$1::uuid])",
+      [source],
+    );
+    const [{ id: task }] = await house.sql(
+      'L',
+      "select source_packet as id from public.reflect_on_task('task 2', 'Watch it', 'success', lessons => '{Watch it early}', scope => 'global')",
+    );
+    assert.equal((await links()).length, 2);
+    for (const id of [summary, task]) {
+      await house.sql(
+        'L',
+        "update public.packet_store set ttl = clock_timestamp() + interval '20 milliseconds' where packet_id = $1",
+        [id],
+      );
+    }
+    await sleep(60);
+    const all = 'select summary_packet from public.memory_summary_sources where summary_packet = $1';
+    assert.equal((await house.sql('ops', all, [summary], { role: 'l9_platform_admin' })).length, 0);
+    const lessons = 'select task_reflection_id from public.task_reflection_lessons';
+    assert.equal((await house.sql('ops', lessons, [], { role: 'l9_platform_admin' })).length, 0);
+  });
+});

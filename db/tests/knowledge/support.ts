@@ -1,0 +1,89 @@
+import type { House } from '../../../gateway/tests/support/house.ts';
+import { named } from '../../../gateway/tests/support/named.ts';
+
+export interface Fact {
+  fact_id: string;
+  subject: string;
+  predicate: string;
+  object: unknown;
+  confidence: number;
+  source_packet: string;
+  supporting_packet_count: number;
+  contradiction_count: number;
+  access_count: string;
+  valid_from: Date;
+  valid_to: Date | null;
+  recorded_at: Date;
+  superseded_by: string | null;
+  superseded_at: Date | null;
+  retracted_at: Date | null;
+  retraction_reason: string | null;
+  scope: string;
+  project_id: string | null;
+  creator: string;
+  is_single_valued: boolean;
+  ttl: Date | null;
+}
+
+export type Triple = [subject: string, predicate: string, object: unknown];
+type Claims = Record<string, string>;
+
+/** Calls assert_fact; in project l9, unless told otherwise or of a memory. */
+export async function assertFact(
+  house: House,
+  caller: string,
+  [subject, predicate, object]: Triple,
+  args: Record<string, unknown> = {},
+  claims: Claims = {},
+): Promise<Fact> {
+  const given: Record<string, unknown> = {
+    subject,
+    predicate,
+    object: JSON.stringify(object),
+    ...(args.source_packet || args.scope === 'global' ? {} : { project_id: 'l9' }),
+    ...args,
+  };
+  const [fact] = await house.sql(
+    caller,
+    `select * from public.assert_fact(${named(given)})`,
+    Object.values(given),
+    claims,
+  );
+  return fact;
+}
+
+/** Calls find_facts. */
+export function findFacts(
+  house: House,
+  caller: string,
+  args: Record<string, unknown>,
+  claims: Claims = {},
+): Promise<Fact[]> {
+  const given = { ...args, ...('object' in args && { object: JSON.stringify(args.object) }) };
+  return house.sql(caller, `select * from public.find_facts(${named(given)})`, Object.values(given), claims);
+}
+
+/** What a caller finds of a subject, as objects, the surest first. */
+export const objects = async (house: House, caller: string, subject: string, more = {}, claims: Claims = {}) =>
+  (await findFacts(house, caller, { subject, ...more }, claims)).map(({ object }) => object);
+
+export async function retract(house: House, caller: string, id: string, reason?: string): Promise<Fact> {
+  const [fact] = await house.sql(caller, 'select * from public.retract_fact($1, $2)', [id, reason]);
+  return fact;
+}
+
+/** As the database has it, behind every policy. */
+export async function factNow(house: House, id: string): Promise<Fact | undefined> {
+  const [fact] = await house.asSuperuser('select * from public.knowledge_facts where fact_id = $1', [id]);
+  return fact;
+}
+
+export const contradictionsOf = async (house: House, packet: string): Promise<number> => {
+  const [row] = await house.asSuperuser('select contradiction_count from public.memory_signals where packet_id = $1', [
+    packet,
+  ]);
+  return row?.contradiction_count ?? 0;
+};
+
+export const registerPredicate = (house: House, predicate: string, isSingle = true) =>
+  house.sql('L', 'select public.register_predicate($1, $2)', [predicate, isSingle]);

@@ -1,0 +1,214 @@
+// Recall: the search of all memories, among lessons, lifted a little by priority and confidence.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { named } from '../../../gateway/tests/support/named.ts';
+import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { rollUp } from '../importance/support.ts';
+
+interface Lesson {
+  reflection_id: string;
+  packet_id: string;
+  access_id: string;
+  content: string;
+  reflection_type: string;
+  priority: string;
+  confidence: number;
+  score: number;
+  is_truncated: boolean;
+}
+
+describe('recall_lessons', () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse({ embedder: standIn });
+  });
+  after(() => house.close());
+
+  const reflect = async (caller: string, content: string, args: Record<string, unknown> = {}) => {
+    const given: Record<string, unknown> = { content, project_id: 'l9', ...args };
+    const [row] = await house.sql(
+      caller,
+      `select (r.reflection).* from public.reflect(${named(given)}) r`,
+      Object.values(given),
+    );
+    return row;
+  };
+  const recall = async (caller: string, args: Record<string, unknown>) => {
+    const [row] = await house.sql(
+      caller,
+      `select to_jsonb(r.lessons) as lessons, r.searched from public.recall_lessons(${named(args)}) r`,
+      Object.values(args),
+    );
+    return row as { lessons: Lesson[]; searched: Record<string, unknown> & { filters: object; scopes: string[] } };
+  };
+
+  it('finds reflections, and no other memories, by their words', async () => {
+    await house.tool('C', 'save_memory', { content: 'The walrus cache is flushed at midnight.', project_id: 'l9' });
+    const told = await reflect('L', 'Never flush the walrus cache by hand.', { context: 'It took an hour to warm.' });
+    const { lessons, searched } = await recall('C', { query: 'flush walrus cache' });
+    assert.deepEqual(
+      lessons.map(({ reflection_id }) => reflection_id),
+      [told.reflection_id],
+    );
+    assert.equal(lessons[0]!.packet_id, told.source_packet);
+    assert.deepEqual(searched.scopes, ['developer', 'global']);
+    assert.match(String(searched.notice), /by words only/);
+  });
+
+  it('lifts by priority and confidence, 30 % at most', async () => {
+    const [{ low, high, bound }] = await house.sql(
+      'C',
+      `select l9_private.lesson_factor('low', 0) as low, l9_private.lesson_factor('critical', 0.99) as high,
+         l9_private.lesson_factor('critical', 1) / l9_private.lesson_factor('low', 0) as bound`,
+    );
+    assert.ok(high <= 1 && low < high);
+    assert.ok(Math.abs(bound - 1.3) < 1e-5, String(bound));
+
+    // Of lessons that match as well as each other the more pressing and surer one comes first.
+    await reflect('C', 'Ospreys alpha: check the wing gauge.', {
+      priority: 'low',
+      confidence: 0.2,
+      project_id: 'osprey',
+    });
+    await reflect('C', 'Ospreys beta: check the tail gauge.', {
+      priority: 'critical',
+      confidence: 0.9,
+      project_id: 'osprey',
+    });
+    await reflect('C', 'Ospreys gamma: check the nose gauge.', {
+      priority: 'low',
+      confidence: 0.9,
+      project_id: 'osprey',
+    });
+    const { lessons } = await recall('C', { query: 'ospreys gauge', project_id: 'osprey' });
+    assert.deepEqual(
+      lessons.map(({ content }) => content.split(' ')[1]),
+      ['beta:', 'gamma:', 'alpha:'],
+    );
+    // But a critical one that is about something else stays behind one that is to the point.
+    await reflect('C', 'Herring: the salt gauge reads low after rain.', {
+      priority: 'low',
+      confidence: 0.1,
+      project_id: 'herring',
+    });
+    await reflect('C', 'Rain stops the cranes, the trains and the trucks of every yard we have.', {
+      priority: 'critical',
+      confidence: 0.99,
+      project_id: 'herring',
+    });
+    const [first] = (await recall('C', { query: 'herring salt gauge rain', project_id: 'herring' })).lessons;
+    assert.match(first!.content, /^Herring/);
+  });
+
+  it('filters by type, priority and tags, and without a query gives the most pressing of the newest', async () => {
+    const project_id = 'filters';
+    await reflect('C', 'Falcons one: cap queues.', { type: 'failure', tags: ['perf'], priority: 'low', project_id });
+    await reflect('C', 'Falcons two: cap threads.', {
+      type: 'success',
+      tags: ['perf', 'ci'],
+      priority: 'high',
+      project_id,
+    });
+    await reflect('C', 'Falcons three: cap pools.', { type: 'lesson', tags: ['db'], priority: 'critical', project_id });
+    const words = async (args: object) =>
+      (await recall('C', { project_id, ...args })).lessons.map(({ content }) => content.split(' ')[1]);
+    assert.deepEqual(await words({}), ['three:', 'two:', 'one:']);
+    assert.deepEqual(await words({ query: 'falcons', types: ['failure'] }), ['one:']);
+    assert.deepEqual(await words({ query: 'falcons', priority: 'high' }), ['three:', 'two:']);
+    assert.deepEqual(await words({ query: 'falcons', tags: ['perf'], priority: 'low' }), ['two:', 'one:']);
+    assert.deepEqual(await words({ query: 'falcons', tags: ['perf', 'ci'], tags_match: 'all' }), ['two:']);
+    assert.deepEqual(await words({ tags: ['none'] }), []);
+    assert.deepEqual(await words({ query: 'falcons', k: 1 }), ['three:']);
+  });
+
+  it('shows C nothing of a private lesson, whatever it asks, and forgets what has expired', async () => {
+    const secret = await reflect('L', 'The gyrfalcon deal is off.', { scope: 'l-private', priority: 'critical' });
+    assert.equal((await recall('L', { query: 'gyrfalcon deal' })).lessons.length, 1);
+    const soon = new Date(Date.now() + 3_600_000);
+    const brief = await reflect('C', 'The gyrfalcon lab is closed today.', { expires_at: soon });
+    for (const args of [
+      { query: 'gyrfalcon deal' },
+      { scopes: ['l-private'] },
+      { query: 'gyrfalcon', priority: 'critical' },
+    ]) {
+      const { lessons, searched } = await recall('C', args);
+      assert.ok(!lessons.some(({ reflection_id }) => reflection_id === secret.reflection_id));
+      assert.ok(!searched.scopes.includes('l-private'));
+    }
+    assert.deepEqual(
+      (await recall('C', { query: 'gyrfalcon' })).lessons.map(({ reflection_id }) => reflection_id),
+      [brief.reflection_id],
+    );
+    await house.asSuperuser(
+      `set session_replication_role = replica;
+       update public.packet_store set ttl = now() - interval '1 minute' where packet_id = '${brief.source_packet}';
+       update public.reflection_store set ttl = now() - interval '1 minute' where source_packet = '${brief.source_packet}';
+       reset session_replication_role`,
+    );
+    assert.deepEqual((await recall('C', { query: 'gyrfalcon' })).lessons, []);
+  });
+
+  it('is a search on the record, and each lesson that it shows was used', async () => {
+    const told = await reflect('C', 'Merlins hunt at dawn.');
+    const [lesson] = (await recall('C', { query: 'merlins' })).lessons;
+    const [audited] = await house.sql(
+      'L',
+      "select details from public.audit_log where operation = 'SEARCH' order by occurred_at desc, audit_id desc limit 1",
+    );
+    assert.deepEqual(audited.details.ids, [told.source_packet]);
+    assert.deepEqual(audited.details.filters.kinds, ['reflection']);
+    assert.ok(!JSON.stringify(audited).includes('merlins'));
+    const used = await house.sql('C', 'select access_context from public.memory_access_log where access_id = $1', [
+      lesson!.access_id,
+    ]);
+    assert.deepEqual(used, [{ access_context: 'search' }]);
+    await rollUp(house);
+    const [{ n }] = await house.sql(
+      'C',
+      'select public.reflection_store_access_count(r) as n from public.reflection_store r where r.reflection_id = $1',
+      [told.reflection_id],
+    );
+    assert.equal(Number(n), 1);
+    await house.sql('C', 'select public.record_feedback($1, true)', [lesson!.access_id]);
+  });
+
+  it('fits a budget, and says what is wrong with a question', async () => {
+    const project_id = 'budget';
+    for (const name of ['kites', 'harriers', 'buzzards']) {
+      await reflect('C', `Of ${name}: ${Array.from({ length: 300 }, (_, i) => `${name}${i}`).join(' ')}`, {
+        project_id,
+      });
+    }
+    const { lessons, searched } = await recall('C', { project_id, max_tokens: 1000 });
+    assert.ok(lessons.some(({ is_truncated }) => is_truncated));
+    assert.ok((searched.cut as { tokens: number }).tokens <= 1000);
+    for (const [args, field] of [
+      [{ types: ['rumour'] }, 'types'],
+      [{ priority: 'urgent' }, 'priority'],
+      [{ k: 0 }, 'k'],
+      [{ query: ' ' }, 'query'],
+      [{ tags: ['a'], tags_match: 'some' }, 'tags_match'],
+    ] as const) {
+      await assert.rejects(recall('C', args), { code: 'L9VAL', column: field });
+    }
+    await assert.rejects(recall('C', { query: "x' or true --", tags: ["'); drop table x; --"], types: ["lesson'"] }), {
+      code: 'L9VAL',
+    });
+    assert.deepEqual((await recall('C', { query: "x' or true --", tags: ["'); drop table x; --"] })).lessons, []);
+  });
+
+  it('finds few lessons among many memories', async () => {
+    await house.sql(
+      'C',
+      `insert into public.packet_store (packet_type, envelope, project_id)
+       select 'note', jsonb_build_object('content', 'peregrine note ' || n), 'many' from generate_series(1, 3000) n`,
+    );
+    const told = await reflect('C', 'A peregrine needs a high perch.', { project_id: 'many', type: 'pattern' });
+    const { lessons } = await recall('C', { query: 'peregrine', types: ['pattern'], project_id: 'many', k: 5 });
+    assert.deepEqual(
+      lessons.map(({ reflection_id }) => reflection_id),
+      [told.reflection_id],
+    );
+  });
+});

@@ -1,0 +1,125 @@
+// Nobody learns of another’s world, nor changes it.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { houseOfSuite } from '../../../gateway/tests/support/house-of-suite.ts';
+import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+import { embedder } from '../events/words.ts';
+import { worldsOf } from './support.ts';
+
+describe('a world', () => {
+  const house = houseOfSuite({ embedder });
+  const { project, apply, world, state, snapshot } = worldsOf(house);
+
+  it('tells C nothing of a world in l-private, of another tenant, or of another user', async () => {
+    const p = project();
+    const second = await addTenant(house, 'the-other');
+    const hidden = await apply('L', p, [{ entity_id: 'hush', attributes: { hush: 1 } }], { scope: 'l-private' });
+    const [shot] = await house.sql('L', "select (r).* from public.snapshot_world('hush', 'l-private', $1) r", [p]);
+    const foreign = await apply('C', p, [{ entity_id: 'foreign' }], {}, second);
+    const user = { 'jwt.claims.user_id': '01900000-0000-7000-8000-0000000000aa' };
+    const ofUser = await apply('C', p, [{ entity_id: 'of-user' }], {}, user);
+    const own = await apply('C', p, [{ entity_id: 'own' }]);
+    assert.equal(own.state_version_after, 1, 'a world of its own, whose versions begin with 1');
+    assert.deepEqual(await state('C', p), { own: {} });
+    assert.deepEqual(await state('C', p, '', 'developer', user), { 'of-user': {} });
+    assert.deepEqual(await state('C', p, `, world_id => '${own.world_id}'`, 'developer', user), { own: {} });
+
+    for (const table of ['world_model_entities', 'world_model_updates', 'world_model_snapshots']) {
+      const [{ n }] = await house.sql('C', `select count(*)::int as n from public.${table} where world_id = any ($1)`, [
+        [hidden.world_id, foreign.world_id, ofUser.world_id],
+      ]);
+      assert.equal(n, 0, table);
+      for (const statement of [
+        `delete from public.${table}`,
+        `insert into public.${table} default values`,
+        `update public.${table} set scope = 'global'`,
+      ])
+        await assert.rejects(house.sql('C', statement), { code: '42501' });
+    }
+    const missing = '01900000-0000-7000-8000-00000000dead';
+    /** The same answer for what is hidden and for what is not there, but for the id in it. */
+    const alike = async (call: (id: string) => [string, unknown[]], ids: string[]) => {
+      const answer = (id: string) =>
+        house.sql('C', ...call(id)).then(
+          (rows) => JSON.stringify(rows).replaceAll(id, '…'),
+          (error) => `${error.code} ${error.column} ${error.message.replaceAll(id, '…')}`,
+        );
+      for (const id of ids) assert.equal(await answer(id), await answer(missing), call(id)[0]);
+    };
+    const foreignWorlds = [hidden.world_id, foreign.world_id, ofUser.world_id];
+    await alike((id) => ['select public.get_world_model(world_id => $1)', [id]], foreignWorlds);
+    await alike((id) => ['select l9_private.reach_world(null, null, $1)', [id]], foreignWorlds);
+    await alike((id) => ["select * from public.diff_world('0', '1', world_id => $1)", [id]], foreignWorlds);
+    await alike((id) => ["select * from l9_private.fold_world($1, '{[1,10]}')", [id]], foreignWorlds);
+    await alike((id) => ['select l9_private.world_lineage($1, 1)', [id]], foreignWorlds);
+    await alike((id) => ['select public.restore_world($1)', [id]], [shot.snapshot_id]);
+    await alike(
+      (id) => ['select public.restore_world($1, source_packet => $2)', [id, own.source_packet]],
+      [shot.snapshot_id],
+    );
+    await alike(
+      (id) => ['select l9_private.write_world_restore($2, $1, null)', [id, own.source_packet]],
+      [shot.snapshot_id],
+    );
+    await alike((id) => ['select * from public.diff_world($1, $2)', [id, '0']], [shot.snapshot_id]);
+    const packets = [hidden.source_packet, foreign.source_packet, ofUser.source_packet];
+    const insight = JSON.stringify({ insight_type: 'x', content: 'y' });
+    await alike((id) => ['select public.apply_world_update($2, source_packet => $1)', [id, insight]], packets);
+    await alike((id) => ['select l9_private.write_world_update($1, $2, 5)', [id, insight]], packets);
+    await alike((id) => ["select l9_private.write_world_snapshot($1, 'x')", [id]], packets);
+    await alike((id) => ["select l9_private.write_world_restore($1, '0', 5)", [id]], packets);
+    for (const scope of ['l-private', 'no-such-scope']) {
+      await assert.rejects(world('C', p, '', scope), {
+        code: 'L9SCP',
+        column: 'scope',
+        message: 'scope: you may read developer, global',
+      });
+      await assert.rejects(apply('C', p, [], { scope, expected: 99 }), { code: 'L9SCP', column: 'scope' });
+    }
+    for (const call of [
+      'settle_world(gen_random_uuid(), true)',
+      'lock_world(gen_random_uuid())',
+      'next_world_version(gen_random_uuid(), null)',
+      "touch_entity(gen_random_uuid(), '{}', 1, null, null)",
+      "measure_world(gen_random_uuid(), '{}')",
+    ])
+      await assert.rejects(house.sql('C', `select l9_private.${call}`), { code: '42501' }, call);
+    for (const table of ['worlds', 'departed_entities', 'stale_worlds'])
+      await assert.rejects(house.sql('C', `select * from l9_private.${table}`), { code: '42501' });
+    // A token that is cut down to some projects reaches no other.
+    const cut = { 'jwt.claims.projects': '["elsewhere"]' };
+    await assert.rejects(world('C', p, '', 'developer', cut), { code: 'L9SCP', column: 'project_id' });
+    await assert.rejects(world('C', p, `, world_id => '${own.world_id}'`, 'developer', cut), {
+      code: 'L9OWN',
+      column: 'world_id',
+    });
+  });
+
+  it('lets a caller that may only read a scope change nothing in its world', async () => {
+    const p = project();
+    await house.asSuperuser(
+      `insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes)
+       select tenant_id, 'R', 'Reader', 'reader', 'reader', 'l9_agent', '{developer}', '{}' from public.actors where caller = 'C' limit 1`,
+    );
+    const own = await apply('C', p, [{ entity_id: 'a' }]);
+    const s = await snapshot('C', p);
+    assert.deepEqual(await state('R', p), { a: {} });
+    for (const [call, values] of [
+      [
+        'select public.apply_world_update($1, project_id => $2)',
+        [JSON.stringify({ insight_type: 'x', content: 'y' }), p],
+      ],
+      [
+        'select public.apply_world_update($1, source_packet => $2)',
+        [JSON.stringify({ insight_type: 'x' }), own.source_packet],
+      ],
+      ['select public.snapshot_world(source_packet => $1)', [own.source_packet]],
+      ['select public.restore_world($1, source_packet => $2)', [s.snapshot_id, own.source_packet]],
+    ] as const)
+      await assert.rejects(
+        house.sql('R', call, [...values]),
+        (error: { code: string }) => ['L9SCP', '42501'].includes(error.code),
+        call,
+      );
+  });
+});

@@ -1,0 +1,208 @@
+// A chat model that answers by a JSON schema: OpenAI's, or any server that speaks its `/chat/completions`.
+import { BrokenCircuitError, ConsecutiveBreaker, circuitBreaker, handleWhen } from 'cockatiel';
+import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
+import type { Logger } from 'pino';
+
+export interface ChatConfig {
+  model: string;
+  /** Null: OpenAI. */
+  baseUrl: string | null;
+  apiKey: string | null;
+  timeoutMs: number;
+}
+
+export interface ChatRequest {
+  /** What is to be done: a text of ours, always the same. */
+  system: string;
+  /** What it is to be done with: data, whatever it says. */
+  data: string;
+  /** Name and JSON schema of the answer. */
+  name: string;
+  schema: Record<string, unknown>;
+  /** How long the answer may be. */
+  maxTokens: number;
+}
+
+export interface Usage {
+  promptTokens: number;
+  completionTokens: number;
+}
+
+export interface Chat {
+  model: string;
+  /** What a call can cost at most. */
+  mostTokens(request: ChatRequest): number;
+  /** The answer, parsed; not yet checked. */
+  ask(request: ChatRequest, signal?: AbortSignal): Promise<{ answer: unknown; usage: Usage | null }>;
+}
+
+/** An error of a call. `usage` null: nobody knows what it cost. */
+export class ChatError extends Error {
+  readonly usage: Usage | null;
+  constructor(message: string, usage: Usage | null = { promptTokens: 0, completionTokens: 0 }) {
+    super(message);
+    this.usage = usage;
+  }
+}
+
+/** Not reached, or not willing just now: the same may succeed later. */
+export class ChatUnavailable extends ChatError {
+  override name = 'ChatUnavailable';
+}
+
+/** It refuses this very request. */
+export class ChatRejected extends ChatError {
+  override name = 'ChatRejected';
+}
+
+/** What it says is not what was asked for. */
+export class ChatAnswerInvalid extends ChatError {
+  override name = 'ChatAnswerInvalid';
+}
+
+export interface ChatTuning {
+  /** This many failed calls one after the other, and the provider counts as down … */
+  failuresToOpen: number;
+  /** … for so long; then a single call tries it. */
+  halfOpenAfterMs: number;
+}
+
+const TUNING: ChatTuning = { failuresToOpen: 5, halfOpenAfterMs: 10_000 };
+const OFFICIAL_URL = 'https://api.openai.com/v1';
+const MOST_BYTES_OF_AN_ANSWER = 2 * 1024 * 1024;
+
+export function openaiChat(config: ChatConfig, logger: Logger, tuning: Partial<ChatTuning> = {}): Chat {
+  const { model, baseUrl, apiKey, timeoutMs } = config;
+  const { failuresToOpen, halfOpenAfterMs } = { ...TUNING, ...tuning };
+  // Everything is said here, or the client would read the environment by itself; its log would hold bodies.
+  const client = new OpenAI({
+    apiKey: apiKey ?? 'none',
+    baseURL: baseUrl ?? OFFICIAL_URL,
+    organization: null,
+    project: null,
+    logLevel: 'off',
+    timeout: timeoutMs,
+    // Each call has tokens reserved for it: what failed is called again from the list, with new ones.
+    maxRetries: 0,
+    fetch: boundedFetch,
+  });
+  const breaker = circuitBreaker(
+    handleWhen((error) => error instanceof ChatUnavailable),
+    { breaker: new ConsecutiveBreaker(failuresToOpen), halfOpenAfter: halfOpenAfterMs },
+  );
+  breaker.onBreak(() => logger.warn({ model, retryInMs: halfOpenAfterMs }, 'the chat model is down'));
+  breaker.onReset(() => logger.info({ model }, 'the chat model is back'));
+
+  const bodyOf = ({ system, data, name, schema, maxTokens }: ChatRequest) => ({
+    model,
+    messages: [
+      { role: 'system' as const, content: system },
+      { role: 'user' as const, content: data },
+    ],
+    response_format: { type: 'json_schema' as const, json_schema: { name, schema, strict: true } },
+    max_completion_tokens: maxTokens,
+  });
+
+  return {
+    model,
+    // A token is at least a byte; the names of the roles, and what stands between, are more.
+    mostTokens: ({ system, data, schema, maxTokens }) =>
+      [system, data, JSON.stringify(schema)].reduce((sum, text) => sum + Buffer.byteLength(text), 200) + maxTokens,
+    async ask(request, signal) {
+      try {
+        return await breaker.execute(async () => {
+          // The client's own timeout ends with the headers.
+          const inTime = AbortSignal.timeout(timeoutMs);
+          const either = signal ? AbortSignal.any([inTime, signal]) : inTime;
+          try {
+            return read(await client.chat.completions.create(bodyOf(request), { signal: either }));
+          } catch (error) {
+            // It may have done its work all the same.
+            throw either.aborted
+              ? new ChatUnavailable('the chat model did not answer in time', null)
+              : translated(error, model);
+          }
+        });
+      } catch (error) {
+        if (error instanceof BrokenCircuitError) throw new ChatUnavailable('the chat model is down; not tried');
+        throw error;
+      }
+    },
+  };
+}
+
+/** An answer as long as the server likes would fill our memory; a redirect would take the memory elsewhere. */
+const boundedFetch: typeof fetch = async (input, init) => {
+  const response = await fetch(input, { ...init, redirect: 'error' });
+  if (!response.body) return response;
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of response.body) {
+    size += part.byteLength;
+    if (size > MOST_BYTES_OF_AN_ANSWER) throw new ChatAnswerInvalid('the chat model answers without end', null);
+    parts.push(part);
+  }
+  const { status, statusText, headers } = response;
+  return new Response(size > 0 ? Buffer.concat(parts) : null, { status, statusText, headers });
+};
+
+interface Completion {
+  choices?: Array<{ finish_reason?: unknown; message?: { content?: unknown } | null } | null> | null;
+  usage?: { prompt_tokens?: unknown; completion_tokens?: unknown } | null;
+}
+
+function read(completion: Completion): { answer: unknown; usage: Usage | null } {
+  const usage = usageOf(completion);
+  const choice = Array.isArray(completion?.choices) ? completion.choices[0] : null;
+  const text = choice?.message?.content;
+  if (typeof text !== 'string') throw new ChatAnswerInvalid('the chat model gave no answer', usage);
+  if (choice?.finish_reason === 'length') throw new ChatAnswerInvalid("the chat model's answer was cut off", usage);
+  try {
+    return { answer: JSON.parse(text), usage };
+  } catch {
+    throw new ChatAnswerInvalid("the chat model's answer is no JSON", usage);
+  }
+}
+
+function usageOf(completion: Completion): Usage | null {
+  const { prompt_tokens, completion_tokens } = completion?.usage ?? {};
+  const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+  return isCount(prompt_tokens) && isCount(completion_tokens)
+    ? { promptTokens: prompt_tokens, completionTokens: completion_tokens }
+    : null;
+}
+
+/** Keeps the status alone, and no `cause`: a provider's message may quote the memory or the key. */
+function translated(error: unknown, model: string): ChatError {
+  if (error instanceof ChatError) return error;
+  for (let at: unknown = error; at instanceof Error; at = at.cause) if (at instanceof ChatError) return at;
+  if (error instanceof APIConnectionTimeoutError)
+    return new ChatUnavailable('the chat model did not answer in time', null);
+  if (error instanceof APIConnectionError) {
+    const isUnheard = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'].includes(causeCode(error) ?? '');
+    return new ChatUnavailable("the chat model can't be reached", isUnheard ? undefined : null);
+  }
+  if (!(error instanceof APIError) || error.status === undefined) {
+    return new ChatAnswerInvalid("the chat model's answer can't be read", null);
+  }
+  switch (error.status) {
+    case 400:
+    case 413:
+    case 422:
+      return new ChatRejected(`the chat model refused the request: HTTP ${error.status}`);
+    case 401:
+    case 403:
+      return new ChatUnavailable(`the chat model refused CHAT_API_KEY: HTTP ${error.status}`);
+    case 404:
+      return new ChatUnavailable(`the provider knows no CHAT_MODEL=${model}: HTTP 404`);
+    default:
+      return new ChatUnavailable(`the chat model failed: HTTP ${error.status}`);
+  }
+}
+
+function causeCode(error: unknown): string | undefined {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    if ('code' in at && typeof at.code === 'string') return at.code;
+  }
+  return undefined;
+}

@@ -1,0 +1,44 @@
+// graphile-worker's loop on a server, started again whenever it breaks.
+import { EventEmitter, once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Runner, type RunnerOptions, run, type WorkerEvents } from 'graphile-worker';
+import type { Logger } from 'pino';
+
+const RUN_AGAIN_AFTER_MS = 1_000;
+
+/** Runs until the signal, however often the database goes away. Resolves, once it runs, with what ends after the signal. */
+export async function keepRunning(
+  options: Omit<RunnerOptions, 'events'>,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<{ stopped: Promise<void> }> {
+  const start = async () => {
+    const events = new EventEmitter() as WorkerEvents;
+    // It shuts itself down when it can't tick a job off, as when the database goes away, but does not always get to the
+    // end of that: its own word that it failed is enough.
+    const failed = once(events, 'pool:fatalError', { signal }).then(([{ error }]) => error as Error);
+    failed.catch(() => {});
+    const runner = await run({ ...options, events });
+    const ended = runner.promise.then(
+      () => null,
+      (error: Error) => error,
+    );
+    return { runner, broken: Promise.race([failed.catch(() => null), ended]) };
+  };
+  const stop = (runner: Runner) => runner.stop().catch(() => {});
+  const keep = async (first: Awaited<ReturnType<typeof start>>) => {
+    for (let current: typeof first | null = first; current; ) {
+      const { runner, broken } = current;
+      const reason = await broken;
+      if (signal.aborted) return stop(runner);
+      void stop(runner);
+      current = null;
+      while (!current && !signal.aborted) {
+        logger.warn({ name: reason?.name }, 'background jobs stopped: starting them again');
+        await sleep(RUN_AGAIN_AFTER_MS, null, { signal }).catch(() => {});
+        if (!signal.aborted) current = await start().catch(() => null);
+      }
+    }
+  };
+  return { stopped: keep(await start()) };
+}

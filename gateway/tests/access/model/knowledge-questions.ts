@@ -1,0 +1,105 @@
+// Whoever asks the graph or for facts is told what the memories say that it may read, all of it, and nothing else.
+import assert from 'node:assert/strict';
+import * as model from '../model.ts';
+import { question } from './knowledge-doors.ts';
+import { aliasOf, nameOf } from './knowledge-operations.ts';
+import { done, nothing, refusal, type Turn } from './turns.ts';
+
+/** What the memories say there that the caller sees. Of the graph an operator is shown its own tenant's. */
+const said = ({ run, me }: Turn, table: string) =>
+  run.world.knowledge.rows.filter(({ table: one, packet }) => {
+    const memory = run.world.memories.get(packet)!;
+    return one === table && model.maySee(me, memory) && (table === 'fact_evidence' || memory.tenant === me?.tenant);
+  });
+
+const setOf = (lists: readonly (readonly string[])[]) => [...new Set(lists.map((list) => list.join(' | ')))].sort();
+
+export function askKnowledge(turn: Turn, given: { name: number; what: number }): Promise<string> {
+  const name = nameOf(given.name);
+  return [exploreGraph, findFacts, searchGraph][given.what % 3]!(turn, given.what % 5 === 0 ? aliasOf(name) : name);
+}
+
+/** All its names, as far as the caller knows that they are names of one. */
+function namesOf(turn: Turn, name: string): string[] {
+  const pairs = said(turn, 'entity_aliases').filter(({ says }) => says.includes(name));
+  return [...new Set([name, ...pairs.flatMap(({ says }) => says)])].sort();
+}
+
+async function exploreGraph(turn: Turn, name: string): Promise<string> {
+  turn.asked = { entity: name };
+  const fields = 'knownAs paths { entity steps { relationshipIds } }';
+  const answer = await question(turn, 'explore_graph', { entity: name, depth: 1 }, fields);
+  const refused = refusal(turn.me ? done : { refused: ['L9AUT', 'L9SCP'] }, answer);
+  if (answer.code !== null) return refused!;
+  const [found] = answer.answers;
+  const names = namesOf(turn, name);
+  assert.deepEqual([...(found.knownAs ?? found.known_as)].sort(), names, 'the names of one entity');
+  const edges = said(turn, 'relationship_evidence')
+    .map(({ says }) => [says[0]!, says[2]!])
+    .filter((ends) => ends.some((end) => names.includes(end)));
+  assert.deepEqual(
+    setOf(found.paths.map(({ entity }: { entity: string }) => [entity])),
+    setOf(edges.map((ends) => ends.filter((end) => !names.includes(end)))),
+    'what it is related to',
+  );
+  const ids = found.paths.flatMap(
+    ({ steps }: { steps: { relationshipIds?: string[]; relationship_ids: string[] }[] }) =>
+      steps.flatMap((step) => step.relationshipIds ?? step.relationship_ids),
+  );
+  const evidence = await turn.run.house.asSuperuser(
+    'select r.id, array(select e.packet_id from public.relationship_evidence e where e.relationship_id = r.id) as packets from unnest($1::uuid[]) as r (id)',
+    [ids],
+  );
+  for (const { packets } of evidence as { packets: string[] }[]) {
+    assert.ok(
+      packets.some((id) => model.maySee(turn.me, turn.run.world.memories.get(id)!)),
+      'a relation that rests on what is seen',
+    );
+  }
+  return edges.length > 0 ? 'explored' : 'found nothing';
+}
+
+async function findFacts(turn: Turn, name: string): Promise<string> {
+  turn.asked = { subject: name };
+  const answer = await question(
+    turn,
+    'find_facts',
+    { subject: name, include_history: true, k: 100 },
+    'subject predicate object',
+  );
+  const refused = refusal(turn.me ? done : { refused: ['L9AUT', 'L9SCP'] }, answer);
+  if (answer.code !== null) return refused!;
+  const names = namesOf(turn, name);
+  const expected = said(turn, 'fact_evidence').filter(({ says }) => names.includes(says[0]!));
+  assert.deepEqual(
+    setOf(answer.answers.map(({ subject, predicate, object }) => [subject, predicate, object])),
+    setOf(expected.map(({ says }) => says)),
+    'the facts of it',
+  );
+  return expected.length > 0 ? 'found facts' : 'found nothing';
+}
+
+async function searchGraph(turn: Turn, name: string): Promise<string> {
+  const { session, door, me, run } = turn;
+  turn.asked = { query: name, mode: 'graph' };
+  const answer = await door.search(session, name, 'graph', {});
+  if (!me) return nothing(answer);
+  assert.equal(answer.code, null);
+  const relations = said(turn, 'relationship_evidence');
+  const states = new Set([...relations, ...said(turn, 'fact_evidence')].map(({ packet }) => packet));
+  for (const { id } of answer.seen) {
+    assert.ok(
+      states.has(id) && model.maySee(me, run.world.memories.get(id)!),
+      `${id} states something of the graph, and may be read`,
+    );
+  }
+  const ids = new Set(answer.seen.map(({ id }) => id));
+  const names = namesOf(turn, name);
+  const direct = relations.filter(({ says }) => names.includes(says[0]!) || names.includes(says[2]!));
+  assert.deepEqual(
+    direct.filter(({ packet }) => !ids.has(packet)),
+    [],
+    'no memory is left out that relates it',
+  );
+  return ids.size > 0 ? 'found by relations' : 'found nothing';
+}

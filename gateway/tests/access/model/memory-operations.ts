@@ -1,0 +1,313 @@
+// What is tried with memories: each done in the model and through a door, and the two compared.
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import type { Memory } from '../model.ts';
+import * as model from '../model.ts';
+import { type Filter, statement } from './doors.ts';
+import {
+  type Act,
+  act,
+  byId,
+  copyOf,
+  everything,
+  expire,
+  expiry,
+  expiryAt,
+  filters,
+  forged,
+  functions,
+  isAdmin,
+  maybe,
+  number,
+  oneOf,
+  onlySql,
+  parents,
+  project,
+  projectOf,
+  scope,
+  scopeOf,
+  target,
+  targetOf,
+  text,
+  textOf,
+  ttls,
+} from './given.ts';
+import { asSeen, compareStats, done, nothing, pick, type Run, refusal, same, type Turn } from './turns.ts';
+import { words } from './words.ts';
+import { envelopes, kinds } from './world.ts';
+
+const all = ({ doors }: Run) => [doors.table, doors.table, doors.sql, doors.sql, doors.graphql, doors.mcp];
+const tables = ({ doors }: Run) => [doors.table, doors.graphql];
+
+export const memoryActs: Record<string, Act> = {
+  save: act(
+    34,
+    all,
+    fc.record({
+      ...{ text, scope, project, kind: number, expiry, parents: maybe(20, parents) },
+      // The text and place of a memory that is there.
+      copies: maybe(35, number),
+      key: maybe(35, fc.nat({ max: 5 })),
+    }),
+    async (turn, given) => {
+      const { run, session, me, door } = turn;
+      const copied = copyOf(turn, given.copies);
+      const scope = copied?.scope ?? scopeOf(turn, given.scope);
+      const at = { scope, project: copied ? copied.project : projectOf(turn, scope, given.project) };
+      const wanted: model.Wanted = {
+        ...at,
+        content: textOf(given.text, copied),
+        // Reflections, tasks and summaries have functions of their own.
+        kind: copied && copiedKinds.has(copied.kind) ? copied.kind : pick(kinds, given.kind),
+        parents: (given.parents ?? []).map((parent) => targetOf(turn, parent, at)),
+        expiry: expiryAt(turn, given.expiry),
+        idempotencyKey: given.key === null || door.way === 'table' ? null : `key ${given.key}`,
+      };
+      turn.asked = wanted;
+      const expected = model.save(run.world, me, wanted, door.way);
+      const answer = await door.save(session, {
+        ...{ content: wanted.content, scope, project_id: wanted.project, kind: wanted.kind, metadata: forged },
+        envelope: envelopes[wanted.kind] ?? {},
+        ...{ parent_ids: wanted.parents, ttl: ttls[wanted.expiry] },
+        // Many of one thread: whatever comes before it that its readers may read is its context.
+        ...(wanted.content.length % 2 === 0 ? { thread_id: 'the thread' } : {}),
+        ...(wanted.idempotencyKey === null ? {} : { idempotency_key: wanted.idempotencyKey }),
+      });
+      const refused = refusal(expected, answer);
+      if (expected.refused || answer.code !== null) return refused!;
+      assert.equal(answer.status, expected.status);
+      const { id } = answer.memory;
+      if ('memory' in expected) {
+        assert.deepEqual(answer.memory, asSeen(expected.memory), 'the memory that is there already');
+        expected.commit();
+        return expected.isRetry ? 'the first answer again' : expected.status;
+      }
+      assert.ok(!run.world.memories.has(id), 'a new id');
+      expected.commit(id);
+      if (wanted.expiry === 'later') run.world.knowledge.expireLater.add(id);
+      assert.deepEqual(answer.memory, asSeen(run.world.memories.get(id)!));
+      if (wanted.expiry === 'soon') await expire(turn, id, answer.ttl!);
+      return expected.status;
+    },
+  ),
+
+  update: act(
+    20,
+    all,
+    fc.record({
+      ...{ target, expiry, text: maybe(40, text), scope: maybe(25, scope), project: maybe(25, project) },
+      ...{ kind: maybe(15, number), parents: maybe(15, parents), copies: maybe(30, number) },
+    }),
+    async (turn, given) => {
+      const { run, session, me, door } = turn;
+      const id = targetOf(turn, given.target);
+      const memory = run.world.memories.get(id);
+      const scope = given.scope && scopeOf(turn, given.scope);
+      const project = given.project && projectOf(turn, scope ?? memory?.scope ?? '', given.project);
+      const change: model.Change = {
+        ...(given.text && { content: textOf(given.text, copyOf(turn, given.copies)) }),
+        ...(scope && { scope }),
+        ...(project && { project }),
+        ...(given.kind !== null && { kind: pick(kinds, given.kind) }),
+        ...(given.parents && { parents: given.parents.map((parent) => targetOf(turn, parent, memory)) }),
+        expiry: expiryAt(turn, given.expiry),
+      };
+      turn.asked = { ...change, of: memory ?? id };
+      const expected = model.update(run.world, me, memory, change, door.way);
+      const { project: project_id, parents: parent_ids, expiry, ...rest } = change;
+      const ttl = ttls[expiry ?? 'never'];
+      const answer = await door.update(session, id, {
+        ...{ ...rest, metadata: forged, ...nextImportance(turn) },
+        ...(project_id && { project_id }),
+        ...(parent_ids && { parent_ids }),
+        ...(ttl && { ttl }),
+        ...envelopeOf(turn, change, memory),
+      });
+      const refused = refusal(expected, answer);
+      if (expected.refused || answer.code !== null) return refused!;
+      expected.commit();
+      assert.deepEqual(answer.memory, asSeen(run.world.memories.get(id)!));
+      if (expiry === 'soon') await expire(turn, id, answer.ttl!);
+      return 'updated';
+    },
+  ),
+
+  delete: act(10, all, target, async (turn, given) => {
+    const { run, session, me, door } = turn;
+    const id = targetOf(turn, given);
+    turn.asked = run.world.memories.get(id) ?? { id };
+    const expected = model.remove(run.world, me, run.world.memories.get(id));
+    const answer = await door.remove(session, id);
+    const refused = refusal(expected, answer);
+    if (expected.refused) return refused!;
+    expected.commit();
+    return 'deleted';
+  }),
+
+  get: act(6, all, target, async (turn, given) => {
+    const { run, session, me, door } = turn;
+    const id = targetOf(turn, given);
+    turn.asked = run.world.memories.get(id) ?? { id };
+    const expected = model.get(me, run.world.memories.get(id));
+    const answer = await door.get(session, id);
+    const refused = refusal(expected, answer);
+    if (expected.refused || answer.code !== null) return refused!;
+    assert.deepEqual(answer.memory, asSeen(expected.memory));
+    return 'found';
+  }),
+
+  list: act(5, tables, number, async (turn, n) => {
+    const { run, session, me, door } = turn;
+    const filter = pick(filters, n);
+    turn.asked = filter;
+    const answer = await door.list(session, filter);
+    if (!me) return nothing(answer);
+    assert.equal(answer.code, null);
+    const expected = model.visible(run.world, me).filter((memory) => fits(memory, filter));
+    same(answer.seen, expected, `a list of ${JSON.stringify(filter)}`);
+    assert.equal(answer.count, expected.length, 'how many there are');
+    return expected.length > 0 ? 'found' : 'found nothing';
+  }),
+
+  search: act(
+    6,
+    functions,
+    fc.record({ word: number, filter: number, mode: oneOf({ lexical: 4, hybrid: 2, semantic: 2 }) }),
+    async (turn, given) => {
+      const { run, session, me, door } = turn;
+      const word = pick(words, given.word);
+      const filter = pick([{}, {}, {}, ...filters], given.filter);
+      turn.asked = { word, mode: given.mode, ...filter };
+      const answer = await door.search(session, word, given.mode, filter);
+      if (!me) return nothing(answer);
+      assert.equal(answer.code, null);
+      // A search in a project is also one of what belongs to no project.
+      const searched = model
+        .visible(run.world, me)
+        .filter((memory) => fits(memory, { ...filter, project: memory.project === null ? undefined : filter.project }));
+      const isHit = (memory: Memory) => memory.content.toLowerCase().includes(word);
+      const ids = new Set(answer.seen.map(({ id }) => id));
+      // By what came before it, only where that says so to the same readers, and is there.
+      const isHitByContext = (memory: Memory) =>
+        ids.has(memory.id) &&
+        model.visible(run.world, me).some((other) => isHit(other) && model.isForTheSame(other, memory));
+      const expected = searched.filter(
+        (memory) => isHit(memory) || isHitByContext(memory) || (given.mode !== 'lexical' && ids.has(memory.id)),
+      );
+      // What is found by meaning alone depends on whether its vector has landed.
+      const certain = given.mode === 'semantic' ? expected.filter(({ id }) => ids.has(id)) : expected;
+      same(answer.seen, certain, `a ${given.mode} search for ${word} in ${JSON.stringify(filter)}`);
+      return certain.length > 0 ? 'found' : 'found nothing';
+    },
+  ),
+
+  stats: act(3, functions, fc.constant(null), compareStats),
+
+  'clean up': act(
+    4,
+    functions,
+    fc.constant(null),
+    async ({ run, session, me, door }) => {
+      const expected = model.cleanUp(run.world, me);
+      const answer = await door.cleanUp(session);
+      const refused = refusal(expected, answer);
+      if (expected.refused || answer.code !== null) return refused!;
+      let { deleted } = answer;
+      // Cleanup leaves for later what a job holds.
+      for (let tries = 0; deleted < expected.deleted && tries < 100; tries++) {
+        await sleep(20);
+        const again = await door.cleanUp(session);
+        deleted += again.code === null ? again.deleted : 0;
+      }
+      assert.equal(deleted, expected.deleted, 'how many were cleaned up');
+      expected.commit();
+      return expected.deleted > 0 ? 'cleaned up' : 'nothing to clean up';
+    },
+    (session) => isAdmin(session) || session.claims.caller === 'Scribe',
+  ),
+
+  /** SQL on many rows at once concerns those that the caller may change, and no other. */
+  'update all': act(3, onlySql, number, (turn, n) =>
+    changeAll(
+      turn,
+      pick(filters, n),
+      `update public.packet_store set importance_score = $4 where ${FILTERED} returning packet_id as id`,
+      (memory) => {
+        const expected = model.update(turn.run.world, turn.me, memory, {}, 'table');
+        if (!expected.refused) expected.commit();
+        return 'updated';
+      },
+    ),
+  ),
+
+  'delete all': act(1, onlySql, number, (turn, n) =>
+    changeAll(
+      turn,
+      pick(filters, n),
+      `delete from public.packet_store where ${FILTERED} returning packet_id as id`,
+      (memory) => {
+        const expected = model.remove(turn.run.world, turn.me, memory);
+        if (!expected.refused) expected.commit();
+        return 'deleted';
+      },
+    ),
+  ),
+
+  history: act(5, onlySql, target, async (turn, given) => {
+    const { run, session, me } = turn;
+    const id = targetOf(turn, given);
+    turn.asked = run.world.memories.get(id) ?? { id };
+    const expected = model.history(me, run.world.memories.get(id));
+    const answer = await statement(run.house, session, HISTORY, [id]);
+    const refused = refusal(expected, answer);
+    if (expected.refused || answer.code !== null) return refused!;
+    assert.deepEqual(answer.rows, expected.states.map(model.stateOf), 'the history, the newest first');
+    return 'told';
+  }),
+};
+
+const copiedKinds = new Set([...kinds, 'fact', 'insight']);
+
+const HISTORY = `
+  select content, state ->> 'scope' as scope, state ->> 'project_id' as project, state ->> 'kind' as kind, creator
+  from public.memory_history($1, 1000)`;
+
+/** SQL on the table replaces an envelope as a whole; and an event or a trace must have its own. */
+function envelopeOf({ door }: Turn, change: model.Change, memory: Memory | undefined) {
+  if (change.kind === undefined && (door.way === 'function' || change.content === undefined)) return {};
+  const envelope = envelopes[change.kind ?? memory?.kind ?? ''] ?? {};
+  return door.way === 'function' ? { envelope } : { content: change.content ?? memory?.content ?? 'gone', envelope };
+}
+
+/** No update is one that changes nothing, and makes no version. */
+const nextImportance = ({ run }: Turn) => {
+  run.updates += 1;
+  return { importance: (run.updates % 10_000) / 10_000 };
+};
+
+const fits = ({ scope, project, kind }: Memory, filter: { [Name in keyof Filter]: Filter[Name] | undefined }) =>
+  (filter.scope === undefined || scope === filter.scope) &&
+  (filter.project === undefined || project === filter.project) &&
+  (filter.kind === undefined || kind === filter.kind);
+
+const FILTERED =
+  '($1::text is null or scope = $1) and ($2::text is null or project_id = $2) and ($3::text is null or packet_type = $3)';
+
+async function changeAll(turn: Turn, filter: Filter, sql: string, commit: (memory: Memory) => string) {
+  const { run, session, me } = turn;
+  turn.asked = filter;
+  const { importance } = nextImportance(turn);
+  const more = sql.includes('$4') ? [importance] : [];
+  const answer = await statement(run.house, session, sql, [filter.scope, filter.project, filter.kind, ...more]);
+  // Operators have no such grant.
+  const refused = refusal(session.claims.role === 'l9_platform_admin' ? { refused: ['L9SCP'] } : done, answer);
+  if (answer.code !== null) return refused!;
+  const expected = everything(run).filter((memory) => fits(memory, filter) && model.mayChange(me, memory));
+  assert.deepEqual(
+    answer.rows.sort(byId),
+    expected.map(({ id }) => ({ id })),
+    'the rows that it concerned',
+  );
+  return expected.map(commit)[0] ?? 'found nothing';
+}

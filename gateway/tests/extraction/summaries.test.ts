@@ -1,0 +1,133 @@
+// Summaries that a chat model writes: of what it may read, for those alone who may read all of it.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { pino } from 'pino';
+import { save } from '../../../db/tests/importance/support.ts';
+import { openaiChat } from '../../src/extraction/chat.ts';
+import { writeSummaries } from '../../src/extraction/write-summaries.ts';
+import { type House, openHouse } from '../support/house.ts';
+import { standIn } from '../support/stand-in.ts';
+import { type ChatServer, startChatServer } from './chat-server.ts';
+
+const logger = pino({ level: 'silent' });
+const SUMMARY = {
+  summary: 'All is well.',
+  key_facts: ['a fact'],
+  key_entities: ['Ship'],
+  key_decisions: [],
+  confidence: 0.7,
+};
+
+describe('summaries by a chat model', () => {
+  let house: House;
+  let server: ChatServer;
+  before(async () => {
+    server = await startChatServer();
+    house = await openHouse({ embedder: standIn });
+    for (const scope of ['developer', 'l-private']) {
+      for (let at = 0; at < 6; at++) {
+        await save(house, 'L', `step ${at} in ${scope}`, { scope, correlation_id: `T-${scope}` });
+      }
+    }
+  });
+  after(async () => {
+    await house.close();
+    await server.close();
+  });
+
+  const run = () => {
+    const chat = openaiChat({ model: 'a-model', baseUrl: server.baseUrl, apiKey: 'k', timeoutMs: 30_000 }, logger);
+    const pool = house.gateway.database.workerPool;
+    return writeSummaries({ pool, chat, logger, leaseMs: 60_000 }, new AbortController().signal);
+  };
+  const settings = (args: string) => house.sql('L', `select public.set_extraction_settings(${args})`);
+  const summaries = (caller: string) =>
+    house.sql(
+      caller,
+      'select scope_type, scope_value, scope, packet_count, creator from public.memory_summaries order by 3',
+    );
+
+  it('are not written unless the tenant wants them', async () => {
+    await run();
+    await settings("is_enabled => true, kinds => '{note}'");
+    await run();
+    assert.equal(server.asked.length, 0);
+  });
+
+  it('are tried again after garbage, later', async () => {
+    await settings('writes_summaries => true');
+    server.answer = () => ({ says: 'no JSON' });
+    await run();
+    assert.equal(server.asked.length, 1);
+    await run();
+    assert.equal(server.asked.length, 1);
+    assert.deepEqual(await summaries('L'), []);
+    await house.asSuperuser('update l9_private.summary_claims set next_attempt_at = now()');
+  });
+
+  it('are not stored where a source was changed meanwhile', async () => {
+    const [{ packet_id: id }] = await house.asSuperuser(
+      "select packet_id from public.packet_store where content = 'step 3 in developer'",
+    );
+    let change: Promise<unknown> | undefined;
+    server.asked.length = 0;
+    server.answer = () => {
+      change ??= house.sql('L', "select public.update_memory($1, content => 'step 3, another')", [id]);
+      return { says: SUMMARY, afterMs: 500 };
+    };
+    await run();
+    await change;
+    // Asked once for the old text, and then for the new one.
+    assert.deepEqual(
+      server.asked.map(({ data }) => (data.memories as { text: string }[])[3]!.text),
+      ['step 3 in developer', 'step 3, another'],
+    );
+  });
+
+  it('rest on their sources, are for those who read these, and take nothing else from an answer', async () => {
+    const written = {
+      scope_type: 'task',
+      scope_value: 'T-developer',
+      scope: 'developer',
+      packet_count: 6,
+      creator: 'job',
+    };
+    assert.deepEqual(await summaries('C'), [written]);
+    assert.deepEqual(await summaries('L'), [written], 'the private scope was not named');
+    const [row] = await house.sql(
+      'C',
+      "select public.memory_summaries_summary_text(s) as text, s.key_entities, p.metadata ->> 'model' as model from public.memory_summaries s join public.packet_store p on p.packet_id = s.source_packet",
+    );
+    assert.deepEqual(row, { text: 'All is well.', key_entities: ['ship'], model: 'a-model' });
+
+    server.asked.length = 0;
+    server.answer = () => ({
+      says: {
+        ...SUMMARY,
+        scope: 'global',
+        source_packet_ids: [],
+        key_facts: Array(300).fill('x'.repeat(1_000)),
+        confidence: 9,
+      },
+    });
+    await settings("scopes => '{developer,l-private}'");
+    await run();
+    assert.equal(server.asked.length, 1);
+    assert.ok(server.asked[0]!.body.messages[1]!.content.includes('in l-private'));
+    assert.deepEqual(await summaries('C'), [written]);
+    assert.deepEqual((await summaries('L'))[1], { ...written, scope_value: 'T-l-private', scope: 'l-private' });
+    const [{ key_facts: facts, confidence }] = await house.sql(
+      'L',
+      "select key_facts, confidence from public.memory_summaries where scope = 'l-private'",
+    );
+    assert.deepEqual([facts.length, facts[0].length, confidence], [20, 200, 1]);
+    const tasks = await house.sql(
+      'C',
+      "select status, result from public.tasks where type = 'summarize' order by created_at",
+    );
+    assert.deepEqual(
+      tasks.map(({ status }) => status),
+      ['failed', 'completed', 'completed'],
+    );
+  });
+});

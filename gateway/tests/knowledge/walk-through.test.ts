@@ -1,0 +1,235 @@
+// One story, end to end, through the doors that agents and applications use: from two memories that disagree to what is known
+// now, with a part of it that is L's alone.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type House, openHouse } from '../support/house.ts';
+
+const project_id = 'l9';
+// In every private text, and nowhere else.
+const SECRET = 'zephyrine';
+
+describe('from memories to knowledge', () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse();
+  });
+  after(() => house.close());
+
+  const tool = async (caller: string, name: string, args: object) => {
+    const { isError, text, result } = await house.tool(caller, name, args);
+    assert.equal(isError, false, text);
+    return result;
+  };
+  const save = async (caller: string, content: string, more: object = {}) =>
+    (await tool(caller, 'save_memory', { content, project_id, ...more })).memory.packet_id as string;
+  const graphql = async (caller: string, query: string, variables: object = {}) => {
+    const { data, errors } = await house.graphql(caller, query, variables);
+    assert.equal(errors, undefined, JSON.stringify(errors));
+    return data;
+  };
+  const importanceOf = async (packetId: string) =>
+    (
+      await graphql(
+        'L',
+        'query ($id: UUID!) { memoryByPacketId(packetId: $id) { importanceScore contradictionCount } }',
+        {
+          id: packetId,
+        },
+      )
+    ).memoryByPacketId;
+
+  let decision: string;
+  let contradiction: string;
+  let plan: string;
+
+  it('L records a decision, what follows from it, and a plan that is its own', async () => {
+    await graphql(
+      'L',
+      'mutation { registerPredicate(input: { predicate: "goes out on", isSingleValued: true }) { predicate { isSingleValued } } }',
+    );
+    decision = await save('L', 'Decided: the website goes out on Tuesdays.', { kind: 'decision' });
+    const { fact } = await tool('L', 'assert_fact', {
+      subject: 'Website',
+      predicate: 'goes out on',
+      object: 'Tuesday',
+      source_packet: decision,
+    });
+    assert.equal(fact.scope, 'developer');
+
+    plan = await save('L', `The website will be sold to ${SECRET} Ltd.`, { scope: 'l-private' });
+    await tool('L', 'assert_fact', {
+      subject: 'website',
+      predicate: 'is sold to',
+      object: `${SECRET} Ltd`,
+      source_packet: plan,
+    });
+    await tool('L', 'assert_fact', {
+      subject: 'website',
+      predicate: 'goes out on',
+      object: `${SECRET} day`,
+      source_packet: plan,
+    });
+    const relate = (target: string, sourcePacket: string) =>
+      graphql('L', 'mutation ($input: RelateInput!) { relate(input: $input) { relationship { relationshipId } } }', {
+        input: { source: 'website', type: 'depends_on', target, sourcePacket },
+      });
+    await relate('billing', decision);
+    await relate(`${SECRET} Ltd`, plan);
+    await tool('L', 'reflect', {
+      content: `Never tell ${SECRET} when the website goes out.`,
+      scope: 'l-private',
+      project_id,
+    });
+
+    for (let version = 1; version <= 7; version++) {
+      const { version: now } = await tool('L', 'update_world_model', {
+        insight: {
+          insight_type: 'observation',
+          content: `The website was deployed for the ${version}. time.`,
+          entities: [
+            { entity_id: 'website', entity_type: 'service', attributes: { deployments: version, day: 'Tuesday' } },
+          ],
+        },
+        expected_version: version - 1,
+        project_id,
+      });
+      assert.equal(now, version);
+    }
+    await tool('L', 'update_world_model', {
+      insight: {
+        insight_type: 'observation',
+        entities: [{ entity_id: 'website', attributes: { buyer: `${SECRET} Ltd` } }],
+      },
+      source_packet: plan,
+    });
+  });
+
+  it('Cursor records what contradicts it: the fact changes, and the decision matters less', async () => {
+    const before = await importanceOf(decision);
+    contradiction = await save(
+      'C',
+      'From now on the website goes out on Thursdays, since Tuesdays collide with the audit.',
+    );
+    const { fact } = await tool('C', 'assert_fact', {
+      subject: 'website',
+      predicate: 'goes out on',
+      object: 'Thursday',
+      source_packet: contradiction,
+    });
+    assert.equal(fact.contradiction_count, 1);
+
+    const { findFacts } = await graphql(
+      'C',
+      '{ findFacts(subject: "website", predicate: "goes out on") { object sourceMemory { packetId } replaced { nodes { object validTo sourceMemory { packetId } } } } }',
+    );
+    assert.equal(findFacts.length, 1);
+    assert.equal(findFacts[0].object, 'Thursday');
+    assert.equal(findFacts[0].sourceMemory.packetId, contradiction);
+    assert.equal(findFacts[0].replaced.nodes[0].object, 'Tuesday');
+    assert.equal(findFacts[0].replaced.nodes[0].sourceMemory.packetId, decision);
+    assert.notEqual(findFacts[0].replaced.nodes[0].validTo, null);
+
+    const now = await importanceOf(decision);
+    assert.equal(now.contradictionCount, before.contradictionCount + 1);
+    assert.ok(now.importanceScore < before.importanceScore, `${now.importanceScore} < ${before.importanceScore}`);
+  });
+
+  it('the lesson of it is recalled in the next task, by who asks in other words', async () => {
+    await tool('C', 'reflect', {
+      content: 'Before you name a day for a release, look whether an audit falls on it.',
+      type: 'failure',
+      priority: 'high',
+      learned_from: [contradiction],
+      project_id,
+    });
+    await house.embedded();
+    const { lessons } = await tool('C', 'recall_lessons', {
+      query: 'choosing a date to ship the new version',
+      project_id,
+    });
+    assert.match(lessons[0].content, /^Before you name a day/);
+  });
+
+  it('the world model moves from version 7 to 8, once: who expected 7 after that is told 8', async () => {
+    const { version, entities } = await tool('C', 'get_world_model', { project_id });
+    assert.equal(version, 7);
+    assert.deepEqual(entities[0].attributes, { deployments: 7, day: 'Tuesday' });
+    const move = {
+      insight: { insight_type: 'change', entities: [{ entity_id: 'Website', attributes: { day: 'Thursday' } }] },
+      source_packet: contradiction,
+      expected_version: 7,
+    };
+    assert.equal((await tool('C', 'update_world_model', move)).version, 8);
+    const late = await house.tool('L', 'update_world_model', { ...move, source_packet: decision });
+    assert.equal(
+      late.text,
+      'INVALID_INPUT (L9VAL): expected_version: the world is at version 8. Read it again, and decide anew.',
+    );
+    const { getWorldModel } = await graphql(
+      'C',
+      '{ getWorldModel(projectId: "l9") { version entities { entityId version attributes } } }',
+    );
+    assert.equal(getWorldModel.version, 8);
+    assert.deepEqual(getWorldModel.entities[0], {
+      entityId: 'Website',
+      version: 8,
+      attributes: { deployments: 7, day: 'Thursday' },
+    });
+  });
+
+  it('of the private parts C sees nothing, whatever it asks; L sees all', async () => {
+    const asked = {
+      find_facts: { subject: 'website', include_history: true },
+      explore_graph: { entity: 'website', depth: 5 },
+      recall_lessons: { query: `${SECRET} website` },
+      get_world_model: { project_id },
+      search_memory: { query: `website ${SECRET}`, k: 100 },
+      summarize: { project_id },
+    };
+    const everything = `{
+      facts { totalCount nodes { subject object } } entityRelationships { totalCount nodes { targetEntity } }
+      reflections { totalCount nodes { content } } worldModelEntities { totalCount nodes { attributes } }
+      worldModelUpdates { totalCount nodes { content } } searchMemory(query: "website", mode: graph) { hits { content } searched { candidates } }
+    }`;
+    const told = async (caller: string) => {
+      const answers: unknown[] = [await graphql(caller, everything)];
+      for (const [name, args] of Object.entries(asked)) answers.push(await tool(caller, name, args));
+      return JSON.stringify(answers);
+    };
+    // What was asked for is told back.
+    const without = (answers: string) =>
+      answers.replaceAll(`website ${SECRET}`, '').replaceAll(`${SECRET} website`, '');
+    const toC = without(await told('C'));
+    assert.ok(!toC.includes(SECRET), toC);
+    assert.ok(!toC.includes('l-private'));
+    const ofL = JSON.parse(await told('L'))[0];
+    const ofC = JSON.parse(toC)[0];
+    for (const [table, more] of Object.entries({
+      facts: 2,
+      entityRelationships: 1,
+      reflections: 1,
+      worldModelEntities: 1,
+      worldModelUpdates: 1,
+    })) {
+      assert.equal(ofL[table].totalCount - ofC[table].totalCount, more, table);
+    }
+    assert.ok(JSON.stringify(ofL).includes(SECRET));
+  });
+
+  it('and of an erased memory nothing is left in any of it', async () => {
+    const { data, errors } = await house.graphql(
+      'L',
+      'mutation ($id: UUID!) { eraseMemory(input: { packetId: $id, reason: "sold" }) { result { memories } } }',
+      { id: plan },
+    );
+    assert.equal(errors, undefined, JSON.stringify(errors));
+    assert.ok(data.eraseMemory.result.memories >= 1);
+    const left = await graphql(
+      'L',
+      `{
+      facts { nodes { object } } entityRelationships { nodes { targetEntity } } worldModelEntities { nodes { attributes } }
+    }`,
+    );
+    assert.ok(!JSON.stringify(left).includes(SECRET), JSON.stringify(left));
+  });
+});

@@ -1,0 +1,74 @@
+// The command itself: what it asks for, refuses and says.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { after, before, describe, it } from 'node:test';
+import { counts, createOldHome, GIVE_TO_OWNER, type OldHome, uuid } from './old-database.ts';
+
+describe('migrate-legacy', () => {
+  let old: OldHome;
+  before(async () => {
+    old = await createOldHome();
+  });
+  after(() => old.drop());
+
+  it('says so where there are no old tables', async () => {
+    const ran = await old.migrate();
+    assert.deepEqual([ran.code, ran.report.tables, ran.report.drop], [0, [], null]);
+  });
+
+  it('names the option that is no good', async () => {
+    for (const [args, said] of [
+      [['--apply', '--dry-run'], /--apply, --dry-run/],
+      [['--tenant', 'x'], /--tenant: a UUID/],
+      [['--project', 'a b'], /--project/],
+      [['--scope', 'x'], /--scope: old=new/],
+      [['--skip', 'everything'], /--skip: of blank, long.*not everything/],
+      [['--importance-scale', '0'], /--importance-scale/],
+      [['--users', 'all'], /--users/],
+      [['--from', 'mysql://x'], /--from: the URL of a PostgreSQL database/],
+      [['--tenant', '00000000-0000-7000-8000-00000000000f'], /has no actor C/],
+      [['--scope', 'old=nowhere'], /--scope: nowhere is no scope of this tenant \(developer, l-private, global\)/],
+    ] as const) {
+      const ran = await old.migrate(...args);
+      assert.deepEqual([ran.code, ran.out], [1, ''], args.join(' '));
+      assert.match(ran.err, said);
+      assert.ok(!ran.err.includes('    at '), ran.err);
+    }
+  });
+
+  it('needs a table to have a key and a content, and to be seen whole', async () => {
+    await old.superuser(async (query) => {
+      await query('create schema memory; create table memory.short_term (id integer, content text)');
+      await query("insert into memory.short_term values (1, 'a'), (1, 'b')");
+      await query(GIVE_TO_OWNER);
+    });
+    assert.match((await old.migrate()).err, /memory.short_term has no column whose values tell its rows apart/);
+    await old.query("update memory.short_term set id = 2 where content = 'b'");
+    assert.deepEqual(counts(await old.migrate('--scope', '=global')), { 'memory.short_term': { moved: 2 } });
+    await old.query('alter table memory.short_term rename content to stuff');
+    assert.match((await old.migrate()).err, /memory.short_term has no column that could be the content/);
+    await old.query(`alter table memory.short_term rename stuff to content; alter table memory.short_term enable row level security;
+      alter table memory.short_term owner to postgres; grant select on memory.short_term to l9_owner`);
+    assert.match((await old.migrate()).err, /row-level security hides rows of memory.short_term from l9_owner/);
+  });
+
+  it('prints a report for people', async () => {
+    await old.superuser(async (query) => {
+      await query('drop schema memory cascade; create schema memory');
+      await query('create table memory.longterm (id uuid primary key, content text, scope text)');
+      await query(`insert into memory.longterm values ('${uuid(1)}', 'a', 'shared'), ('${uuid(2)}', 'b', 'mars')`);
+      await query(GIVE_TO_OWNER);
+    });
+    const { stdout, status } = spawnSync(process.execPath, ['gateway/src/cli.ts', 'migrate-legacy'], {
+      env: old.env,
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0);
+    assert.match(stdout, /^Dry run, nothing was changed: /);
+    assert.match(stdout, /memory.longterm: 2 rows\n {2}id +→ id\n/);
+    assert.match(stdout, /1 would be moved\n/);
+    assert.match(stdout, new RegExp(`1 NOT moved: scope unknown .*: ${uuid(2)}\n`));
+    assert.match(stdout, /scope mars → unknown: 1\n/);
+    assert.match(stdout, /rows\/s\nTo move them, run it again with --apply.\n$/);
+  });
+});

@@ -1,0 +1,175 @@
+// Old tables that are elsewhere, are written to meanwhile, or come with an application of their own.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
+import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
+import { serverUrl } from '../support/databases.ts';
+import {
+  counts,
+  createOldHome,
+  FIRST,
+  GIVE_TO_OWNER,
+  OLD_ROWS,
+  OLD_SCHEMA,
+  type OldHome,
+  ownerUrlOf,
+  type Ran,
+} from './old-database.ts';
+
+const server = { skip: serverUrl ? false : 'needs a server: TEST_DATABASE_URL' };
+
+describe('another database', server, () => {
+  const name = `l9_old_${process.pid}`;
+  let root: pg.Client;
+  let url: string;
+  before(async () => {
+    root = new pg.Client({ connectionString: serverUrl! });
+    await root.connect();
+    await root.query(`create database ${name}`);
+    url = Object.assign(new URL(serverUrl!), { pathname: `/${name}` }).href;
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    // As it was: pgvector in public, and none of our roles concerned.
+    await client.query('create extension vector');
+    await client.query(OLD_SCHEMA.replace('extensions.vector', 'vector'));
+    await client.query(OLD_ROWS);
+    await client.end();
+  });
+  after(async () => {
+    await root.query(`drop database if exists ${name} with (force)`);
+    await root.end();
+  });
+
+  it('moves into the embedded engine, and is dropped there by --drop alone', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'l9t-'));
+    try {
+      const run = (...args: string[]) => {
+        const env = { PATH: process.env.PATH, L9_MEMORY_HOME: folder, LOG_LEVEL: 'warn' };
+        const ran = spawnSync(
+          process.execPath,
+          ['gateway/src/cli.ts', 'migrate-legacy', '--json', '--from', url, ...args],
+          { env, encoding: 'utf8' },
+        );
+        assert.equal(ran.stderr, '');
+        return { status: ran.status, report: JSON.parse(ran.stdout) };
+      };
+      const moved = run('--apply', '--label', 'laptop', '--embedding-model', 'old-model');
+      assert.deepEqual(counts(moved as unknown as Ran), FIRST);
+      assert.equal(moved.report.tables[0].vectors.moved, 3);
+      const again = run(
+        '--apply',
+        '--label',
+        'laptop',
+        '--drop',
+        '--skip',
+        'blank,long,expired,deleted,scope,project,operation,time,texts',
+      );
+      assert.deepEqual([again.status, again.report.drop], [0, { done: true, obstacles: [] }]);
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      const { rows } = await client.query("select count(*)::int as n from pg_namespace where nspname = 'memory'");
+      await client.end();
+      assert.equal(rows[0].n, 0);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('callers who write meanwhile', server, () => {
+  let old: OldHome;
+  before(async () => {
+    old = await createOldHome();
+    await old.superuser(async (query) => {
+      await query(
+        'create schema memory; create table memory.long_term (id bigint primary key, content text, importance real)',
+      );
+      await query("insert into memory.long_term values (1, 'Said by both at once.', 0.9), (2, 'Said by one.', 0.1)");
+      await query(GIVE_TO_OWNER);
+    });
+  });
+  after(() => old.drop());
+
+  it('say the same: one memory stays, which no longer expires', async () => {
+    const client = new pg.Client({ connectionString: old.home.superuserUrl! });
+    await client.connect();
+    try {
+      await client.query(
+        `begin; set local role l9_agent; set local jwt.claims.tenant_id = '${DEFAULT_TENANT}'; set local jwt.claims.caller = 'C'`,
+      );
+      const { rows } = await client.query(
+        "select ((save_memory('said by BOTH at once.', scope => 'global', ttl => now() + interval '1 day', importance => 0.2)).memory).packet_id",
+      );
+      const moving = old.migrate('--apply', '--scope', '=global');
+      const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+      for (let tries = 0; tries < 400 && (await old.query(waits)).length === 0; tries++) await setTimeout(50);
+      await client.query('commit');
+      const ran = await moving;
+      assert.deepEqual(counts(ran), { 'memory.long_term': { moved: 1, merged: 1 } }, ran.err);
+      const [packet] = await old.query(
+        "select packet_id, ttl, importance_score, metadata from packet_store where content ilike '%both%'",
+      );
+      assert.deepEqual(
+        [packet.packet_id, packet.ttl, packet.metadata.creator],
+        [rows[0].packet_id, null, 'Cursor-IDE'],
+      );
+      assert.ok(Math.abs(packet.importance_score - 0.9) < 1e-6);
+    } finally {
+      await client.end();
+    }
+  });
+});
+
+describe('a database of the old application', server, () => {
+  const name = `l9_grown_${process.pid}`;
+  let root: pg.Client;
+  before(async () => {
+    root = new pg.Client({ connectionString: serverUrl! });
+    await root.connect();
+    await root.query(`create database ${name}`);
+  });
+  after(async () => {
+    await root.query(`drop database if exists ${name} with (force)`);
+    await root.end();
+  });
+
+  it('is set up where it is, though pgvector lived in public, and moved within', async () => {
+    const url = Object.assign(new URL(serverUrl!), { pathname: `/${name}` }).href;
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      await client.query('create extension vector; create extension pgcrypto');
+      await client.query(OLD_SCHEMA.replace('extensions.vector', 'vector'));
+      await client.query(OLD_ROWS);
+      const old = await createOldHome(); // Which gives the roles their passwords.
+      const cli = (env: NodeJS.ProcessEnv, ...args: string[]) =>
+        spawnSync(process.execPath, ['gateway/src/cli.ts', ...args], {
+          env: { PATH: process.env.PATH, ...env },
+          encoding: 'utf8',
+        });
+      const setup = cli({}, 'db', 'setup', '--root-url', serverUrl!, '--database', name);
+      assert.equal(setup.status, 0, setup.stderr);
+      await client.query(GIVE_TO_OWNER);
+      const ran = cli(
+        { DATABASE_OWNER_URL: ownerUrlOf(url, old.env.DATABASE_URL!) },
+        'migrate-legacy',
+        '--json',
+        '--apply',
+        '--embedding-model',
+        'm',
+      );
+      await old.drop();
+      assert.equal(ran.status, 0, ran.stderr);
+      const report = JSON.parse(ran.stdout);
+      assert.deepEqual(counts({ report } as Ran), FIRST);
+      assert.equal(report.tables[0].vectors.moved, 3);
+    } finally {
+      await client.end();
+    }
+  });
+});

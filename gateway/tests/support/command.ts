@@ -1,0 +1,26 @@
+// `l9-memory …` as a process of its own.
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+
+const cli = join(import.meta.dirname, '..', '..', 'src', 'cli.ts');
+
+export interface Ended {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+export function runCommand(args: string[], { home, stdin = '' }: { home: string; stdin?: string }): Promise<Ended> {
+  const child = spawn(process.execPath, [cli, ...args], { env: { ...process.env, L9_MEMORY_HOME: home } });
+  const ended: Ended = { code: null, out: '', err: '' };
+  child.stdout.on('data', (data) => {
+    ended.out += data;
+  });
+  child.stderr.on('data', (data) => {
+    ended.err += data;
+  });
+  // It may end without reading.
+  child.stdin.on('error', () => {});
+  child.stdin.end(stdin);
+  return new Promise((resolve) => child.on('close', (code) => resolve({ ...ended, code })));
+}
