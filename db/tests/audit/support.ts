@@ -1,4 +1,5 @@
 import { DEFAULT_TENANT } from '../../../gateway/src/auth/identity.ts';
+import { eventually } from '../../../gateway/tests/support/eventually.ts';
 import type { House } from '../../../gateway/tests/support/house.ts';
 import { asSuperuser as withSuperuser } from '../../../gateway/tests/support/logins.ts';
 
@@ -40,13 +41,11 @@ export async function asSuperuser(house: House, statements: string | string[]): 
 /** Seals until nothing is left; on a server that others use too, transactions of theirs may hold it up for a while. */
 export async function sealAll(house: House, rows = 10_000): Promise<void> {
   const { workerPool } = house.gateway.database;
-  for (let tries = 0; tries < 1_200; tries++) {
+  await eventually(async () => {
     await workerPool.query('select l9_private.seal_audit($1)', [rows]);
     const { rows: answer } = await workerPool.query('select l9_private.is_audit_unsealed() as due');
-    if (!answer[0].due) return;
-    if (tries > 100) await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error('the audit log could not be sealed: is a transaction open?');
+    return !answer[0].due;
+  });
 }
 
 /** Claims under which `house.sql('P', …)` is a platform admin. */

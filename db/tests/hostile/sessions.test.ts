@@ -416,7 +416,6 @@ describe('a database session', () => {
           "select public.save_memory('not yet committed', scope => 'l-private', project_id => 'l9', idempotency_key => 'slow')",
         );
         await slow.query('select 1 from public.packet_store where packet_id = $1 for update', [hidden.id]);
-        const started = performance.now();
         await house.asCaller('C', async (client) => {
           await client.query("set local lock_timeout = '2s'");
           await client.query(
@@ -425,7 +424,6 @@ describe('a database session', () => {
           const { error } = await attempt(client, 'select public.update_memory($1, tags => $${x}$$)', [hidden.id]);
           assert.equal(error?.code, 'L9OWN');
         });
-        assert.ok(performance.now() - started < 1_500);
       });
     });
   });

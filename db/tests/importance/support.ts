@@ -1,16 +1,15 @@
+import { eventually } from '../../../gateway/tests/support/eventually.ts';
 import type { House } from '../../../gateway/tests/support/house.ts';
 import { named } from '../../../gateway/tests/support/named.ts';
 
 /** Rolls up until nothing is left; on a server that others use too, transactions of theirs may hold it up for a while. */
 export async function rollUp(house: House, rows = 10_000): Promise<void> {
   const { workerPool } = house.gateway.database;
-  for (let tries = 0; tries < 1_200; tries++) {
+  await eventually(async () => {
     await workerPool.query('select l9_private.roll_up_accesses($1)', [rows]);
     const { rows: answer } = await workerPool.query('select waiting from l9_private.access_backlog()');
-    if (Number(answer[0].waiting) === 0) return;
-    if (tries > 100) await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error('the access log could not be rolled up: is a transaction open?');
+    return Number(answer[0].waiting) === 0;
+  });
 }
 
 export async function save(house: House, caller: string, content: string, args: object = {}): Promise<string> {

@@ -1,8 +1,8 @@
 // Materialized views: read by functions that apply the caller's claims to the rows as they are now.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import { grepDatabase } from '../../../gateway/tests/support/dump.ts';
+import { eventually } from '../../../gateway/tests/support/eventually.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { asOwner, asSuperuser } from '../../../gateway/tests/support/logins.ts';
 import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
@@ -22,8 +22,7 @@ describe('materialized views', () => {
     // The gateway's first refresh, not to come in the middle of a test.
     const isRefreshed = async () =>
       (await house.sql('L', 'select bool_and(age_seconds is not null) as it from public.memory_views_status()'))[0].it;
-    for (let tries = 0; tries < 200 && !(await isRefreshed()); tries++) await setTimeout(50);
-    assert.ok(await isRefreshed());
+    await eventually(isRefreshed);
   });
   after(() => house.close());
 

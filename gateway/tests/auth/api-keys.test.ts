@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../support/eventually.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { asOwner } from '../support/logins.ts';
 import { standIn } from '../support/stand-in.ts';
@@ -49,13 +50,8 @@ describe('an API key of the table', () => {
     const { result } = await call(key, 'search_memory', { query: 'memory', mode: 'lexical' });
     return result.hits.map(({ content }: { content: string }) => content).sort();
   };
-  const becomes = async (key: string, status: number) => {
-    for (let tries = 0; tries < 100; tries++) {
-      if ((await call(key, 'get_memory_stats')).status === status) return;
-      await sleep(20);
-    }
-    assert.fail(`the key is not answered with ${status}`);
-  };
+  const becomes = (key: string, status: number) =>
+    eventually(async () => (await call(key, 'get_memory_stats')).status === status);
 
   it('stands for its caller, as a bearer token or in X-API-Key', async () => {
     const { apiKey } = await create({ name: 'ci', caller: 'C' });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { eventually } from '../support/eventually.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -10,18 +11,15 @@ describe('whoever is turned away', () => {
   });
   after(() => house.close());
 
-  const denied = async (door: string) => {
-    // They are written after the answer.
-    for (let tries = 0; tries < 100; tries++) {
+  // They are written after the answer.
+  const denied = (door: string) =>
+    eventually(async () => {
       const rows = await house.asSuperuser(
         "select tenant_id, caller, status, sqlstate, details from public.audit_log where operation = 'DENIED' and tool_name = $1 order by audit_id",
         [door],
       );
-      if (rows.length > 0) return rows;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    return [];
-  };
+      return rows.length > 0 && rows;
+    });
   const knock = (path: string, secret: string) =>
     fetch(`${house.gateway.url}/${path}`, {
       method: 'POST',

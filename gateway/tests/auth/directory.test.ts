@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { engine } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { asOwner } from '../support/logins.ts';
 import { standIn } from '../support/stand-in.ts';
@@ -112,11 +113,10 @@ describe('the door', () => {
     // What changes meanwhile is not lost either.
     await house.sql('L', "select deactivate_actor('D')");
     await becomes(401, 'D');
-    for (let tries = 0; tries < 100; tries++) {
+    await eventually(async () => {
       const [now] = await house.asSuperuser(listening);
-      if (now && now.pid !== before_.pid) break;
-      await sleep(50);
-    }
+      return now && now.pid !== before_.pid;
+    });
     await sleep(200);
     await house.sql('L', "select reactivate_actor('D')");
     await becomes(200, 'D');

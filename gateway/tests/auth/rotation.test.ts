@@ -4,7 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { SignJWT } from 'jose';
 import { credentialsPath } from '../../src/home/credentials.ts';
-import { cli, createProcessHome, eventually, type ProcessHome, pidAt, type Running } from '../home/processes.ts';
+import { cli, createProcessHome, type ProcessHome, pidAt, type Running } from '../home/processes.ts';
+import { eventually } from '../support/eventually.ts';
 
 describe('a running server, told by SIGHUP', () => {
   let home: ProcessHome;

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { asSuperuser, sealAll } from '../../../db/tests/audit/support.ts';
 import { runCommand } from '../support/command.ts';
+import { eventually } from '../support/eventually.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -162,12 +163,8 @@ describe('the sealing job', () => {
       Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await (await fetch(`${house.gateway.url}/metrics`)).text())?.[1]);
     await house.tool('C', 'save_memory', { content: 'to be sealed', scope: 'global' });
     const saved = Date.now() / 1000;
-    for (let tries = 0; ; tries++) {
-      // Transactions of others on the same server may hold it up.
-      if ((await metric('l9_audit_last_seal_timestamp_seconds')) >= saved) break;
-      assert.ok(tries < 900, 'nothing was sealed');
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    // Transactions of others on the same server may hold it up.
+    await eventually(async () => (await metric('l9_audit_last_seal_timestamp_seconds')) >= saved);
     const waiting = await metric('l9_audit_unsealed');
     assert.ok(waiting >= 0 && waiting < 100, String(waiting));
     assert.ok((await metric('l9_audit_unsealed_oldest_seconds')) >= 0);

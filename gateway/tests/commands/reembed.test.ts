@@ -4,8 +4,9 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type Provider, startProvider, vectors } from '../embeddings/provider.ts';
-import { callTool, cli, createProcessHome, eventually, kill, metric, type ProcessHome } from '../home/processes.ts';
+import { callTool, cli, createProcessHome, kill, metric, type ProcessHome } from '../home/processes.ts';
 import { engine } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
 import { openHouse } from '../support/house.ts';
 
 const LOCAL = 'all-MiniLM-L6-v2-int8';

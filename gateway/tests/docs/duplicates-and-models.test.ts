@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { createProcessHome, eventually, root } from '../home/processes.ts';
+import { createProcessHome, root } from '../home/processes.ts';
 import { engine } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
 import { type House, openHouse } from '../support/house.ts';
 
 const statements = (file: string) =>

@@ -4,11 +4,11 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { readHolder } from '../../src/home/lock.ts';
 import { createTestHome, type TestHome } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -39,8 +39,7 @@ describe('the README', () => {
     server.stdout!.on('data', (data) => {
       output += data;
     });
-    for (let tries = 0; tries < 300 && !readHolder(home.home); tries++) await setTimeout(100);
-    url = readHolder(home.home)!.url;
+    ({ url } = await eventually(() => readHolder(home.home)));
   });
   after(async () => {
     process.kill(-server.pid!, 'SIGTERM');
@@ -56,7 +55,7 @@ describe('the README', () => {
         cwd: root,
         env,
         encoding: 'utf8',
-        timeout: 60_000,
+        timeout: 300_000,
       },
     );
     assert.equal(status, 0, stderr);
@@ -75,7 +74,7 @@ describe('the README', () => {
     assert.match(answers()[0]!, /"status":"inserted"/);
     // On a busy machine the vector may take longer than a reader does.
     const isEmbedded = async () => /^l9_embedding_backlog 0$/m.test(await (await fetch(`${url}/metrics`)).text());
-    for (let tries = 0; tries < 300 && !(await isEmbedded()); tries++) await setTimeout(100);
+    await eventually(isEmbedded);
     const [saved, found] = answers();
     assert.match(saved!, /"status":"skipped_dedupe"/);
     assert.match(found!, /"content":"We deploy on Tuesdays/);

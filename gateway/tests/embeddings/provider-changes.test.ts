@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { type Embedder, EmbedderUnavailable, EmbeddingRejected } from '../../src/embeddings/index.ts';
 import { localEmbedder } from '../../src/embeddings/local.ts';
+import { eventually } from '../support/eventually.ts';
 import { type House, openHouse } from '../support/house.ts';
 
 describe('while the embedder is down', () => {
@@ -70,8 +71,7 @@ describe('while the embedder is down', () => {
     isDown = false;
     await house.tool('C', 'save_memory', { content: 'something unspeakable', project_id: 'l9' });
     await house.tool('C', 'save_memory', { content: 'Harbours shelter boats.', project_id: 'l9' });
-    for (let tries = 0; tries < 300 && (await backlog()).pending > 1; tries++)
-      await new Promise((resolve) => setTimeout(resolve, 100));
+    await eventually(async () => (await backlog()).pending <= 1);
     assert.deepEqual(await backlog(), { pending: 1, failing: 1 });
     const { result } = await house.tool('C', 'search_memory', {
       query: 'a beacon for sailors',

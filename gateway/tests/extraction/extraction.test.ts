@@ -1,9 +1,9 @@
 // The whole way: a memory is saved, a job asks a chat model over HTTP, and what it found is there, where the memory is.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { save } from '../../../db/tests/importance/support.ts';
+import { eventually } from '../support/eventually.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { standIn } from '../support/stand-in.ts';
 import { type ChatServer, factOf, NOTHING, startChatServer, USAGE } from './chat-server.ts';
@@ -39,14 +39,7 @@ describe('extraction by a chat model', () => {
   };
   const pendingOf = async (packet: string) =>
     (await house.asSuperuser('select * from l9_private.pending_extractions where packet_id = $1', [packet]))[0];
-  const until = async (what: string, isSo: () => Promise<boolean>) => {
-    for (let tries = 0; tries < 300; tries++) {
-      if (await isSo()) return;
-      await sleep(100);
-    }
-    throw new Error(`never: ${what}`);
-  };
-  const isRead = (packet: string) => until('it is read', async () => !(await pendingOf(packet)));
+  const isRead = (packet: string) => eventually(async () => !(await pendingOf(packet)));
   /** Brings forward what waits for another attempt. */
   const hurry = () => house.asSuperuser('update l9_private.pending_extractions set next_attempt_at = now()');
   const factsFrom = (packet: string) =>
@@ -112,7 +105,7 @@ describe('extraction by a chat model', () => {
     assert.deepEqual(memory.relationships.nodes, [{ targetEntity: 'Ledger' }]);
     assert.deepEqual(memory.facts.nodes[0], { subject: 'Billing API', evidence: { nodes: [{ extractedBy: MODEL }] } });
 
-    await until('the task has ended', async () => (await tasksOf(packet))[0]?.status === 'completed');
+    await eventually(async () => (await tasksOf(packet))[0]?.status === 'completed');
     assert.deepEqual(await tasksOf(packet), [
       {
         status: 'completed',
@@ -139,13 +132,13 @@ describe('extraction by a chat model', () => {
     const job = `select j.task_identifier, t.status from public.tasks t join graphile_worker.jobs j on j.id = t.job_id
        where t.payload ->> 'packet_id' = $1`;
     let seen: object[] = [];
-    await until('a job does it', async () => {
+    await eventually(async () => {
       seen = await house.asSuperuser(job, [packet]);
       return seen.length > 0;
     });
     assert.deepEqual(seen, [{ task_identifier: 'extract_pending', status: 'running' }]);
     await isRead(packet);
-    await until('the job is done', async () => (await house.asSuperuser(job, [packet])).length === 0);
+    await eventually(async () => (await house.asSuperuser(job, [packet])).length === 0);
   });
 
   it('shows the model no other kinds and scopes than the tenant named', async () => {
@@ -256,7 +249,7 @@ describe('extraction by a chat model', () => {
     let at = 0;
     server.answer = () => answers[at++]!;
     const packet = await save(house, 'C', 'a memory that no model understands: durian');
-    await until('it is given up', async () => {
+    await eventually(async () => {
       await hurry();
       return (await pendingOf(packet))?.given_up_at;
     });
@@ -283,7 +276,7 @@ describe('extraction by a chat model', () => {
     server.answer = () => answers[at++] ?? {};
     const before = await usage();
     const packet = await save(house, 'C', 'a memory that waits');
-    await until('it is read', async () => {
+    await eventually(async () => {
       await hurry();
       return !(await pendingOf(packet));
     });
@@ -306,7 +299,7 @@ describe('extraction by a chat model', () => {
       const rows = await Promise.all(packets.map(pendingOf));
       return rows.every((row) => row?.last_error === 'budget' && row.next_attempt_at > new Date());
     };
-    await until('all wait', waits);
+    await eventually(waits);
     assert.equal(server.asked.length, 0);
     await settings({ tokens_per_day: 1_000_000 });
     await hurry();
@@ -320,9 +313,9 @@ describe('extraction by a chat model', () => {
       afterMs: 700,
     });
     const packet = await save(house, 'C', 'The quince is green.');
-    await until('it is asked', async () => server.asked.length === 1);
+    await eventually(async () => server.asked.length === 1);
     await house.sql('C', "select public.update_memory($1, content => 'The quince is ripe.')", [packet]);
-    await until('it is asked again', async () => server.asked.length === 2);
+    await eventually(async () => server.asked.length === 2);
     await isRead(packet);
     assert.deepEqual(
       (await factsFrom(packet)).map(({ object }) => object),

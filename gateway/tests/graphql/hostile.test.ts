@@ -25,11 +25,9 @@ describe('the GraphQL door', () => {
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
   const refused = async (query: string, what: RegExp) => {
-    const started = performance.now();
     const { status, errors } = await house.graphql({ token }, query);
     assert.equal(status, 400);
     assert.match(errors?.[0]?.message ?? '', what);
-    assert.ok(performance.now() - started < 5_000, 'at once');
   };
 
   it('says in its schema nothing of anybody, to any caller the same', async () => {

@@ -6,7 +6,8 @@ import { loadConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/index.ts';
 import { createLogger } from '../../src/logger.ts';
 import { engine } from '../support/databases.ts';
-import { callTool, createProcessHome, eventually, kill, metric, type ProcessHome } from './processes.ts';
+import { eventually } from '../support/eventually.ts';
+import { callTool, createProcessHome, kill, metric, type ProcessHome } from './processes.ts';
 
 let home: ProcessHome;
 before(async () => {

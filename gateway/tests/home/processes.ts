@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig } from '../../src/config.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
 import { createTestHome, type TestHome } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
 
 export const root = join(import.meta.dirname, '..', '..', '..');
 export const main = join(root, 'gateway', 'src', 'main.ts');
@@ -122,17 +122,6 @@ export function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-/** Waits until `look` gives something, for two minutes at most: a busy machine may be slow. */
-export async function eventually<T>(look: () => T | Promise<T>): Promise<NonNullable<T>> {
-  const deadline = Date.now() + 120_000;
-  while (Date.now() < deadline) {
-    const found = await look();
-    if (found) return found as NonNullable<T>;
-    await sleep(50);
-  }
-  throw new Error(`still waiting after two minutes: ${look}`);
 }
 
 /** The pid that answers there. */

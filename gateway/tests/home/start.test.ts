@@ -7,7 +7,8 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lockHome, readHolder } from '../../src/home/lock.ts';
 import { engine } from '../support/databases.ts';
-import { createProcessHome, eventually, main, type ProcessHome, pidAt, type Running } from './processes.ts';
+import { eventually } from '../support/eventually.ts';
+import { createProcessHome, main, type ProcessHome, pidAt, type Running } from './processes.ts';
 
 let home: ProcessHome;
 before(async () => {

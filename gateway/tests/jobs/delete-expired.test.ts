@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
+import { eventually } from '../support/eventually.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -21,7 +21,7 @@ describe('memories whose ttl has passed', () => {
       (await house.asSuperuser('select content from public.packet_store order by content')).map(
         ({ content }) => content,
       );
-    for (let tries = 0; tries < 300 && (await contents()).length > 1; tries++) await setTimeout(100);
+    await eventually(async () => (await contents()).length === 1);
     assert.deepEqual(await contents(), ['here to stay']);
     const [row] = await house.sql('L', "select caller, details from public.audit_log where operation = 'CLEANUP'");
     assert.deepEqual([row.caller, row.details.deleted], ['db:l9_worker', 1]);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import { engine } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -47,10 +47,7 @@ describe('background jobs', { skip: engine === 'embedded' && 'one at a time, non
         j (n, task, key) order by n`);
     const isLastDone = async () =>
       (await house.asSuperuser("select from graphile_worker._private_jobs where key = 'last'")).length === 0;
-    for (let tries = 0; !(await isLastDone()); tries++) {
-      assert.ok(tries < 300, 'the last job was not done');
-      await setTimeout(100);
-    }
+    await eventually(isLastDone);
     assert.equal(await isSealed(), false);
     await house.asSuperuser(`
       drop trigger refuse on graphile_worker._private_jobs;
@@ -58,9 +55,6 @@ describe('background jobs', { skip: engine === 'embedded' && 'one at a time, non
       drop function l9_private.roll_up_accesses();
       alter function l9_private.seal_audit_later rename to seal_audit;
       alter function l9_private.roll_up_accesses_later rename to roll_up_accesses;`);
-    for (let tries = 0; !(await isSealed()); tries++) {
-      assert.ok(tries < 300, 'nothing is sealed any more');
-      await setTimeout(100);
-    }
+    await eventually(isSealed);
   });
 });

@@ -1,9 +1,9 @@
 // The old memory.* tables, with all that had gone wrong in them, into packet_store.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
 import { serverUrl } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
 import { openHouse } from '../support/house.ts';
 import {
   counts,
@@ -303,7 +303,7 @@ describe('the old tables', () => {
       await house.embedded();
       // A house that closes while a job is being ticked off leaves a connection behind that is waited for in vain.
       const jobs = () => house.gateway.database.workerPool.query('select 1 from graphile_worker.jobs');
-      for (let tries = 0; tries < 200 && (await jobs()).rowCount !== 0; tries++) await setTimeout(50);
+      await eventually(async () => (await jobs()).rowCount === 0);
     } finally {
       await house.close();
     }

@@ -5,10 +5,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
 import { serverUrl } from '../support/databases.ts';
+import { eventually } from '../support/eventually.ts';
 import {
   counts,
   createOldHome,
@@ -107,7 +107,7 @@ describe('callers who write meanwhile', server, () => {
       );
       const moving = old.migrate('--apply', '--scope', '=global');
       const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-      for (let tries = 0; tries < 400 && (await old.query(waits)).length === 0; tries++) await setTimeout(50);
+      await eventually(async () => (await old.query(waits)).length > 0);
       await client.query('commit');
       const ran = await moving;
       assert.deepEqual(counts(ran), { 'memory.long_term': { moved: 1, merged: 1 } }, ran.err);

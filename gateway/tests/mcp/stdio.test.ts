@@ -7,7 +7,8 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { readHolder } from '../../src/home/lock.ts';
-import { cli, createProcessHome, eventually, kill, type ProcessHome, pidAt } from '../home/processes.ts';
+import { cli, createProcessHome, kill, type ProcessHome, pidAt } from '../home/processes.ts';
+import { eventually } from '../support/eventually.ts';
 
 let home: ProcessHome;
 before(async () => {

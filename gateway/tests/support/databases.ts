@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { Logger as WorkerLogger } from 'graphile-worker';
 import pg from 'pg';
 import { pino } from 'pino';
@@ -12,6 +11,7 @@ import { loadConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/index.ts';
 import { bootstrapSql, runMigrations } from '../../src/database/migrations.ts';
 import { openJobQueue } from '../../src/jobs/index.ts';
+import { eventually } from './eventually.ts';
 
 export const serverUrl = process.env.TEST_DATABASE_URL || null;
 export const engine = serverUrl ? 'server' : 'embedded';
@@ -142,7 +142,7 @@ async function makeServerTemplate(client: pg.Client, url: string, template: stri
   await prepare({ DATABASE_URL: withDatabase(url, draft, 'l9_gateway') });
   // graphile-migrate keeps its connections for a moment, and a database in use can't be renamed.
   const busy = () => client.query('select 1 from pg_stat_activity where datname = $1', [draft]);
-  for (let tries = 0; tries < 100 && (await busy()).rowCount !== 0; tries++) await setTimeout(50);
+  await eventually(async () => (await busy()).rowCount === 0);
   await client.query(`alter database ${draft} rename to ${template}`);
 }
 

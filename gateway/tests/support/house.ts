@@ -11,6 +11,7 @@ import { inTransaction } from '../../src/database/index.ts';
 import { type Gateway, type GatewayOptions, startGateway } from '../../src/gateway.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
 import { createTestHome, type TestHome } from './databases.ts';
+import { eventually } from './eventually.ts';
 import { asSuperuser } from './logins.ts';
 
 export interface GraphqlAnswer {
@@ -118,12 +119,11 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     asCaller: (caller, work, claims = {}) => inTransaction(gateway.database.pool, claimsOf(caller, claims), work),
     asSuperuser: (query, values) => asSuperuser(house, async (session) => lastRows(await session.query(query, values))),
     async embedded() {
-      for (let tries = 0; tries < 2_400; tries++) {
-        const { rows } = await gateway.database.workerPool.query('select pending from l9_private.embedding_backlog()');
-        if (Number(rows[0].pending) === 0) return;
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
-      throw new Error('the backlog of embeddings did not drain');
+      const { workerPool } = gateway.database;
+      await eventually(
+        async () =>
+          Number((await workerPool.query('select pending from l9_private.embedding_backlog()')).rows[0].pending) === 0,
+      );
     },
     async close() {
       await Promise.all(clients.map((client) => client.close()));

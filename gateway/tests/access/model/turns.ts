@@ -1,6 +1,6 @@
 // Whose turn it is in the model-based test, and what is compared whenever someone looks.
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../../support/eventually.ts';
 import type { House } from '../../support/house.ts';
 import type { Identity, Memory, World } from '../model.ts';
 import * as model from '../model.ts';
@@ -91,10 +91,7 @@ export function nothing(answer: Answer<{ seen: Seen[] }>): string {
 /** The gateway hears of changes a moment later: what it turned out at once, it lets in again when it has heard. */
 export async function heardOf({ world, doors }: Run, session: Session): Promise<void> {
   if (!model.identityOf(world, session.claims)) return;
-  for (let tries = 0; (await doors.graphql.list(session, {})).code !== null; tries++) {
-    assert.ok(tries < 400, `the gateway does not know ${session.name}`);
-    await sleep(20);
-  }
+  await eventually(async () => (await doors.graphql.list(session, {})).code === null);
 }
 
 /** All that the caller sees, listed, and counted where the door counts. */
