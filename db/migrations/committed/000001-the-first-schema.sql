@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:2092cc169308c2b7fd0d07b88223031b2aafafbf
+--! Hash: sha1:21c27e672e6b5ace5fe52cb9d9057e44e3be5937
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -5101,12 +5101,18 @@ language sql
 volatile
 set search_path = ''
 begin atomic
+  -- One that is being changed is put on the list anew by that; to wait for it might be in its way.
+  with free as materialized (
+    select q.packet_id from l9_private.pending_embeddings q
+    where q.packet_id = any (packet_ids) and q.model = postpone_embeddings.model
+    for no key update skip locked
+  )
   update l9_private.pending_embeddings q
   set claimed_until = null,
     next_attempt_at = now() + delay,
     last_error = left(error, 100),
     attempts = q.attempts + case when counts_as_attempt then 1 else 0 end
-  where q.packet_id = any (packet_ids) and q.model = postpone_embeddings.model;
+  from free f where q.packet_id = f.packet_id and q.model = postpone_embeddings.model;
 end;
 
 comment on function l9_private.postpone_embeddings(text, uuid[], interval, text, boolean) is
@@ -5118,8 +5124,13 @@ language sql
 volatile
 set search_path = ''
 begin atomic
+  with free as materialized (
+    select q.packet_id from l9_private.pending_embeddings q
+    where q.packet_id = any (packet_ids) and q.model = renew_embedding_claims.model and q.claimed_until is not null
+    for no key update skip locked
+  )
   update l9_private.pending_embeddings q set claimed_until = now() + lease
-  where q.packet_id = any (packet_ids) and q.model = renew_embedding_claims.model and q.claimed_until is not null;
+  from free f where q.packet_id = f.packet_id and q.model = renew_embedding_claims.model;
 end;
 
 comment on function l9_private.renew_embedding_claims(text, uuid[], interval) is
@@ -5143,12 +5154,16 @@ language sql
 volatile
 set search_path = ''
 begin atomic
-  with enqueued as (
-    insert into l9_private.pending_embeddings (packet_id, model)
-    select p.packet_id, enqueue_missing_embeddings.model from public.packet_store p
+  -- Locked before they are on the list, as by a caller's change.
+  with missing as materialized (
+    select p.packet_id from public.packet_store p
     where not exists (
       select from public.memory_embeddings e
       where e.packet_id = p.packet_id and e.embedding_type = 'content' and e.model = enqueue_missing_embeddings.model)
+    for key share of p
+  ), enqueued as (
+    insert into l9_private.pending_embeddings (packet_id, model)
+    select m.packet_id, enqueue_missing_embeddings.model from missing m
     on conflict do nothing
     returning packet_id
   )
@@ -5219,16 +5234,24 @@ language sql
 volatile
 set search_path = ''
 begin atomic
-  -- What is being worked on stays listed until that is done: it may have been read before the change.
-  with taken as (
-    delete from l9_private.stale_contexts s
+  -- The memories are locked before anything is taken off a list, as by a caller's change; one that is being changed now
+  -- is for the next round. So is what is being worked on until that is done: it may have been read before the change.
+  with free as materialized (
+    select p.packet_id
+    from l9_private.stale_contexts s
+    join public.packet_store p on p.packet_id = s.packet_id
     where not exists (select from l9_private.pending_embeddings q where q.packet_id = s.packet_id)
+    for no key update of p skip locked
+  ), taken as (
+    delete from l9_private.stale_contexts s
+    where s.packet_id in (select f.packet_id from free f)
+      or not exists (select from public.packet_store p where p.packet_id = s.packet_id)
     returning s.packet_id
   )
   insert into l9_private.pending_embeddings (packet_id, model)
   select t.packet_id, m.model
   from taken t
-  join public.packet_store p on p.packet_id = t.packet_id
+  join free f on f.packet_id = t.packet_id
   cross join public.embedding_models m
   where m.state in ('serving', 'arriving')
   on conflict do nothing;

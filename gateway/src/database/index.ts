@@ -17,7 +17,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-export { inOneTrip, inTransaction, isPipelined, type Settings } from './transaction.ts';
+export { inOneTrip, inTransaction, isPipelined, outOfDeadlock, type Settings } from './transaction.ts';
 
 /** Opens the engine that the configuration names, migrated, or says what is missing. */
 export function openDatabase(config: Config, logger: Logger): Promise<Database> {

@@ -82,6 +82,20 @@ export async function inOneTrip<T>(
   }
 }
 
+const DEADLOCK = '40P01';
+const ATTEMPTS = 3;
+
+/** Runs a whole transaction, and again where it was the one to give way to another in a deadlock: nothing of it was done. */
+export async function outOfDeadlock<T>(transaction: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await transaction();
+    } catch (error) {
+      if ((error as { code?: string }).code !== DEADLOCK || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
 /** Calls a function that returns nothing, in a transaction of its own under these settings, in one round trip. */
 export async function callInTransaction(
   pool: pg.Pool,

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { type Refusal, recordRefusal } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
-import { type Database, inOneTrip } from '../database/index.ts';
+import { type Database, inOneTrip, outOfDeadlock } from '../database/index.ts';
 import { KnownError, type PublicError, toPublicError } from '../errors.ts';
 import type { Embedding, Operation } from './operation.ts';
 import { checkStorable } from './storable.ts';
@@ -59,7 +59,9 @@ export function createPerform({ database, logger, embedding, refreshModels, onEn
         const isOvertaken = (result: { output: unknown } | { error: unknown }) =>
           !isLast && operation.isOvertaken?.(prepared, result) === true;
         try {
-          const output = await inOneTrip(database.pool, lasting, (client) => operation.run(client, input, prepared));
+          const output = await outOfDeadlock(() =>
+            inOneTrip(database.pool, lasting, (client) => operation.run(client, input, prepared)),
+          );
           if (!isOvertaken({ output })) return output;
         } catch (error) {
           if (!isOvertaken({ error })) throw error;
