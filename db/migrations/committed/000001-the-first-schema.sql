@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:f31ffd497f56ca9fa286e3a19c79b5f7a242400c
+--! Hash: sha1:0498fe546332604dce70ba90c12b538ec299efed
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -6435,8 +6435,8 @@ stable
 set search_path = ''
 as $$
 declare
-  -- The operator takes a quarter of a millisecond a row.
-  scored constant integer := greatest(60, request.k);
+  -- The operator takes a quarter of a millisecond a row, and more the larger the index: 60, and 30 contexts.
+  scored constant integer := greatest(least(60, request.candidates * 3 / 5), request.k);
   stems text[] := l9_private.word_stems(request.query);
   asked integer := 0;
   part l9_private.found;
@@ -6666,7 +6666,7 @@ language plpgsql
 stable
 set search_path = pg_catalog, extensions
 set hnsw.iterative_scan = 'relaxed_order'
-set hnsw.ef_search = 100
+set hnsw.ef_search = 150
 -- Past what others may read; the default, 20,000, is too few where a caller sees one in a thousand.
 set hnsw.max_scan_tuples = 100000
 set hnsw.scan_mem_multiplier = 8
@@ -6692,8 +6692,8 @@ begin
   if request.k is null then
     return answer;
   end if;
-  -- Less where less is asked for.
-  perform set_config('hnsw.ef_search', greatest(least(request.candidates, 100), 40)::text, true);
+  -- So that one round is enough where two thirds of what it meets may be read.
+  perform set_config('hnsw.ef_search', least(request.candidates * 3 / 2, 1000)::text, true);
   if few is not null then
     source.more := case when request.ids is null or embedding_type = 'reasoning' then condition else request.on_own end;
     return l9_private.score_meaning(request, embedding_type, source, few);
