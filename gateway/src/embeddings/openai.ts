@@ -1,6 +1,7 @@
 import { BrokenCircuitError, ConsecutiveBreaker, circuitBreaker, handleWhen } from 'cockatiel';
-import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
+import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
 import type { Logger } from 'pino';
+import { openaiClient } from '../openai.ts';
 import type { Embedder, EmbeddingConfig } from './embedder.ts';
 import { EmbedderUnavailable, EmbeddingRejected, normalised } from './embedder.ts';
 import { createTextWorker, MODEL_DIR } from './text-worker.ts';
@@ -14,7 +15,6 @@ export interface OpenaiTuning {
 }
 
 const TUNING: OpenaiTuning = { maxRetries: 2, failuresToOpen: 5, halfOpenAfterMs: 10_000 };
-const OFFICIAL_URL = 'https://api.openai.com/v1';
 const LIMITS = { maxTokens: 800, overlapTokens: 100 };
 const MOST_TOKENS_A_CHARACTER = 4;
 
@@ -29,16 +29,7 @@ export function openaiEmbedder(config: EmbeddingConfig, logger: Logger, tuning: 
   if (!apiKey && !baseUrl)
     throw new Error('embeddings by OpenAI need OPENAI_API_KEY, or OPENAI_BASE_URL for another server');
   const { maxRetries, failuresToOpen, halfOpenAfterMs } = { ...TUNING, ...tuning };
-  // Everything is said here, or the client would read the environment by itself; its log would hold bodies.
-  const client = new OpenAI({
-    apiKey: apiKey ?? 'none',
-    baseURL: baseUrl ?? OFFICIAL_URL,
-    organization: null,
-    project: null,
-    logLevel: 'off',
-    timeout: timeoutMs,
-    maxRetries,
-  });
+  const client = openaiClient({ apiKey, baseUrl, timeoutMs, maxRetries });
   const breaker = circuitBreaker(
     handleWhen((error) => !(error instanceof EmbeddingRejected)),
     { breaker: new ConsecutiveBreaker(failuresToOpen), halfOpenAfter: halfOpenAfterMs },

@@ -1,7 +1,8 @@
 // A chat model that answers by a JSON schema: OpenAI's, or any server that speaks its `/chat/completions`.
 import { BrokenCircuitError, ConsecutiveBreaker, circuitBreaker, handleWhen } from 'cockatiel';
-import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
+import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
 import type { Logger } from 'pino';
+import { openaiClient } from '../openai.ts';
 
 export interface ChatConfig {
   model: string;
@@ -68,24 +69,13 @@ export interface ChatTuning {
 }
 
 const TUNING: ChatTuning = { failuresToOpen: 5, halfOpenAfterMs: 10_000 };
-const OFFICIAL_URL = 'https://api.openai.com/v1';
 const MOST_BYTES_OF_AN_ANSWER = 2 * 1024 * 1024;
 
 export function openaiChat(config: ChatConfig, logger: Logger, tuning: Partial<ChatTuning> = {}): Chat {
   const { model, baseUrl, apiKey, timeoutMs } = config;
   const { failuresToOpen, halfOpenAfterMs } = { ...TUNING, ...tuning };
-  // Everything is said here, or the client would read the environment by itself; its log would hold bodies.
-  const client = new OpenAI({
-    apiKey: apiKey ?? 'none',
-    baseURL: baseUrl ?? OFFICIAL_URL,
-    organization: null,
-    project: null,
-    logLevel: 'off',
-    timeout: timeoutMs,
-    // Each call has tokens reserved for it: what failed is called again from the list, with new ones.
-    maxRetries: 0,
-    fetch: boundedFetch,
-  });
+  // Each call has tokens reserved for it: what failed is called again from the list, with new ones.
+  const client = openaiClient({ apiKey, baseUrl, timeoutMs, maxRetries: 0, fetch: boundedFetch });
   const breaker = circuitBreaker(
     handleWhen((error) => error instanceof ChatUnavailable),
     { breaker: new ConsecutiveBreaker(failuresToOpen), halfOpenAfter: halfOpenAfterMs },
