@@ -1,4 +1,6 @@
-type Expect = typeof globalThis.expect;
+import type * as jest from '@jest/globals';
+
+type Expect = typeof jest.expect;
 type Matchers = Record<string, unknown>;
 
 /** `expect(actual, message)`: a failure also shows the message, as in Vitest and jest-expect-message. */

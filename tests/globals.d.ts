@@ -10,5 +10,5 @@ declare global {
   const afterEach: typeof jest.afterEach;
   const afterAll: typeof jest.afterAll;
   /** Jest's `expect`; a failure also shows the message, which says in which case it happened. */
-  const expect: typeof jest.expect & (<T>(actual: T, message: string) => ReturnType<typeof jest.expect<T>>);
+  const expect: typeof jest.expect & (<T>(actual: T, message: string | undefined) => ReturnType<typeof jest.expect<T>>);
 }

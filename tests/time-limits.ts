@@ -1,3 +1,5 @@
+import type * as jest from '@jest/globals';
+
 const TIME_LIMIT_MS = 900_000;
 
 // biome-ignore lint/suspicious/noExplicitAny: tests of `it.each` take what their table holds
@@ -19,7 +21,7 @@ export function limited(callback: Callback, limitMs = TIME_LIMIT_MS): () => Prom
   };
 }
 
-type Globals = Pick<typeof globalThis, 'it' | 'beforeAll' | 'beforeEach' | 'afterEach' | 'afterAll'>;
+type Globals = Pick<typeof jest, 'it' | 'beforeAll' | 'beforeEach' | 'afterEach' | 'afterAll'>;
 
 /** The functions that register tests and hooks, with the time limit for each callback. */
 export function withTimeLimits({ it, beforeAll, beforeEach, afterEach, afterAll }: Globals) {

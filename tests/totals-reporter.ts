@@ -1,11 +1,11 @@
 // Ends the output with the line `N passed, N failed`. A run without any test fails.
-import type { AggregatedResult, GlobalConfig, Reporter } from '@jest/reporters';
+import type { AggregatedResult, Reporter } from '@jest/reporters';
 
 export default class TotalsReporter implements Pick<Reporter, 'onRunComplete' | 'getLastError'> {
   readonly #isWatching: boolean;
   #error: Error | undefined;
 
-  constructor({ watch, watchAll }: GlobalConfig) {
+  constructor({ watch, watchAll }: { watch: boolean; watchAll: boolean }) {
     this.#isWatching = watch || watchAll;
   }
 

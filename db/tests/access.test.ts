@@ -1,7 +1,5 @@
-import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
 import { openHouse } from '../../gateway/tests/support/house.ts';
 import { describeAccess } from '../access.ts';
 
@@ -13,7 +11,7 @@ describe('db/access.md', () => {
     try {
       const page = await house.asCaller('L', describeAccess);
       if (process.env.UPDATE_ACCESS) writeFileSync(file, page);
-      assert.equal(page, readFileSync(file, 'utf8'), 'run UPDATE_ACCESS=1 npm test db/tests/access.test.ts');
+      expect(page, 'run UPDATE_ACCESS=1 npm test db/tests/access.test.ts').toBe(readFileSync(file, 'utf8'));
     } finally {
       await house.close();
     }

@@ -1,6 +1,4 @@
 // Rules that hold for every table, view and function there is or will be, read from the catalogue.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../../gateway/tests/support/house.ts';
 
 const schemas = `('public', 'l9_private')`;
@@ -9,18 +7,15 @@ const ours = `n.nspname in ${schemas} and not exists (
 
 describe('the catalogue', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse();
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   /** Fails with the names of what breaks the rule. */
   const none = async (query: string) => {
     const { rows } = await house.gateway.database.pool.query(query);
-    assert.deepEqual(
-      rows.map((row) => Object.values(row).join(' ')),
-      [],
-    );
+    expect(rows.map((row) => Object.values(row).join(' '))).toStrictEqual([]);
   };
   const tables = (condition: string) => `
     select n.nspname, c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -82,7 +77,7 @@ describe('the catalogue', () => {
       'world_model_updates',
       'world_model_snapshots',
     ]) {
-      assert.ok(names.includes(name), name);
+      expect(names, name).toContain(name);
     }
   });
 
@@ -187,7 +182,9 @@ describe('the catalogue', () => {
   it('gives l9_gateway nothing of its own', async () => {
     await none(tables(`exists (select from aclexplode(c.relacl) a where a.grantee = 'l9_gateway'::regrole)`));
     await none(functions(`exists (select from aclexplode(p.proacl) a where a.grantee = 'l9_gateway'::regrole)`));
-    await assert.rejects(house.gateway.database.pool.query('select * from public.packet_store'), { code: '42501' });
+    await expect(house.gateway.database.pool.query('select * from public.packet_store')).rejects.toMatchObject({
+      code: '42501',
+    });
   });
 
   it('lets l9_agent write none of what only triggers and jobs may set', async () => {
@@ -207,7 +204,7 @@ describe('the catalogue', () => {
         `select has_column_privilege('l9_agent', 'public.packet_store', $1, 'insert') as i, has_column_privilege('l9_agent', 'public.packet_store', $1, 'update') as u`,
         [column],
       );
-      assert.deepEqual(rows[0], { i: false, u: false }, column);
+      expect(rows[0], column).toStrictEqual({ i: false, u: false });
     }
     for (const table of [
       'audit_log',
@@ -252,7 +249,7 @@ describe('the catalogue', () => {
         `select has_table_privilege('l9_agent', 'public.' || $1, 'insert, update, delete, truncate') as w`,
         [table],
       );
-      assert.equal(rows[0].w, false, table);
+      expect(rows[0].w, table).toBe(false);
     }
   });
 });

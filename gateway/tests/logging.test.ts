@@ -1,6 +1,4 @@
-import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
-import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { loadCredentials } from '../src/home/credentials.ts';
 import { type House, openHouse } from './support/house.ts';
@@ -8,7 +6,7 @@ import { type House, openHouse } from './support/house.ts';
 describe('the log, with everything written to it', () => {
   const lines: string[] = [];
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     const logger = pino(
       { level: 'trace' },
       new Writable({
@@ -20,7 +18,7 @@ describe('the log, with everything written to it', () => {
     );
     house = await openHouse({ logger });
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   it('holds no content, query, token or key', async () => {
     const token = await house.token({ caller: 'C' });
@@ -42,9 +40,9 @@ describe('the log, with everything written to it', () => {
     }
     await house.embedded();
     const log = lines.join('');
-    assert.ok(lines.length > 0);
-    assert.ok(!/marzipan/.test(log));
+    expect(lines.length).toBeGreaterThan(0);
+    expect(log).not.toMatch(/marzipan/);
     const { jwtSecret, mcpApiKeys } = loadCredentials(house.config);
-    for (const secret of [token, jwtSecret!, ...Object.values(mcpApiKeys).flat()]) assert.ok(!log.includes(secret));
+    for (const secret of [token, jwtSecret!, ...Object.values(mcpApiKeys).flat()]) expect(log).not.toContain(secret);
   });
 });

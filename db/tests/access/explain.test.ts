@@ -1,10 +1,10 @@
 // explain_access() evaluates the policies as they stand; so it must agree with what each caller really sees.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+
 import { serverUrl } from '../../../gateway/tests/support/databases.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { asOwner } from '../../../gateway/tests/support/logins.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { errorOf } from '../support/errors.ts';
 
 const org = '11111111-1111-4111-8111-111111111111';
 const other = '33333333-3333-4333-8333-333333333333';
@@ -65,7 +65,7 @@ describe('explain_access', () => {
       claims,
     );
 
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn });
     await asOwner(house, "select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
     for (const query of [
@@ -94,9 +94,9 @@ describe('explain_access', () => {
     ids = (await house.asSuperuser('select packet_id from packet_store order by packet_id')).map(
       ({ packet_id }) => packet_id,
     );
-    assert.equal(ids.length, 19);
+    expect(ids).toHaveLength(19);
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   it('agrees with what every caller really sees, of every memory', async () => {
     let visible = 0;
@@ -107,14 +107,15 @@ describe('explain_access', () => {
         await house.sql(target.caller, 'select packet_id from public.packet_store', [], claimsOf(target))
       ).map(({ packet_id }) => packet_id);
       const told = await explain(target, ids);
-      assert.equal(told.length, ids.length);
+      expect(told).toHaveLength(ids.length);
       for (const { packet_id, is_visible, decided_by } of told) {
-        assert.equal(is_visible, seen.includes(packet_id), `${JSON.stringify(target)} ${packet_id}: ${decided_by}`);
-        assert.ok(decided_by, 'something decided');
+        expect(is_visible, `${JSON.stringify(target)} ${packet_id}: ${decided_by}`).toBe(seen.includes(packet_id));
+        expect(decided_by, 'something decided').toBeTruthy();
         visible += is_visible ? 1 : 0;
       }
     }
-    assert.ok(asked.length * ids.length > 250 && visible > 50, 'the test looks at both answers');
+    expect(asked.length * ids.length, 'the test looks at both answers').toBeGreaterThan(250);
+    expect(visible, 'the test looks at both answers').toBeGreaterThan(50);
   });
 
   it('names the policy that decided, and the verdict of each', async () => {
@@ -122,29 +123,29 @@ describe('explain_access', () => {
       "select packet_id from packet_store where scope = 'l-private' and org_id is null limit 1",
     );
     const [refused] = await explain({ caller: 'C', role: 'l9_agent' }, [row.packet_id]);
-    assert.deepEqual([refused.is_visible, refused.decided_by, refused.role], [false, 'scope_access', 'l9_agent']);
+    expect([refused.is_visible, refused.decided_by, refused.role]).toStrictEqual([false, 'scope_access', 'l9_agent']);
     const verdicts = Object.fromEntries(
       refused.policies.map(({ policy, admits }: { policy: string; admits: boolean }) => [policy, admits]),
     );
-    assert.deepEqual(verdicts, {
+    expect(verdicts).toStrictEqual({
       org_isolation: true,
       scope_access: false,
       tenant_isolation: true,
       user_visibility: true,
     });
     const scopeAccess = refused.policies.find(({ policy }: { policy: string }) => policy === 'scope_access');
-    assert.match(scopeAccess.expression, /\{developer,global\}/);
-    assert.match(scopeAccess.description, /^Agents read/);
+    expect(scopeAccess.expression).toMatch(/\{developer,global\}/);
+    expect(scopeAccess.description).toMatch(/^Agents read/);
 
     const [ofOrg] = await house.asSuperuser(
       "select packet_id from packet_store where scope = 'global' and org_id is not null and user_id is null",
     );
     const by = async (target: Target) => (await explain(target, [ofOrg.packet_id]))[0].decided_by;
-    assert.equal(await by({ caller: 'C', role: 'l9_agent' }), 'org_isolation');
-    assert.equal(await by({ caller: 'C', role: 'l9_agent', org }), 'scope_access');
-    assert.equal(await by({ caller: 'L', role: 'l9_admin' }), 'admin_override');
-    assert.equal(await by({ caller: 'ops', role: 'l9_platform_admin' }), 'platform_override');
-    assert.equal(await by({ caller: 'Gone', role: 'l9_agent' }), 'identity');
+    expect(await by({ caller: 'C', role: 'l9_agent' })).toBe('org_isolation');
+    expect(await by({ caller: 'C', role: 'l9_agent', org })).toBe('scope_access');
+    expect(await by({ caller: 'L', role: 'l9_admin' })).toBe('admin_override');
+    expect(await by({ caller: 'ops', role: 'l9_platform_admin' })).toBe('platform_override');
+    expect(await by({ caller: 'Gone', role: 'l9_agent' })).toBe('identity');
   });
 
   it('tells of policies as they are, not as they were', async () => {
@@ -156,17 +157,19 @@ describe('explain_access', () => {
       'create policy new_rule on packet_store as restrictive for select to l9_agent using (project_id is not null)',
     );
     try {
-      assert.deepEqual((await explain(target, [row.packet_id]))[0].decided_by, 'new_rule');
+      expect((await explain(target, [row.packet_id]))[0].decided_by).toStrictEqual('new_rule');
       await house.asSuperuser(
         "alter policy new_rule on packet_store using ((select l9_private.current_tool()) = 'sql')",
       );
-      await assert.rejects(explain(target, [row.packet_id]), { code: '0A000' }, "what it can't evaluate it says");
+      await expect(explain(target, [row.packet_id]), "what it can't evaluate it says").rejects.toMatchObject({
+        code: '0A000',
+      });
     } finally {
       await house.asSuperuser('drop policy new_rule on packet_store');
     }
     await house.asSuperuser('revoke select on packet_store from l9_agent');
     try {
-      assert.equal((await explain(target, [row.packet_id]))[0].decided_by, 'grant');
+      expect((await explain(target, [row.packet_id]))[0].decided_by).toBe('grant');
     } finally {
       await house.asSuperuser('grant select on packet_store to l9_agent');
     }
@@ -176,38 +179,35 @@ describe('explain_access', () => {
     const target = { caller: 'C', role: 'l9_agent' };
     const [hidden] = await house.asSuperuser("select packet_id from packet_store where scope = 'l-private' limit 1");
     const missing = '01900000-0000-7000-8000-000000000000';
-    await assert.rejects(explain(target, [hidden.packet_id], 'C'), { code: '42501' });
+    await expect(explain(target, [hidden.packet_id], 'C')).rejects.toMatchObject({ code: '42501' });
     const message = async (id: string, claims: object) => {
-      const error = await explain(target, [id], 'L', claims).then(
-        () => null,
-        (failure: Error & { code: string }) => failure,
-      );
-      assert.equal(error?.code, 'L9OWN');
+      const error = await errorOf(explain(target, [id], 'L', claims));
+      expect(error.code).toBe('L9OWN');
       return error.message.replace(id, 'ID');
     };
     const cut = { 'jwt.claims.scopes': 'developer' };
-    assert.equal(await message(hidden.packet_id, cut), await message(missing, cut));
+    expect(await message(hidden.packet_id, cut)).toBe(await message(missing, cut));
     const [expired] = await house.asSuperuser('select packet_id from packet_store where ttl < now()');
-    assert.equal(await message(expired.packet_id, cut), await message(missing, cut), 'an expired one neither');
-    assert.equal((await explain(target, [expired.packet_id]))[0].decided_by, 'scope_access');
+    expect(await message(expired.packet_id, cut), 'an expired one neither').toBe(await message(missing, cut));
+    expect((await explain(target, [expired.packet_id]))[0].decided_by).toBe('scope_access');
     const [row] = await house.sql('L', 'select to_jsonb(l9_private.expired_memory($1)) as row', [expired.packet_id]);
-    assert.ok(row.row.packet_id && !/soon expired/.test(JSON.stringify(row)), 'what it said is gone');
+    expect(row.row.packet_id, 'what it said is gone').toBeTruthy();
+    expect(JSON.stringify(row), 'what it said is gone').not.toMatch(/soon expired/);
 
     const [{ tenant_id }] = await house.sql('ops', "select tenant_id from create_tenant('acme')", [], operator);
     const acme = { 'jwt.claims.tenant_id': tenant_id };
-    assert.equal(await message(hidden.packet_id, acme), await message(missing, {}));
-    assert.equal(await message(expired.packet_id, acme), await message(missing, {}));
-    await assert.rejects(
+    expect(await message(hidden.packet_id, acme)).toBe(await message(missing, {}));
+    expect(await message(expired.packet_id, acme)).toBe(await message(missing, {}));
+    await expect(
       house.sql('L', 'select public.explain_access($1, $2, tenant_id => $3)', ['C', hidden.packet_id, tenant_id]),
-      { code: 'L9VAL', message: 'caller: no actor of this tenant' },
-    );
+    ).rejects.toMatchObject({ code: 'L9VAL', message: 'caller: no actor of this tenant' });
     const [across] = await house.sql(
       'ops',
       'select (public.explain_access($1, $2, tenant_id => $3)).*',
       ['C', hidden.packet_id, tenant_id],
       operator,
     );
-    assert.deepEqual([across.is_visible, across.decided_by], [false, 'tenant_isolation']);
+    expect([across.is_visible, across.decided_by]).toStrictEqual([false, 'tenant_isolation']);
   });
 
   it('is a query of GraphQL', async () => {
@@ -215,10 +215,10 @@ describe('explain_access', () => {
       'query ($id: UUID!) { explainAccess(caller: "C", packetId: $id) { isVisible decidedBy policies { policy admits } } }';
     const [row] = await house.asSuperuser("select packet_id from packet_store where scope = 'l-private' limit 1");
     const { data, errors } = await house.graphql('L', query, { id: row.packet_id });
-    assert.equal(errors, undefined);
-    assert.deepEqual([data.explainAccess.isVisible, data.explainAccess.decidedBy], [false, 'scope_access']);
-    assert.equal(data.explainAccess.policies.length, 4);
+    expect(errors).toBeUndefined();
+    expect([data.explainAccess.isVisible, data.explainAccess.decidedBy]).toStrictEqual([false, 'scope_access']);
+    expect(data.explainAccess.policies.length).toBe(4);
     const denied = await house.graphql('C', query, { id: row.packet_id });
-    assert.equal(denied.errors?.[0]?.extensions?.code, 'SCOPE_DENIED');
+    expect(denied.errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
   });
 });

@@ -1,14 +1,12 @@
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 describe('audit_log', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn });
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const last = async (operation: string) => {
     const rows = await house.sql(
@@ -36,14 +34,14 @@ describe('audit_log', () => {
     const saved = await house.tool('C', 'save_memory', { content: 'on the record', project_id: 'l9' });
     const id = saved.result.memory.packet_id;
     const seen = { ...who.C, status: 'success', project_id: 'l9', scope: 'developer' };
-    assert.deepEqual(picked(await last('INSERT')), { ...seen, tool_name: 'save_memory' });
-    assert.equal((await last('INSERT')).row_id, id);
+    expect(picked(await last('INSERT'))).toStrictEqual({ ...seen, tool_name: 'save_memory' });
+    expect((await last('INSERT')).row_id).toBe(id);
 
     await house.tool('C', 'get_memory', { packet_id: id });
-    assert.deepEqual(picked(await last('READ')), { ...seen, tool_name: 'get_memory' });
+    expect(picked(await last('READ'))).toStrictEqual({ ...seen, tool_name: 'get_memory' });
 
     await house.tool('C', 'update_memory', { packet_id: id, tags: ['x'] });
-    assert.deepEqual(picked(await last('UPDATE')), { ...seen, tool_name: 'update_memory' });
+    expect(picked(await last('UPDATE'))).toStrictEqual({ ...seen, tool_name: 'update_memory' });
 
     await house.tool('C', 'search_memory', {
       query: 'record',
@@ -53,29 +51,29 @@ describe('audit_log', () => {
       scopes: ['developer'],
     });
     const search = await last('SEARCH');
-    assert.deepEqual(picked(search), { ...seen, tool_name: 'search_memory' });
-    assert.deepEqual(search.details.ids, [id]);
-    assert.equal(search.details.k, 3);
-    assert.equal(search.details.mode, 'lexical');
-    assert.match(search.details.query_sha256, /^[0-9a-f]{64}$/);
-    assert.ok(!JSON.stringify(search).includes('record"'), 'the text of a query is not on the record');
+    expect(picked(search)).toStrictEqual({ ...seen, tool_name: 'search_memory' });
+    expect(search.details.ids).toStrictEqual([id]);
+    expect(search.details.k).toBe(3);
+    expect(search.details.mode).toBe('lexical');
+    expect(search.details.query_sha256).toMatch(/^[0-9a-f]{64}$/);
+    expect(JSON.stringify(search), 'the text of a query is not on the record').not.toContain('record"');
 
     await house.tool('C', 'get_memory_stats', { project_id: 'l9' });
-    assert.deepEqual(picked(await last('STATS')), { ...seen, scope: null, tool_name: 'get_memory_stats' });
+    expect(picked(await last('STATS'))).toStrictEqual({ ...seen, scope: null, tool_name: 'get_memory_stats' });
 
     await house.tool('C', 'delete_memory', { packet_id: id });
-    assert.deepEqual(picked(await last('DELETE')), { ...seen, tool_name: 'delete_memory' });
+    expect(picked(await last('DELETE'))).toStrictEqual({ ...seen, tool_name: 'delete_memory' });
 
     await house.graphql('L', 'mutation { deleteExpiredMemories(input: {}) { deleted } }');
     const cleanup = await last('CLEANUP');
-    assert.deepEqual(picked(cleanup), {
+    expect(picked(cleanup)).toStrictEqual({
       ...who.L,
       status: 'success',
       project_id: null,
       scope: null,
       tool_name: 'deleteExpiredMemories',
     });
-    assert.equal(cleanup.details.deleted, 0);
+    expect(cleanup.details.deleted).toBe(0);
   });
 
   it('has a row with status error for every refused call, through either door', async () => {
@@ -92,17 +90,26 @@ describe('audit_log', () => {
       ['delete_expired_memories', {}, 'CLEANUP', 'L9SCP'],
     ];
     for (const [tool, args, operation, sqlstate] of calls) {
-      assert.equal((await house.tool('C', tool, args)).isError, true, tool);
+      expect((await house.tool('C', tool, args)).isError, tool).toBe(true);
       const row = await last(operation);
       const { caller, creator, source, tool_name, status } = row;
-      assert.deepEqual({ caller, creator, source, tool_name, status }, { ...who.C, tool_name: tool, status: 'error' });
-      assert.equal(row.sqlstate, sqlstate);
+      expect({ caller, creator, source, tool_name, status }).toStrictEqual({
+        ...who.C,
+        tool_name: tool,
+        status: 'error',
+      });
+      expect(row.sqlstate).toBe(sqlstate);
     }
     await house.graphql('C', 'mutation ($id: UUID!) { deleteMemory(input: { packetId: $id }) { packetId } }', {
       id: own,
     });
     const row = await last('DELETE');
-    assert.deepEqual([row.status, row.sqlstate, row.row_id, row.tool_name], ['error', 'L9OWN', own, 'deleteMemory']);
+    expect([row.status, row.sqlstate, row.row_id, row.tool_name]).toStrictEqual([
+      'error',
+      'L9OWN',
+      own,
+      'deleteMemory',
+    ]);
   });
 
   it('keeps a write and its row together: neither is there when the transaction rolls back', async () => {
@@ -114,8 +121,8 @@ describe('audit_log', () => {
         throw new Error('on purpose');
       })
       .catch(() => {});
-    assert.equal(await count(), before);
-    assert.equal((await house.sql('C', "select 1 from public.packet_store where content = 'rolled back'")).length, 0);
+    expect(await count()).toBe(before);
+    expect(await house.sql('C', "select 1 from public.packet_store where content = 'rolled back'")).toHaveLength(0);
   });
 
   it('writes one row for each memory of a batch', async () => {
@@ -128,7 +135,7 @@ describe('audit_log', () => {
       'L',
       "select count(*)::int as n from public.audit_log where operation = 'INSERT' and tool_name = 'sql'",
     );
-    assert.equal(rows[0].n, 50);
+    expect(rows[0].n).toBe(50);
   });
 
   it('can be changed by nobody, L and the jobs included', async () => {
@@ -140,17 +147,19 @@ describe('audit_log', () => {
         `insert into public.audit_log (operation, table_name, details)
          values ('READ', 'x', '{"caller": "C", "creator": null, "source": null, "tool_name": "x"}')`,
       ]) {
-        await assert.rejects(house.sql(caller, statement), { code: '42501' }, `${caller}: ${statement}`);
+        await expect(house.sql(caller, statement), `${caller}: ${statement}`).rejects.toMatchObject({ code: '42501' });
       }
     }
-    await assert.rejects(house.gateway.database.workerPool.query('delete from public.audit_log'), { code: '42501' });
+    await expect(house.gateway.database.workerPool.query('delete from public.audit_log')).rejects.toMatchObject({
+      code: '42501',
+    });
   });
 
   it('tells an agent nothing: it can read no row, not even a count', async () => {
-    await assert.rejects(house.sql('C', 'select count(*) from public.audit_log'), { code: '42501' });
+    await expect(house.sql('C', 'select count(*) from public.audit_log')).rejects.toMatchObject({ code: '42501' });
     const { data, errors } = await house.graphql('C', '{ auditLogs { totalCount } }');
-    assert.equal(data?.auditLogs?.totalCount ?? null, null);
-    assert.equal(errors?.[0]?.extensions?.code, 'SCOPE_DENIED');
+    expect(data?.auditLogs?.totalCount ?? null).toBeNull();
+    expect(errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
   });
 
   it('shows L only the scopes of its token', async () => {
@@ -164,14 +173,14 @@ describe('audit_log', () => {
           claims,
         )
       ).map((row) => row.scope);
-    assert.ok((await scopes({})).includes('l-private'));
-    assert.deepEqual(await scopes({ 'jwt.claims.scopes': '["global"]' }), ['global']);
+    expect(await scopes({})).toContain('l-private');
+    expect(await scopes({ 'jwt.claims.scopes': '["global"]' })).toStrictEqual(['global']);
   });
 
   it('holds no content', async () => {
     await house.tool('C', 'save_memory', { content: 'xylophone quartz', project_id: 'l9', tags: ['zither'] });
     await house.tool('C', 'search_memory', { query: 'xylophone' });
     const rows = await house.sql('L', 'select audit_log::text as text from public.audit_log');
-    assert.equal(rows.filter(({ text }) => /xylophone|quartz/.test(text)).length, 0);
+    expect(rows.filter(({ text }) => /xylophone|quartz/.test(text))).toHaveLength(0);
   });
 });

@@ -1,6 +1,4 @@
 // What keeps the record whole against the owner of its tables.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 import { addPlatformAdmin, asSuperuser, claimsOfP, sealAll } from './support.ts';
@@ -8,7 +6,7 @@ import { addPlatformAdmin, asSuperuser, claimsOfP, sealAll } from './support.ts'
 describe('the owner of the audit log', () => {
   let house: House;
   let partition: string;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn });
     await addPlatformAdmin(house);
     await house.tool('C', 'save_memory', { content: 'on the record', scope: 'global' });
@@ -18,11 +16,11 @@ describe('the owner of the audit log', () => {
     );
     partition = name;
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const asOwner = (...statements: string[]) => asSuperuser(house, ['set local role l9_owner', ...statements]);
   const refused = (statement: string, code = 'L9IMM') =>
-    assert.rejects(asOwner(statement), { code }, `${statement} should be refused`);
+    expect(asOwner(statement), `${statement} should be refused`).rejects.toMatchObject({ code });
 
   it('can change, remove or empty no row', async () => {
     for (const table of [
@@ -33,11 +31,9 @@ describe('the owner of the audit log', () => {
       'public.audit_archives',
     ])
       for (const statement of [`update ${table} set ctid = ctid`, `delete from ${table}`, `truncate ${table}`])
-        await assert.rejects(
-          asOwner(statement),
-          (error: { code: string }) => ['L9IMM', '0A000'].includes(error.code),
-          statement,
-        );
+        await expect(asOwner(statement), statement).rejects.toMatchObject({
+          code: expect.stringMatching(/^(L9IMM|0A000)$/),
+        });
     await refused("update public.audit_log set table_name = 'x'");
     await refused('truncate public.packet_store cascade');
     await refused('truncate public.tenants cascade');
@@ -50,7 +46,7 @@ describe('the owner of the audit log', () => {
       'truncate public.audit_log',
       "set local session_replication_role = 'replica'; delete from public.audit_log",
     ])
-      await assert.rejects(asSuperuser(house, [statement]), { code: 'L9IMM' }, statement);
+      await expect(asSuperuser(house, [statement]), statement).rejects.toMatchObject({ code: 'L9IMM' });
     await asSuperuser(house, [
       'alter table public.audit_archives disable trigger all',
       'drop table public.audit_archives cascade',
@@ -72,11 +68,10 @@ describe('the owner of the audit log', () => {
       await refused(`drop trigger _100_append_only on ${table}`);
       await refused(`alter table ${table} rename to gone`);
       // It may make no table there; with a schema of its own it may try.
-      await assert.rejects(
+      await expect(
         asOwner('create schema aside', `alter table ${table} set schema aside`),
-        { code: 'L9IMM' },
         `${table} is not moved`,
-      );
+      ).rejects.toMatchObject({ code: 'L9IMM' });
       await refused(`create or replace trigger _100_append_only before update on ${table}
         for each statement execute function l9_guard.tg_append_only()`);
       await refused(
@@ -103,11 +98,9 @@ describe('the owner of the audit log', () => {
       'alter table public.packet_store disable trigger _500_audit_delete',
       'alter table public.packet_store disable trigger user',
     ])
-      await assert.rejects(
-        asOwner(statement),
-        (error: { code: string }) => ['L9IMM', '42809', '0A000'].includes(error.code),
-        statement,
-      );
+      await expect(asOwner(statement), statement).rejects.toMatchObject({
+        code: expect.stringMatching(/^(L9IMM|42809|0A000)$/),
+      });
     for (const statement of [
       'alter event trigger l9_guard_state disable',
       'drop event trigger l9_guard_drops',
@@ -117,8 +110,10 @@ describe('the owner of the audit log', () => {
       'drop schema l9_guard cascade',
       "set local session_replication_role = 'replica'",
     ])
-      await assert.rejects(asOwner(statement), { code: '42501' }, statement);
-    await assert.rejects(asOwner("insert into public.audit_archives values ('x')", 'select 1 / 0'), { code: '23502' });
+      await expect(asOwner(statement), statement).rejects.toMatchObject({ code: '42501' });
+    await expect(asOwner("insert into public.audit_archives values ('x')", 'select 1 / 0')).rejects.toMatchObject({
+      code: '23502',
+    });
   });
 
   it('can still change everything else, and make partitions', async () => {
@@ -143,11 +138,11 @@ describe('the owner of the audit log', () => {
 
 describe('partitions of the audit log', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn });
     await addPlatformAdmin(house);
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const insertAt = (time: string, name: string) => `
     insert into public.audit_log (occurred_at, operation, table_name, details)
@@ -173,7 +168,7 @@ describe('partitions of the audit log', () => {
       `select count(*)::int as ahead from generate_series(0, 13) i
        where to_regclass('l9_private.audit_log_' || to_char((now() at time zone 'UTC')::date + make_interval(months => i), 'YYYY_MM')) is not null`,
     );
-    assert.ok(ahead >= 13);
+    expect(ahead).toBeGreaterThanOrEqual(13);
     await make('2031-01-15', 2);
     await asSuperuser(house, [
       "set local timezone = 'Pacific/Auckland'",
@@ -181,24 +176,23 @@ describe('partitions of the audit log', () => {
       'commit',
     ]);
     await asSuperuser(house, insertAt('2031-02-01 00:00:00+00', 'february'));
-    assert.equal(await partitionOf('january'), 'l9_private.audit_log_2031_01');
-    assert.equal(await partitionOf('february'), 'l9_private.audit_log_2031_02');
+    expect(await partitionOf('january')).toBe('l9_private.audit_log_2031_01');
+    expect(await partitionOf('february')).toBe('l9_private.audit_log_2031_02');
   });
 
   it('are made once, and not where rows were waiting already', async () => {
-    assert.deepEqual(await make('2032-05-01', 2), ['audit_log_2032_05', 'audit_log_2032_06']);
-    assert.deepEqual(await make('2032-05-01', 3), ['audit_log_2032_07']);
+    expect(await make('2032-05-01', 2)).toStrictEqual(['audit_log_2032_05', 'audit_log_2032_06']);
+    expect(await make('2032-05-01', 3)).toStrictEqual(['audit_log_2032_07']);
     await asSuperuser(house, insertAt('2033-03-03 03:00+00', 'early'));
-    assert.equal(await partitionOf('early'), 'l9_private.audit_log_default', 'no row is lost');
-    assert.deepEqual(await make('2033-02-01', 3), ['audit_log_2033_02', 'audit_log_2033_04']);
-    await assert.rejects(make('2033-01-01', 1000), { code: 'L9VAL' });
+    expect(await partitionOf('early'), 'no row is lost').toBe('l9_private.audit_log_default');
+    expect(await make('2033-02-01', 3)).toStrictEqual(['audit_log_2033_02', 'audit_log_2033_04']);
+    await expect(make('2033-01-01', 1000)).rejects.toMatchObject({ code: 'L9VAL' });
     for (const table of ['public.packet_store', 'pg_catalog.pg_class'])
-      await assert.rejects(
+      await expect(
         house.gateway.database.workerPool.query(
           `select l9_private.create_month_partitions('${table}', now()::date, 1)`,
         ),
-        { code: 'L9VAL' },
-      );
+      ).rejects.toMatchObject({ code: 'L9VAL' });
   });
 
   it('can be reached by nobody but through the table', async () => {
@@ -206,9 +200,12 @@ describe('partitions of the audit log', () => {
       house,
       "select inhrelid::regclass::text as p from pg_inherits where inhparent = 'public.audit_log'::regclass limit 1",
     );
-    for (const caller of ['C', 'L']) await assert.rejects(house.sql(caller, `select * from ${p}`), { code: '42501' });
-    await assert.rejects(house.sql('P', `select * from ${p}`, [], claimsOfP), { code: '42501' });
-    await assert.rejects(house.gateway.database.workerPool.query(`select * from ${p}`), { code: '42501' });
+    for (const caller of ['C', 'L'])
+      await expect(house.sql(caller, `select * from ${p}`)).rejects.toMatchObject({ code: '42501' });
+    await expect(house.sql('P', `select * from ${p}`, [], claimsOfP)).rejects.toMatchObject({ code: '42501' });
+    await expect(house.gateway.database.workerPool.query(`select * from ${p}`)).rejects.toMatchObject({
+      code: '42501',
+    });
   });
 
   it('are detached when over and sealed, by operators only, and verify_audit knows it', async () => {
@@ -223,33 +220,44 @@ describe('partitions of the audit log', () => {
     await make('2020-01-01', 2);
     for (let n = 0; n < 3; n++) await asSuperuser(house, insertAt(`2020-01-0${n + 1}`, `old ${n}`));
     await asSuperuser(house, insertAt('2020-02-01', 'younger'));
-    await assert.rejects(detach('2020-01-15'), { code: 'L9VAL', message: /not all of its rows are sealed/ });
+    await expect(detach('2020-01-15')).rejects.toMatchObject({
+      code: 'L9VAL',
+      message: expect.stringMatching(/not all of its rows are sealed/),
+    });
     await sealAll(house);
-    await assert.rejects(detach('2020-01-15', 'L'), { code: '42501' });
-    await assert.rejects(detach('2019-01-15'), { code: 'L9VAL', message: /not one that/ });
-    await assert.rejects(detach(new Date().toISOString().slice(0, 10)), { code: 'L9VAL', message: /not over yet/ });
+    await expect(detach('2020-01-15', 'L')).rejects.toMatchObject({ code: '42501' });
+    await expect(detach('2019-01-15')).rejects.toMatchObject({
+      code: 'L9VAL',
+      message: expect.stringMatching(/not one that/),
+    });
+    await expect(detach(new Date().toISOString().slice(0, 10))).rejects.toMatchObject({
+      code: 'L9VAL',
+      message: expect.stringMatching(/not over yet/),
+    });
 
     const before = await verify();
     const [archive] = await detach('2020-01-15');
-    assert.deepEqual(
-      [archive.table_name, Number(archive.row_count), archive.archived_by],
-      ['l9_private.audit_log_2020_01', 3, 'P'],
-    );
-    assert.equal((await asSuperuser(house, "select from public.audit_log where table_name like 'old%'")).length, 0);
-    assert.equal((await asSuperuser(house, 'select from l9_private.audit_log_2020_01')).length, 3);
+    expect([archive.table_name, Number(archive.row_count), archive.archived_by]).toStrictEqual([
+      'l9_private.audit_log_2020_01',
+      3,
+      'P',
+    ]);
+    expect(await asSuperuser(house, "select from public.audit_log where table_name like 'old%'")).toHaveLength(0);
+    expect(await asSuperuser(house, 'select from l9_private.audit_log_2020_01')).toHaveLength(3);
     await sealAll(house);
     const result = await verify();
-    assert.equal(result.ok, true, result.reason);
-    assert.equal(Number(result.archived), 3);
-    assert.ok(Number(result.rows) >= Number(before.rows) - 3);
+    expect(result.ok, result.reason).toBe(true);
+    expect(Number(result.archived)).toBe(3);
+    expect(Number(result.rows)).toBeGreaterThanOrEqual(Number(before.rows) - 3);
     const [row] = await asSuperuser(
       house,
       "select details from public.audit_log where operation = 'CLEANUP' order by occurred_at desc limit 1",
     );
-    assert.deepEqual(
-      [row.details.detached, row.details.rows, row.details.caller],
-      ['l9_private.audit_log_2020_01', 3, 'P'],
-    );
+    expect([row.details.detached, row.details.rows, row.details.caller]).toStrictEqual([
+      'l9_private.audit_log_2020_01',
+      3,
+      'P',
+    ]);
 
     // What was detached is no cover for removing more.
     const more = await asSuperuser(house, [
@@ -257,10 +265,10 @@ describe('partitions of the audit log', () => {
       "delete from l9_private.audit_log_2020_02 where table_name = 'younger'",
       'select v.* from public.verify_audit() v',
     ]);
-    assert.equal(more[0].ok, false);
+    expect(more[0].ok).toBe(false);
 
     // Nobody reads it any more, its rows stay, it isn't made again, and only a superuser drops it.
-    await assert.rejects(house.sql('P', 'select * from l9_private.audit_log_2020_01', [], claimsOfP), {
+    await expect(house.sql('P', 'select * from l9_private.audit_log_2020_01', [], claimsOfP)).rejects.toMatchObject({
       code: '42501',
     });
     for (const statement of [
@@ -268,10 +276,12 @@ describe('partitions of the audit log', () => {
       'truncate l9_private.audit_log_2020_01',
       'drop table l9_private.audit_log_2020_01',
     ])
-      await assert.rejects(asSuperuser(house, ['set local role l9_owner', statement]), { code: 'L9IMM' }, statement);
-    assert.deepEqual(await make('2020-01-01', 1), []);
+      await expect(asSuperuser(house, ['set local role l9_owner', statement]), statement).rejects.toMatchObject({
+        code: 'L9IMM',
+      });
+    expect(await make('2020-01-01', 1)).toStrictEqual([]);
     await asSuperuser(house, 'drop table l9_private.audit_log_2020_01');
-    assert.equal((await verify()).ok, true);
+    expect((await verify()).ok).toBe(true);
     await asSuperuser(house, ['set local role l9_owner', 'create table public.after_it (a int)']);
   });
 
@@ -280,8 +290,11 @@ describe('partitions of the audit log', () => {
     const token = await house.token({ caller: 'P' });
     const query = 'mutation { detachAuditPartition(input: { month: "2021-01-01" }) { result { tableName rowCount } } }';
     const { data, errors } = await house.graphql({ token }, query);
-    assert.equal(errors, undefined);
-    assert.deepEqual(data.detachAuditPartition.result, { tableName: 'l9_private.audit_log_2021_01', rowCount: '0' });
-    assert.equal((await house.graphql('L', query)).errors?.[0]?.extensions?.code, 'SCOPE_DENIED');
+    expect(errors).toBeUndefined();
+    expect(data.detachAuditPartition.result).toStrictEqual({
+      tableName: 'l9_private.audit_log_2021_01',
+      rowCount: '0',
+    });
+    expect((await house.graphql('L', query)).errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
   });
 });

@@ -1,19 +1,18 @@
 // The chain of seals: what it covers, and what it betrays.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+
 import pg from 'pg';
-import { engine } from '../../../gateway/tests/support/databases.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { describeOnServer } from '../support/engine.ts';
 import { addPlatformAdmin, addTenant, asSuperuser, claimsOfP, sealAll } from './support.ts';
 
 describe('the chain of seals', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn });
     await addPlatformAdmin(house);
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const verify = async (caller = 'L', args = '', claims: Record<string, string> = {}) =>
     (await house.sql(caller, `select (v).* from public.verify_audit(${args}) v`, [], claims))[0];
@@ -26,15 +25,15 @@ describe('the chain of seals', () => {
     for (let n = 0; n < 5; n++) await save(`sealed ${n}`);
     await sealAll(house);
     const result = await verify();
-    assert.equal(result.ok, true, result.reason);
-    assert.ok(Number(result.rows) >= 5);
-    assert.equal(result.is_complete, true);
-    assert.equal(result.head, await head());
+    expect(result.ok, result.reason).toBe(true);
+    expect(Number(result.rows)).toBeGreaterThanOrEqual(5);
+    expect(result.is_complete).toBe(true);
+    expect(result.head).toBe(await head());
     const [{ sealed, logged }] = await asSuperuser(
       house,
       'select (select sum(row_count) from public.audit_seals)::int as sealed, (select count(*) from public.audit_log)::int as logged',
     );
-    assert.equal(sealed, logged - Number((await verifyAll()).unsealed));
+    expect(sealed).toBe(logged - Number((await verifyAll()).unsealed));
   });
 
   it('grows by nothing when there is nothing new', async () => {
@@ -43,8 +42,8 @@ describe('the chain of seals', () => {
     const { rows } = await house.gateway.database.workerPool.query(
       'select l9_private.seal_audit()::int as n, l9_private.is_audit_unsealed() as due',
     );
-    assert.deepEqual(rows[0], { n: 0, due: false });
-    assert.equal(await head(), before);
+    expect(rows[0]).toStrictEqual({ n: 0, due: false });
+    expect(await head()).toBe(before);
   });
 
   it('seals a transaction whole, however many rows it has', async () => {
@@ -58,37 +57,39 @@ describe('the chain of seals', () => {
       house,
       'select row_count, from_xid::text, to_xid::text from public.audit_seals order by seal_id',
     );
-    assert.ok(seals.some(({ row_count }) => row_count >= 25));
+    expect(seals.some(({ row_count }) => row_count >= 25)).toBe(true);
     for (const [index, seal] of seals.entries())
-      if (index > 0) assert.equal(seal.from_xid, seals[index - 1].to_xid, 'no gap');
-    assert.equal((await verify()).ok, true);
+      if (index > 0) expect(seal.from_xid, 'no gap').toBe(seals[index - 1].to_xid);
+    expect((await verify()).ok).toBe(true);
   });
 
   it('can be checked in parts and for a time', async () => {
     const whole = await verifyAll();
     let rows = 0;
     let part = await verifyAll('max_rows => 3');
-    assert.equal(part.is_complete, false);
+    expect(part.is_complete).toBe(false);
     for (;;) {
-      assert.equal(part.ok, true);
+      expect(part.ok).toBe(true);
       rows += Number(part.rows);
       if (part.is_complete) break;
       part = await verifyAll(`max_rows => 3, after_seal => ${part.last_seal}`);
     }
-    assert.equal(rows, Number(whole.rows));
+    expect(rows).toBe(Number(whole.rows));
     const [{ middle }] = await asSuperuser(
       house,
       'select first_occurred_at as middle from public.audit_seals order by seal_id desc limit 1',
     );
     const since = await verifyAll(`"from" => '${middle.toISOString()}'`);
-    assert.equal(since.ok, true);
-    assert.ok(Number(since.rows) < Number(whole.rows) && Number(since.rows) > 0);
+    expect(since.ok).toBe(true);
+    expect(Number(since.rows)).toBeLessThan(Number(whole.rows));
+    expect(Number(since.rows)).toBeGreaterThan(0);
     const until = await verifyAll(`"to" => '${middle.toISOString()}'`);
-    assert.equal(until.ok, true);
-    assert.ok(Number(until.rows) < Number(whole.rows) && Number(until.rows) > 0);
-    assert.equal(until.unsealed, null);
+    expect(until.ok).toBe(true);
+    expect(Number(until.rows)).toBeLessThan(Number(whole.rows));
+    expect(Number(until.rows)).toBeGreaterThan(0);
+    expect(until.unsealed).toBeNull();
     const never = await verifyAll(`"to" => '2000-01-01'`);
-    assert.deepEqual([never.ok, Number(never.rows)], [true, 0]);
+    expect([never.ok, Number(never.rows)]).toStrictEqual([true, 0]);
   });
 
   /** Runs as a superuser with the guards of a table off, looks at what verify_audit says, and undoes it. */
@@ -127,25 +128,25 @@ describe('the chain of seals', () => {
       "xid = '99999999999'",
     ]) {
       const result = await tampered(`update public.audit_log set ${change} where audit_id = '${audit_id}'`);
-      assert.equal(result.ok, false, change);
+      expect(result.ok, change).toBe(false);
       // A row whose transaction was altered is first missed, or found too many, in another seal.
-      if (change === "xid = '1'") assert.match(result.reason, /added|altered/);
+      if (change === "xid = '1'") expect(result.reason).toMatch(/added|altered/);
       else {
-        assert.equal(result.reason, 'a row was altered', change);
-        assert.equal(Number(result.broken_seal), seal_id);
+        expect(result.reason, change).toBe('a row was altered');
+        expect(Number(result.broken_seal)).toBe(seal_id);
       }
-      assert.equal(result.broken_row, audit_id, change);
+      expect(result.broken_row, change).toBe(audit_id);
     }
-    assert.equal((await verifyAll()).ok, true, 'and all of that was undone');
+    expect((await verifyAll()).ok, 'and all of that was undone').toBe(true);
   });
 
   it('names the first row that was removed', async () => {
     const { audit_id, seal_id } = await someRow();
     const result = await tampered(`delete from public.audit_log where audit_id >= '${audit_id}'`);
-    assert.deepEqual([result.ok, result.reason], [false, 'a row was removed']);
-    assert.ok(Number(result.broken_seal) <= seal_id);
+    expect([result.ok, result.reason]).toStrictEqual([false, 'a row was removed']);
+    expect(Number(result.broken_seal)).toBeLessThanOrEqual(seal_id);
     const one = await tampered(`delete from public.audit_log where audit_id = '${audit_id}'`);
-    assert.deepEqual([Number(one.broken_seal), one.broken_row], [seal_id, audit_id]);
+    expect([Number(one.broken_seal), one.broken_row]).toStrictEqual([seal_id, audit_id]);
   });
 
   it('names a row that was added to what is sealed', async () => {
@@ -155,7 +156,7 @@ describe('the chain of seals', () => {
       `insert into public.audit_log (audit_id, occurred_at, xid, operation, table_name, details)
        select '${forged}', occurred_at, xid, operation, table_name, details from public.audit_log where audit_id = '${audit_id}'`,
     );
-    assert.deepEqual([result.ok, result.reason, result.broken_row], [false, 'a row was added', forged]);
+    expect([result.ok, result.reason, result.broken_row]).toStrictEqual([false, 'a row was added', forged]);
   });
 
   it('notices a seal that was altered, removed or made anew', async () => {
@@ -172,10 +173,10 @@ describe('the chain of seals', () => {
       'previous_hash = sha256(previous_hash)',
     ]) {
       const result = await tampered(`update public.audit_seals set ${change} where seal_id = ${seal_id}`);
-      assert.deepEqual([result.ok, Number(result.broken_seal)], [false, seal_id], change);
+      expect([result.ok, Number(result.broken_seal)], change).toStrictEqual([false, seal_id]);
     }
     const removed = await tampered(`delete from public.audit_seals where seal_id = ${seal_id}`);
-    assert.deepEqual([removed.ok, Number(removed.broken_seal)], [false, seal_id + 1]);
+    expect([removed.ok, Number(removed.broken_seal)]).toStrictEqual([false, seal_id + 1]);
     // A forger who makes a seal fit itself is betrayed by the one after it.
     const remade = await tampered(
       `delete from public.audit_log where audit_id = (select audit_ids[1] from public.audit_seals where seal_id = ${seal_id});
@@ -183,7 +184,7 @@ describe('the chain of seals', () => {
        update public.audit_seals set rows_hash = l9_private.audit_rows_hash(audit_ids, row_hashes) where seal_id = ${seal_id};
        update public.audit_seals s set seal_hash = l9_private.audit_seal_hash(s) where seal_id = ${seal_id}`,
     );
-    assert.deepEqual([remade.ok, Number(remade.broken_seal)], [false, seal_id + 1]);
+    expect([remade.ok, Number(remade.broken_seal)]).toStrictEqual([false, seal_id + 1]);
   });
 
   it('betrays that its end was cut off to whoever kept a head', async () => {
@@ -192,14 +193,14 @@ describe('the chain of seals', () => {
     const kept = await head();
     const cut = `with gone as (delete from public.audit_seals where seal_id = (select max(seal_id) from public.audit_seals) returning audit_ids)
       delete from public.audit_log a using gone where a.audit_id = any (gone.audit_ids)`;
-    assert.equal((await tampered(cut)).ok, true, 'without a head nobody could know');
+    expect((await tampered(cut)).ok, 'without a head nobody could know').toBe(true);
     const result = await tampered(cut, `head => '${kept}'`);
-    assert.equal(result.ok, false);
-    assert.match(result.reason, /the end of the chain was removed/);
+    expect(result.ok).toBe(false);
+    expect(result.reason).toMatch(/the end of the chain was removed/);
     await save('after the last');
     await sealAll(house);
-    assert.equal((await verify('L', `head => '${kept}'`)).ok, true, 'a head stays good as the chain grows');
-    await assert.rejects(verify('L', "head => 'nonsense'"), { code: 'L9VAL' });
+    expect((await verify('L', `head => '${kept}'`)).ok, 'a head stays good as the chain grows').toBe(true);
+    await expect(verify('L', "head => 'nonsense'")).rejects.toMatchObject({ code: 'L9VAL' });
   });
 
   it('is open to admins, and tells those of a tenant nothing of the rows of another', async () => {
@@ -208,8 +209,8 @@ describe('the chain of seals', () => {
       'select public.audit_head()',
       'select * from public.audit_seals',
     ])
-      await assert.rejects(house.sql('C', query), { code: '42501' }, query);
-    await assert.rejects(house.sql('L', 'select * from public.audit_seals'), { code: '42501' });
+      await expect(house.sql('C', query), query).rejects.toMatchObject({ code: '42501' });
+    await expect(house.sql('L', 'select * from public.audit_seals')).rejects.toMatchObject({ code: '42501' });
 
     const other = await addTenant(house, 'acme');
     const claims = { 'jwt.claims.tenant_id': other };
@@ -217,10 +218,11 @@ describe('the chain of seals', () => {
     await sealAll(house);
     const ofAcme = await verify('L', '', claims);
     const [{ n }] = await house.asSuperuser('select count(*) as n from public.audit_log where tenant_id = $1', [other]);
-    assert.deepEqual([ofAcme.ok, Number(ofAcme.rows), ofAcme.archived], [true, Number(n), null]);
-    assert.equal(Number(ofAcme.unsealed), 0);
+    expect([ofAcme.ok, Number(ofAcme.rows), ofAcme.archived]).toStrictEqual([true, Number(n), null]);
+    expect(Number(ofAcme.unsealed)).toBe(0);
     const ours = await verify();
-    assert.ok(Number(ours.rows) > 1 && Number(ours.rows) < Number((await verifyAll()).rows));
+    expect(Number(ours.rows)).toBeGreaterThan(1);
+    expect(Number(ours.rows)).toBeLessThan(Number((await verifyAll()).rows));
 
     // Somebody else's broken row is not named to them, only that there is one.
     const { audit_id } = await someRow();
@@ -234,7 +236,7 @@ describe('the chain of seals', () => {
       `select set_config('jwt.claims.tenant_id', '${other}', true), set_config('jwt.claims.caller', 'L', true)`,
       'select v.* from public.verify_audit() v',
     ]);
-    assert.deepEqual([seen[0].ok, seen[0].broken_row, seen[0].reason], [false, null, 'a row was altered']);
+    expect([seen[0].ok, seen[0].broken_row, seen[0].reason]).toStrictEqual([false, null, 'a row was altered']);
   });
 
   it('is the same through GraphQL', async () => {
@@ -242,11 +244,11 @@ describe('the chain of seals', () => {
       'L',
       '{ verifyAudit { ok seals rows head reason } auditHead { hash } }',
     );
-    assert.equal(errors, undefined);
-    assert.equal(data.verifyAudit.ok, true, data.verifyAudit.reason);
-    assert.match(data.auditHead.hash, /^[0-9a-f]{64}$/);
+    expect(errors).toBeUndefined();
+    expect(data.verifyAudit.ok, data.verifyAudit.reason).toBe(true);
+    expect(data.auditHead.hash).toMatch(/^[0-9a-f]{64}$/);
     const refused = await house.graphql('C', '{ verifyAudit { ok } }');
-    assert.equal(refused.errors?.[0]?.extensions?.code, 'SCOPE_DENIED');
+    expect(refused.errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
   });
 
   it('can be remade outside of the database from an export', async () => {
@@ -261,7 +263,7 @@ describe('the chain of seals', () => {
         project_id, scope, status, sqlstate, details)::text as text from public.audit_log where audit_id = '${seal.audit_id}'`,
     );
     const { createHash } = await import('node:crypto');
-    assert.equal(createHash('sha256').update(text).digest('hex'), seal.hash);
+    expect(createHash('sha256').update(text).digest('hex')).toBe(seal.hash);
   });
 
   it('begins a new era where the database was restored into another cluster', async () => {
@@ -281,91 +283,84 @@ describe('the chain of seals', () => {
       house,
       'select era, sum(row_count)::int as rows, min(from_xid)::text as first from public.audit_seals group by era order by era',
     );
-    assert.deepEqual(
-      eras.map(({ era }) => era),
-      [1, 2],
-    );
-    assert.ok(eras[1].rows >= 2);
-    assert.equal(eras[1].first, '0');
+    expect(eras.map(({ era }) => era)).toStrictEqual([1, 2]);
+    expect(eras[1].rows).toBeGreaterThanOrEqual(2);
+    expect(eras[1].first).toBe('0');
     const all = await verifyAll(`head => '${kept}'`);
-    assert.equal(all.ok, true, all.reason);
-    assert.equal(Number(all.unsealed), 0);
+    expect(all.ok, all.reason).toBe(true);
+    expect(Number(all.unsealed)).toBe(0);
     const [{ logged }] = await asSuperuser(house, 'select count(*)::int as logged from public.audit_log');
-    assert.ok(Number(all.rows) >= logged - 2, 'the row that came unsealed is sealed too');
+    expect(Number(all.rows), 'the row that came unsealed is sealed too').toBeGreaterThanOrEqual(logged - 2);
     await save('and the chain goes on');
     await sealAll(house);
-    assert.equal((await verifyAll()).ok, true);
+    expect((await verifyAll()).ok).toBe(true);
     // Also a row of the old era that is altered, or one put into it, is found.
     const altered = await tampered(
       "update public.audit_log set table_name = 'y' where table_name = 'restored' and xid = '2000000000'",
     );
-    assert.equal(altered.reason, 'a row was altered');
+    expect(altered.reason).toBe('a row was altered');
     const added = await tampered(
       `insert into public.audit_log (xid, occurred_at, operation, table_name, details) select '3000000000', occurred_at, operation, table_name, details
        from public.audit_log where table_name = 'restored' limit 1`,
     );
-    assert.equal(added.reason, 'a row was added');
+    expect(added.reason).toBe('a row was added');
   });
 });
 
-describe(
-  'sealing beside transactions in flight',
-  { skip: engine === 'server' ? false : 'needs several connections' },
-  () => {
-    let house: House;
-    before(async () => {
-      house = await openHouse({ embedder: standIn });
-      await addPlatformAdmin(house);
-    });
-    after(() => house.close());
+describeOnServer('sealing beside transactions in flight', () => {
+  let house: House;
+  beforeAll(async () => {
+    house = await openHouse({ embedder: standIn });
+    await addPlatformAdmin(house);
+  });
+  afterAll(() => house.close());
 
-    it('waits for the oldest, and then skips nothing', async () => {
-      const slow = new pg.Client({ connectionString: house.home.superuserUrl! });
-      await slow.connect();
-      try {
-        await slow.query('begin');
-        await slow.query(
-          `insert into public.audit_log (operation, table_name, details) values ('READ', 'slow', '{"caller": "x", "creator": null, "source": null, "tool_name": "x"}')`,
-        );
-        await house.tool('C', 'save_memory', { content: 'quick', scope: 'global' });
-        await house.gateway.database.workerPool.query('select l9_private.seal_audit()');
-        const [quick] = await asSuperuser(
-          house,
-          `select exists (select from public.audit_seals s join public.audit_log a on a.audit_id = any (s.audit_ids)
-            where a.operation = 'INSERT' and a.table_name = 'packet_store') as sealed`,
-        );
-        assert.equal(quick.sealed, false, 'what came after a transaction in flight waits for it');
-        await slow.query('commit');
-        await sealAll(house);
-        const [counts] = await asSuperuser(
-          house,
-          'select (select count(*) from public.audit_log)::int as logged, (select sum(row_count) from public.audit_seals)::int as sealed',
-        );
-        assert.equal(counts.sealed, counts.logged);
-        assert.equal((await house.sql('P', 'select v.ok from public.verify_audit() v', [], claimsOfP))[0].ok, true);
-      } finally {
-        await slow.end();
-      }
-    });
-
-    it('makes one chain, however many seal at once, while others write', async () => {
-      let isDone = false;
-      const sealers = Array.from({ length: 3 }, async () => {
-        while (!isDone) await house.gateway.database.workerPool.query('select l9_private.seal_audit(7)');
-      });
-      await Promise.all(
-        Array.from({ length: 4 }, async (_, writer) => {
-          for (let n = 0; n < 25; n++)
-            await house.sql('C', `select public.save_memory('writer ${writer} row ${n}', scope => 'global')`);
-        }),
+  it('waits for the oldest, and then skips nothing', async () => {
+    const slow = new pg.Client({ connectionString: house.home.superuserUrl! });
+    await slow.connect();
+    try {
+      await slow.query('begin');
+      await slow.query(
+        `insert into public.audit_log (operation, table_name, details) values ('READ', 'slow', '{"caller": "x", "creator": null, "source": null, "tool_name": "x"}')`,
       );
-      isDone = true;
-      await Promise.all(sealers);
+      await house.tool('C', 'save_memory', { content: 'quick', scope: 'global' });
+      await house.gateway.database.workerPool.query('select l9_private.seal_audit()');
+      const [quick] = await asSuperuser(
+        house,
+        `select exists (select from public.audit_seals s join public.audit_log a on a.audit_id = any (s.audit_ids)
+            where a.operation = 'INSERT' and a.table_name = 'packet_store') as sealed`,
+      );
+      expect(quick.sealed, 'what came after a transaction in flight waits for it').toBe(false);
+      await slow.query('commit');
       await sealAll(house);
-      const result = (await house.sql('P', 'select v.* from public.verify_audit() v', [], claimsOfP))[0];
-      assert.equal(result.ok, true, result.reason);
-      assert.ok(Number(result.seals) > 1);
-      assert.ok(Number(result.rows) >= 100);
+      const [counts] = await asSuperuser(
+        house,
+        'select (select count(*) from public.audit_log)::int as logged, (select sum(row_count) from public.audit_seals)::int as sealed',
+      );
+      expect(counts.sealed).toBe(counts.logged);
+      expect((await house.sql('P', 'select v.ok from public.verify_audit() v', [], claimsOfP))[0].ok).toBe(true);
+    } finally {
+      await slow.end();
+    }
+  });
+
+  it('makes one chain, however many seal at once, while others write', async () => {
+    let isDone = false;
+    const sealers = Array.from({ length: 3 }, async () => {
+      while (!isDone) await house.gateway.database.workerPool.query('select l9_private.seal_audit(7)');
     });
-  },
-);
+    await Promise.all(
+      Array.from({ length: 4 }, async (_, writer) => {
+        for (let n = 0; n < 25; n++)
+          await house.sql('C', `select public.save_memory('writer ${writer} row ${n}', scope => 'global')`);
+      }),
+    );
+    isDone = true;
+    await Promise.all(sealers);
+    await sealAll(house);
+    const result = (await house.sql('P', 'select v.* from public.verify_audit() v', [], claimsOfP))[0];
+    expect(result.ok, result.reason).toBe(true);
+    expect(Number(result.seals)).toBeGreaterThan(1);
+    expect(Number(result.rows)).toBeGreaterThanOrEqual(100);
+  });
+});

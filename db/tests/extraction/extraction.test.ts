@@ -1,6 +1,4 @@
 // Who may say what a chat model reads, who sees what came of it, and what the functions of the job can be made to do.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { grepDatabase } from '../../../gateway/tests/support/dump.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
@@ -14,11 +12,11 @@ const TENANT = '00000000-0000-7000-8000-000000000001';
 describe('extraction', () => {
   let house: House;
   let acme: Record<string, string>;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn });
     acme = await addTenant(house, 'acme');
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const settings = async (args: Record<string, unknown>, caller = 'L', claims = {}) => {
     const rows = await house.sql(
@@ -56,54 +54,55 @@ describe('extraction', () => {
 
   it('is off until an administrator of every scope turns it on, on the record', async () => {
     const packet = await save(house, 'C', 'saved while nobody wanted it');
-    assert.equal(await isPending(packet), false);
-    await assert.rejects(settings({ is_enabled: true }, 'C'), { code: '42501' });
-    await assert.rejects(settings({ is_enabled: true }, 'L', { 'jwt.claims.scopes': '["developer"]' }), {
+    expect(await isPending(packet)).toBe(false);
+    await expect(settings({ is_enabled: true }, 'C')).rejects.toMatchObject({ code: '42501' });
+    await expect(settings({ is_enabled: true }, 'L', { 'jwt.claims.scopes': '["developer"]' })).rejects.toMatchObject({
       code: 'L9SCP',
     });
-    await assert.rejects(settings({ is_enabled: true, tenant_id: acme['jwt.claims.tenant_id'] }), { code: 'L9SCP' });
+    await expect(settings({ is_enabled: true, tenant_id: acme['jwt.claims.tenant_id'] })).rejects.toMatchObject({
+      code: 'L9SCP',
+    });
     for (const [field, value] of Object.entries({
       kinds: ['No Kind'],
       scopes: ['no-such-scope'],
       tokens_per_day: 10,
     })) {
-      await assert.rejects(
-        settings({ [field]: value }),
-        (error: { code: string; message: string }) => error.code === 'L9VAL' && error.message.startsWith(field),
-      );
+      await expect(settings({ [field]: value })).rejects.toMatchObject({
+        code: 'L9VAL',
+        message: expect.stringMatching(new RegExp(`^${field}`)),
+      });
     }
     const set = await settings({ is_enabled: true, kinds: ['note', 'note'] });
-    assert.deepEqual(
-      [set.is_enabled, set.kinds, set.scopes, set.writes_summaries, set.tokens_per_day],
-      [true, ['note'], ['developer', 'global'], false, '200000'],
-    );
+    expect([set.is_enabled, set.kinds, set.scopes, set.writes_summaries, set.tokens_per_day]).toStrictEqual([
+      true,
+      ['note'],
+      ['developer', 'global'],
+      false,
+      '200000',
+    ]);
     const [row] = await house.sql(
       'L',
       "select operation, details from public.audit_log where table_name = 'extraction_settings' order by audit_id desc limit 1",
     );
-    assert.deepEqual([row.operation, row.details.row.kinds, row.details.caller ?? 'L'], ['UPDATE', ['note'], 'L']);
+    expect([row.operation, row.details.row.kinds, row.details.caller ?? 'L']).toStrictEqual(['UPDATE', ['note'], 'L']);
   });
 
   it('lists what is saved or changed, where kind and scope are wanted', async () => {
-    assert.equal(await isPending(await save(house, 'C', 'a note')), true);
-    assert.equal(await isPending(await save(house, 'C', 'a decision', { kind: 'decision' })), false);
-    assert.equal(
-      await isPending(await save(house, 'C', 'gone already', { ttl: '2000-01-01' }).catch(() => TENANT)),
+    expect(await isPending(await save(house, 'C', 'a note'))).toBe(true);
+    expect(await isPending(await save(house, 'C', 'a decision', { kind: 'decision' }))).toBe(false);
+    expect(await isPending(await save(house, 'C', 'gone already', { ttl: '2000-01-01' }).catch(() => TENANT))).toBe(
       false,
     );
     const hidden = await save(house, 'L', 'a private note', { scope: 'l-private' });
-    assert.equal(await isPending(hidden), false);
+    expect(await isPending(hidden)).toBe(false);
     await house.sql('L', "select public.update_memory($1, scope => 'developer')", [hidden]);
-    assert.equal(await isPending(hidden), true);
+    expect(await isPending(hidden)).toBe(true);
     // Wanted no more when a job comes: it is not shown to it.
     await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [hidden]);
     const claimed = await worker("select * from l9_private.claim_extractions(100, '1 minute')");
-    assert.deepEqual(
-      claimed.map(({ content }) => content),
-      ['a note'],
-    );
-    assert.equal(await isPending(hidden), false);
-    assert.deepEqual(await worker("select * from l9_private.claim_extractions(100, '1 minute')"), []);
+    expect(claimed.map(({ content }) => content)).toStrictEqual(['a note']);
+    expect(await isPending(hidden)).toBe(false);
+    expect(await worker("select * from l9_private.claim_extractions(100, '1 minute')")).toStrictEqual([]);
   });
 
   it('shows C nothing of settings, usage and the list, and L what is its tenant’s', async () => {
@@ -114,13 +113,13 @@ describe('extraction', () => {
       'l9_private.pending_extractions',
       'l9_private.summary_claims',
     ]) {
-      await assert.rejects(house.sql('C', `select * from ${table}`), { code: '42501' }, table);
+      await expect(house.sql('C', `select * from ${table}`), table).rejects.toMatchObject({ code: '42501' });
     }
     for (const table of ['public.extraction_settings', 'public.extraction_usage']) {
-      assert.equal((await house.sql('L', `select * from ${table}`)).length, 1, table);
-      assert.equal((await house.sql('L', `select * from ${table}`, [], acme)).length, 0, table);
+      expect(await house.sql('L', `select * from ${table}`), table).toHaveLength(1);
+      expect(await house.sql('L', `select * from ${table}`, [], acme), table).toHaveLength(0);
       const cut = { 'jwt.claims.scopes': '["developer"]' };
-      assert.equal((await house.sql('L', `select * from ${table}`, [], cut)).length, 0, `${table}: names other scopes`);
+      expect(await house.sql('L', `select * from ${table}`, [], cut), `${table}: names other scopes`).toHaveLength(0);
     }
     for (const call of [
       "l9_private.claim_extractions(1, '1 minute')",
@@ -133,11 +132,11 @@ describe('extraction', () => {
       'l9_private.extraction_backlog()',
     ]) {
       for (const caller of ['C', 'L']) {
-        await assert.rejects(house.sql(caller, `select ${call}`), { code: '42501' }, call);
+        await expect(house.sql(caller, `select ${call}`), call).rejects.toMatchObject({ code: '42501' });
       }
     }
     for (const table of ['public.extraction_settings', 'public.extraction_usage']) {
-      await assert.rejects(house.sql('L', `delete from ${table}`), { code: '42501' }, table);
+      await expect(house.sql('L', `delete from ${table}`), table).rejects.toMatchObject({ code: '42501' });
     }
   });
 
@@ -148,29 +147,28 @@ describe('extraction', () => {
       Array.from({ length: 8 }, () => worker('select l9_private.reserve_tokens($1, 15000)::text as day', [TENANT])),
     );
     const granted = days.map(([row]) => row.day).filter(Boolean);
-    assert.equal(granted.length, 3);
+    expect(granted).toHaveLength(3);
     // Settled with less, there is room again; negative or absurd counts give nothing back.
     await worker('select l9_private.settle_tokens($1, $2, 15000, -999999, 1000)', [TENANT, granted[0]]);
     const [row] = await house.asSuperuser('select * from public.extraction_usage');
-    assert.deepEqual([row.prompt_tokens, row.completion_tokens, row.reserved_tokens], ['0', '1000', '30000']);
-    assert.ok((await worker('select l9_private.reserve_tokens($1, 15000) as day', [TENANT]))[0].day);
-    assert.equal((await worker('select l9_private.reserve_tokens($1, 15000) as day', [TENANT]))[0].day, null);
+    expect([row.prompt_tokens, row.completion_tokens, row.reserved_tokens]).toStrictEqual(['0', '1000', '30000']);
+    expect((await worker('select l9_private.reserve_tokens($1, 15000) as day', [TENANT]))[0].day).toBeTruthy();
+    expect((await worker('select l9_private.reserve_tokens($1, 15000) as day', [TENANT]))[0].day).toBeNull();
     // Nobody said that it wants a model.
-    assert.equal(
+    expect(
       (await worker('select l9_private.reserve_tokens($1, 1) as day', [acme['jwt.claims.tenant_id']]))[0].day,
-      null,
-    );
+    ).toBeNull();
     await settings({ tokens_per_day: 1_000_000 });
     await house.asSuperuser('update public.tenants set is_active = false where tenant_id = $1', [TENANT]);
-    assert.equal((await worker('select l9_private.reserve_tokens($1, 1) as day', [TENANT]))[0].day, null);
+    expect((await worker('select l9_private.reserve_tokens($1, 1) as day', [TENANT]))[0].day).toBeNull();
     await house.asSuperuser('update public.tenants set is_active = true where tenant_id = $1', [TENANT]);
   });
 
   it('replaces what was found before, leaves what callers say, and never finds again what was retracted', async () => {
     const packet = await save(house, 'C', 'The mast is oak and tall.');
     const first = { facts: [fact('mast', 'oak'), fact('mast', 'tall')], relations: [] };
-    assert.deepEqual(await store(packet, first), { is_stored: true, facts: 2, relations: 0, dropped: 0 });
-    assert.equal(await isPending(packet), false);
+    expect(await store(packet, first)).toStrictEqual({ is_stored: true, facts: 2, relations: 0, dropped: 0 });
+    expect(await isPending(packet)).toBe(false);
     await house.sql('C', "select public.assert_fact('mast', 'is', '\"high\"', source_packet => $1)", [packet]);
     const [tall] = await house.sql('C', "select fact_id from public.find_facts('mast') where object = '\"tall\"'");
     await house.sql('L', 'select public.retract_fact($1)', [tall.fact_id]);
@@ -180,22 +178,19 @@ describe('extraction', () => {
       'another',
     );
     const high = { subject: 'mast', object: 'high', scope: 'developer', is_retracted: false, extracted_by: null };
-    assert.deepEqual(await factsOf(packet), [
+    expect(await factsOf(packet)).toStrictEqual([
       high,
       { ...high, object: 'oak', extracted_by: 'another' },
       { ...high, object: 'tall', is_retracted: true, extracted_by: 'a-model' },
     ]);
     // Its words change: what a model found in them is gone at once, whether or not it is read again.
     await house.sql('C', "select public.update_memory($1, content => 'The mast is gone.')", [packet]);
-    assert.deepEqual(
-      (await factsOf(packet)).filter(({ is_retracted }) => !is_retracted),
-      [high],
-    );
+    expect((await factsOf(packet)).filter(({ is_retracted }) => !is_retracted)).toStrictEqual([high]);
     const relations = await house.asSuperuser('select from public.relationship_evidence where packet_id = $1', [
       packet,
     ]);
-    assert.equal(relations.length, 0);
-    assert.equal(await isPending(packet), true);
+    expect(relations).toHaveLength(0);
+    expect(await isPending(packet)).toBe(true);
   });
 
   it('stores nothing for what was changed, moved out of reach or turned off while the model answered', async () => {
@@ -209,16 +204,16 @@ describe('extraction', () => {
       found,
       'm',
     ]);
-    assert.deepEqual(row, nothing);
-    assert.equal(await isPending(packet), true);
+    expect(row).toStrictEqual(nothing);
+    expect(await isPending(packet)).toBe(true);
     await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [packet]);
-    assert.deepEqual(await store(packet, found), nothing);
+    expect(await store(packet, found)).toStrictEqual(nothing);
     await house.sql('L', "select public.update_memory($1, scope => 'developer')", [packet]);
     await settings({ is_enabled: false });
-    assert.deepEqual(await store(packet, found), nothing);
+    expect(await store(packet, found)).toStrictEqual(nothing);
     await settings({ is_enabled: true });
-    assert.deepEqual(await factsOf(packet), []);
-    assert.equal((await store(packet, found)).facts, 1);
+    expect(await factsOf(packet)).toStrictEqual([]);
+    expect((await store(packet, found)).facts).toBe(1);
   });
 
   it('takes nothing from an answer but names, values and confidence', async () => {
@@ -244,11 +239,11 @@ describe('extraction', () => {
       relations: 'all',
       entities: { name: 'lamp' },
     });
-    assert.deepEqual(done, { is_stored: true, facts: 1, relations: 0, dropped: 6 });
-    assert.deepEqual(await factsOf(packet), [
+    expect(done).toStrictEqual({ is_stored: true, facts: 1, relations: 0, dropped: 6 });
+    expect(await factsOf(packet)).toStrictEqual([
       { subject: 'lamp', object: 'red', scope: 'developer', is_retracted: false, extracted_by: 'a-model' },
     ]);
-    assert.deepEqual(await factsOf(victim), []);
+    expect(await factsOf(victim)).toStrictEqual([]);
   });
 
   it('gives up after five attempts of its own, not for those of the provider', async () => {
@@ -260,15 +255,15 @@ describe('extraction', () => {
           [packet, counts],
         )
       )[0].up;
-    for (let i = 0; i < 10; i++) assert.equal(await postpone(false), false);
-    for (let i = 0; i < 4; i++) assert.equal(await postpone(true), false);
-    assert.equal(await postpone(true), true);
+    for (let i = 0; i < 10; i++) expect(await postpone(false)).toBe(false);
+    for (let i = 0; i < 4; i++) expect(await postpone(true)).toBe(false);
+    expect(await postpone(true)).toBe(true);
     const [row] = await worker('select last_error, attempts from l9_private.pending_extractions where packet_id = $1', [
       packet,
     ]);
-    assert.deepEqual(row, { last_error: 'BadAnswer', attempts: 5 });
+    expect(row).toStrictEqual({ last_error: 'BadAnswer', attempts: 5 });
     const claimed = await worker("select packet_id from l9_private.claim_extractions(100, '1 minute')");
-    assert.ok(!claimed.some(({ packet_id }) => packet_id === packet));
+    expect(claimed.some(({ packet_id }) => packet_id === packet)).toBe(false);
   });
 
   it('leaves nothing behind when the memory is erased', async () => {
@@ -280,6 +275,6 @@ describe('extraction', () => {
     });
     await house.sql('L', "select public.erase_memory($1, 'asked to')", [packet]);
     const left = await asSuperuser(house, (client) => grepDatabase(client, ['zyxwv', 'qponm']));
-    assert.deepEqual(left, {});
+    expect(left).toStrictEqual({});
   });
 });

@@ -1,7 +1,5 @@
 // Nothing is made of a memory that the caller does not see: neither of one that has expired, nor, by an admin whose claims
 // are narrower than its tenant, of one beyond them. The answer is the same as if it were not there.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
@@ -18,13 +16,13 @@ describe('a memory that the caller does not see', () => {
     );
     return row.id as string;
   };
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn });
     unseen = await save('l-private');
     expired = await save('global', ", ttl => clock_timestamp() + interval '50 milliseconds'");
     await sleep(100);
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const calls = {
     assert_fact: "public.assert_fact('heron', 'eats', '\"fish\"', source_packet => $1)",
@@ -40,10 +38,18 @@ describe('a memory that the caller does not see', () => {
   for (const [name, call] of Object.entries(calls)) {
     it(`is no source for ${name}`, async () => {
       const isNotThere = { code: 'L9OWN' };
-      await assert.rejects(house.sql('C', `select ${call}`, [expired]), isNotThere, 'C, of what has expired');
-      await assert.rejects(house.sql('L', `select ${call}`, [expired]), isNotThere, 'L, of what has expired');
-      await assert.rejects(house.sql('C', `select ${call}`, [unseen]), isNotThere, 'C, of what is l-private');
-      await assert.rejects(house.sql('L', `select ${call}`, [unseen], narrow), isNotThere, 'L in scope global alone');
+      await expect(house.sql('C', `select ${call}`, [expired]), 'C, of what has expired').rejects.toMatchObject(
+        isNotThere,
+      );
+      await expect(house.sql('L', `select ${call}`, [expired]), 'L, of what has expired').rejects.toMatchObject(
+        isNotThere,
+      );
+      await expect(house.sql('C', `select ${call}`, [unseen]), 'C, of what is l-private').rejects.toMatchObject(
+        isNotThere,
+      );
+      await expect(house.sql('L', `select ${call}`, [unseen], narrow), 'L in scope global alone').rejects.toMatchObject(
+        isNotThere,
+      );
     });
   }
 
@@ -70,7 +76,7 @@ describe('a memory that the caller does not see', () => {
       'L',
       "select source_packet as id from public.reflect_on_task('task 2', 'Watch it', 'success', lessons => '{Watch it early}', scope => 'global')",
     );
-    assert.equal((await links()).length, 2);
+    expect(await links()).toHaveLength(2);
     for (const id of [summary, task]) {
       await house.sql(
         'L',
@@ -80,8 +86,8 @@ describe('a memory that the caller does not see', () => {
     }
     await sleep(60);
     const all = 'select summary_packet from public.memory_summary_sources where summary_packet = $1';
-    assert.equal((await house.sql('ops', all, [summary], { role: 'l9_platform_admin' })).length, 0);
+    expect(await house.sql('ops', all, [summary], { role: 'l9_platform_admin' })).toHaveLength(0);
     const lessons = 'select task_reflection_id from public.task_reflection_lessons';
-    assert.equal((await house.sql('ops', lessons, [], { role: 'l9_platform_admin' })).length, 0);
+    expect(await house.sql('ops', lessons, [], { role: 'l9_platform_admin' })).toHaveLength(0);
   });
 });

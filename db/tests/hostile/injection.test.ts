@@ -1,6 +1,4 @@
 // Texts that mean something to SQL, in every text argument of every function that a caller may run.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { assertNoTrace, attempt, payloadsFor } from '../../../gateway/tests/access/attacker.ts';
 import { openWatchedHouse, type WatchedHouse } from '../../../gateway/tests/access/watched-house.ts';
 import type { House } from '../../../gateway/tests/support/house.ts';
@@ -9,11 +7,11 @@ describe('no text in a call of SQL is ever more than a text', () => {
   let watched: WatchedHouse;
   let house: House;
   let traces: string[];
-  before(async () => {
+  beforeAll(async () => {
     watched = await openWatchedHouse();
     ({ house, traces } = watched);
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   it('in every text argument of every SQL function that a caller may run', async () => {
     let places = 0;
@@ -64,10 +62,8 @@ describe('no text in a call of SQL is ever more than a text', () => {
               const what = `${caller}: ${call}(${names[at]}: ${JSON.stringify(payload).slice(0, 60)})`;
               // Ours, or that a value is malformed, or breaks a rule of a table. Never that the statement is.
               if (error)
-                assert.match(
-                  error.code,
+                expect(error.code, `${what}: ${error.code} ${error.message.slice(0, 200)}`).toMatch(
                   /^(L9...|22...|23...|42501|54000|54001)$/,
-                  `${what}: ${error.code} ${error.message.slice(0, 200)}`,
                 );
               if (caller === 'C') assertNoTrace(JSON.stringify(rows), traces, what);
             }

@@ -1,7 +1,6 @@
 // What a session can try with statements of its own: to be someone else, and to learn of rows by what collides with
 // them, rests on them or waits for them.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+
 import pg from 'pg';
 import {
   attempt,
@@ -11,21 +10,19 @@ import {
   plantHidden,
   snapshot,
 } from '../../../gateway/tests/access/attacker.ts';
-import { engine } from '../../../gateway/tests/support/databases.ts';
 import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-
-const onServer = { skip: engine === 'embedded' && 'the embedded engine has one connection' };
+import { itOnServer } from '../support/engine.ts';
 
 describe('a database session', () => {
   let house: House;
   let hidden: Hidden;
   let ofOtherTenant: Hidden;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn });
     ({ ofL: hidden, ofOtherTenant } = await plantHidden(house));
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const tenant = claimsOf('C')['jwt.claims.tenant_id']!;
   /** Code and text of the failure, or null. */
@@ -43,7 +40,7 @@ describe('a database session', () => {
         outcomes.push(JSON.stringify(rows ?? error).replaceAll(String(values[0]), '<value>'));
       });
     }
-    assert.equal(outcomes[0], outcomes[1], statement);
+    expect(outcomes[0], statement).toBe(outcomes[1]);
     return outcomes[0]!;
   };
 
@@ -71,7 +68,7 @@ describe('a database session', () => {
           for (const statement of statements) {
             await client.query('begin; set local role l9_agent');
             const { error } = await attempt(client, statement);
-            assert.equal(error?.code, '42501', statement);
+            expect(error?.code, statement).toBe('42501');
             await client.query('rollback');
           }
           // Back to itself, it is no actor, and nobody.
@@ -81,7 +78,7 @@ describe('a database session', () => {
           const { rows } = await client
             .query('select l9_private.current_identity() is null as nobody')
             .catch(() => ({ rows: [{ nobody: true }] }));
-          assert.deepEqual(rows, [{ nobody: true }]);
+          expect(rows).toStrictEqual([{ nobody: true }]);
           await client.query('rollback');
         };
         if (house.home.superuserUrl) {
@@ -136,7 +133,7 @@ describe('a database session', () => {
           [],
           claims,
         );
-        assert.deepEqual(row, { nobody: true, n: 0 }, JSON.stringify(claims));
+        expect(row, JSON.stringify(claims)).toStrictEqual({ nobody: true, n: 0 });
       }
     });
 
@@ -159,14 +156,14 @@ describe('a database session', () => {
         const [row] = await house.sql('C', 'select l9_private.current_scopes() as scopes', [], {
           'jwt.claims.scopes': scopes,
         });
-        assert.ok(
+        expect(
           row.scopes.every((scope: string) => ['developer', 'global'].includes(scope)),
           scopes,
-        );
+        ).toBeTruthy();
         const rows = await house.sql('C', 'select 1 from public.packet_store where packet_id = $1', [hidden.id], {
           'jwt.claims.scopes': scopes,
         });
-        assert.deepEqual(rows, [], scopes);
+        expect(rows, scopes).toStrictEqual([]);
       }
     });
   });
@@ -188,19 +185,19 @@ describe('a database session', () => {
       // Often enough that a generic plan is kept.
       for (let times = 0; times < 8; times++) {
         const ids = (rows: { packet_id: string }[]) => rows.map(({ packet_id }) => packet_id);
-        assert.ok(ids(await as('L', 'execute hostile_all')).includes(hidden.id));
-        assert.ok(!ids(await as('C', 'execute hostile_all')).includes(hidden.id));
+        expect(ids(await as('L', 'execute hostile_all'))).toContain(hidden.id);
+        expect(ids(await as('C', 'execute hostile_all'))).not.toContain(hidden.id);
         const found = (rows: { n: number }[]) => rows[0]!.n;
         const search =
           "select coalesce(cardinality(r.hits), 0) as n from public.search_memory('quincunx', mode => 'lexical') r";
-        assert.equal(found(await as('L', search)), 1);
-        assert.equal(found(await as('C', search)), 0);
+        expect(found(await as('L', search))).toBe(1);
+        expect(found(await as('C', search))).toBe(0);
       }
       await as('L', 'declare hostile_cursor cursor for select packet_id from public.packet_store');
-      await assert.rejects(as('C', 'fetch all from hostile_cursor'), { code: '34000' });
+      await expect(as('C', 'fetch all from hostile_cursor')).rejects.toMatchObject({ code: '34000' });
       await client.query('rollback');
       // Within one transaction, rows are those of whoever opened the cursor; the gateway never changes callers in one.
-      assert.deepEqual(await as('C', "select name from pg_cursors where name like 'hostile%'"), []);
+      expect(await as('C', "select name from pg_cursors where name like 'hostile%'")).toStrictEqual([]);
     } finally {
       await client.query('rollback; deallocate hostile_all');
       client.release();
@@ -214,10 +211,11 @@ describe('a database session', () => {
         where n.nspname in ('public', 'l9_private') and c.relkind in ('r', 'p', 'v')
           and (has_any_column_privilege('l9_agent', c.oid, 'insert, update') or has_table_privilege('l9_agent', c.oid, 'delete'))
         order by 1`);
-      assert.deepEqual(
-        tables.map(({ relname }) => relname),
-        ['idempotency_keys', 'memory_feedback', 'packet_store'],
-      );
+      expect(tables.map(({ relname }) => relname)).toStrictEqual([
+        'idempotency_keys',
+        'memory_feedback',
+        'packet_store',
+      ]);
       const keys = await house.asSuperuser(`
         select k.conrelid::regclass || '.' || a.attname as name
         from pg_constraint k cross join lateral unnest(k.conkey) column_number
@@ -225,10 +223,12 @@ describe('a database session', () => {
         where k.contype = 'f' and k.conrelid in ('public.packet_store'::regclass, 'public.idempotency_keys'::regclass, 'public.memory_feedback'::regclass)
           and (has_column_privilege('l9_agent', k.conrelid, a.attnum, 'insert') or has_column_privilege('l9_agent', k.conrelid, a.attnum, 'update'))
         order by 1`);
-      assert.deepEqual(
-        keys.map(({ name }) => name),
-        ['idempotency_keys.packet_id', 'idempotency_keys.tenant_id', 'memory_feedback.packet_id', 'packet_store.scope'],
-      );
+      expect(keys.map(({ name }) => name)).toStrictEqual([
+        'idempotency_keys.packet_id',
+        'idempotency_keys.tenant_id',
+        'memory_feedback.packet_id',
+        'packet_store.scope',
+      ]);
     });
 
     it("by a foreign key is told the same of a private id, of another tenant's and of one that is not there", async () => {
@@ -239,22 +239,21 @@ describe('a database session', () => {
           );
           const update = "update public.idempotency_keys set packet_id = $1 where idempotency_key = 'probe'";
           const [onHidden, onMissing] = [await attempt(client, update, [id]), await attempt(client, update, [MISSING])];
-          assert.deepEqual(onHidden, onMissing);
-          assert.equal(onHidden.error?.code, '42501');
+          expect(onHidden).toStrictEqual(onMissing);
+          expect(onHidden.error?.code).toBe('42501');
         });
         const insert = `insert into public.idempotency_keys (packet_id, tenant_id, caller, idempotency_key) values ($1, '${tenant}', 'C', 'probe 2')`;
-        assert.match(await alike(insert, [id], [MISSING]), /42501/);
+        expect(await alike(insert, [id], [MISSING])).toMatch(/42501/);
         const vote =
           'insert into public.memory_feedback (access_id, packet_id, was_useful) values (uuidv7(), $1, true)';
-        assert.match(await alike(vote, [id], [MISSING]), /42501/);
+        expect(await alike(vote, [id], [MISSING])).toMatch(/42501/);
       }
-      assert.match(
+      expect(
         (await failure(
           'C',
           `insert into public.idempotency_keys (tenant_id, caller, idempotency_key) values ('${OTHER_TENANT}', 'C', 'x')`,
         ))!,
-        /^42501/,
-      );
+      ).toMatch(/^42501/);
     });
 
     it('by a unique key collides with no key of another caller', async () => {
@@ -267,7 +266,7 @@ describe('a database session', () => {
         ]) {
           const insert = `insert into public.idempotency_keys (tenant_id, caller, idempotency_key) values ('${owner}', '${caller}', $1) ${conflict}`;
           const taken = caller === 'L' ? 'quincunx-key' : 'zeugmatic-key';
-          assert.match(await alike(insert, [taken], ['not taken']), /42501/, insert);
+          expect(await alike(insert, [taken], ['not taken']), insert).toMatch(/42501/);
         }
       }
     });
@@ -295,14 +294,13 @@ describe('a database session', () => {
         [content(hidden.content)],
         [content('never written anywhere')],
       );
-      assert.match(
+      expect(
         await alike(
           "update public.packet_store set scope = 'l-private', envelope = $1 where content = 'to be changed'",
           [content(hidden.content)],
           [content('never written anywhere')],
         ),
-        /L9SCP/,
-      );
+      ).toMatch(/L9SCP/);
       await house.sql('C', "delete from public.packet_store where content = 'to be changed'");
     });
 
@@ -345,10 +343,10 @@ describe('a database session', () => {
           });
           return answer;
         };
-        assert.equal(await outcome(values), await outcome(['no-such-thing']), statement);
+        expect(await outcome(values), statement).toBe(await outcome(['no-such-thing']));
       }
-      assert.match((await failure('C', 'truncate public.packet_store'))!, /^42501/);
-      assert.equal(await snapshot(house), before);
+      expect((await failure('C', 'truncate public.packet_store'))!).toMatch(/^42501/);
+      expect(await snapshot(house)).toBe(before);
     });
 
     it('frees nothing that has expired in a project which is not among its own', async () => {
@@ -363,10 +361,9 @@ describe('a database session', () => {
         "select public.save_memory('soon over', project_id => 'elsewhere')",
         `insert into public.packet_store (envelope, project_id) values ('{"content": "soon over"}', 'elsewhere')`,
       ]) {
-        await assert.rejects(house.sql('C', save, [], claims), { code: 'L9SCP' });
+        await expect(house.sql('C', save, [], claims)).rejects.toMatchObject({ code: 'L9SCP' });
       }
-      assert.equal(
-        (await house.asSuperuser('select 1 from public.packet_store where content_hash = $1', [hash])).length,
+      expect(await house.asSuperuser('select 1 from public.packet_store where content_hash = $1', [hash])).toHaveLength(
         1,
       );
     });
@@ -374,11 +371,10 @@ describe('a database session', () => {
     it('is not told of rows that nest deeper than their readers could take', async () => {
       const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
       for (const field of ['metadata', 'envelope', 'routing', 'provenance']) {
-        await assert.rejects(
+        await expect(
           house.sql('C', `select public.save_memory('deep', project_id => 'l9', ${field} => $1)`, [deep(70)]),
-          { code: 'L9LIM' },
           field,
-        );
+        ).rejects.toMatchObject({ code: 'L9LIM' });
         await house.sql('C', `select public.save_memory('deep ${field}', project_id => 'l9', ${field} => $1)`, [
           deep(60),
         ]);
@@ -387,7 +383,7 @@ describe('a database session', () => {
   });
 
   describe('beside others', () => {
-    it('hears on no channel what was written', onServer, async () => {
+    itOnServer('hears on no channel what was written', async () => {
       const heard: string[] = [];
       const client = await house.gateway.database.pool.connect();
       const listener = (message: pg.Notification) => heard.push(`${message.channel} ${message.payload}`);
@@ -403,14 +399,14 @@ describe('a database session', () => {
         await new Promise((resolve) => setTimeout(resolve, 300));
         await client.query('unlisten *');
         for (const text of [result.memory.packet_id, 'quincunx'])
-          assert.ok(!heard.join('\n').includes(text), heard.join('\n'));
+          expect(heard.join('\n'), heard.join('\n')).not.toContain(text);
       } finally {
         client.off('notification', listener);
         client.release();
       }
     });
 
-    it('waits for no uncommitted row that it could not see', onServer, async () => {
+    itOnServer('waits for no uncommitted row that it could not see', async () => {
       await house.asCaller('L', async (slow) => {
         await slow.query(
           "select public.save_memory('not yet committed', scope => 'l-private', project_id => 'l9', idempotency_key => 'slow')",
@@ -422,7 +418,7 @@ describe('a database session', () => {
             "select public.save_memory('not yet committed', project_id => 'l9', idempotency_key => 'slow')",
           );
           const { error } = await attempt(client, 'select public.update_memory($1, tags => $${x}$$)', [hidden.id]);
-          assert.equal(error?.code, 'L9OWN');
+          expect(error?.code).toBe('L9OWN');
         });
       });
     });

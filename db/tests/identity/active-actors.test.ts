@@ -1,10 +1,9 @@
 // What current_identity() reads is made by triggers, and must never say anything else than the tables it is made from.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+
 import pg from 'pg';
-import { engine } from '../../../gateway/tests/support/databases.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { itOnServer } from '../support/engine.ts';
 
 const TENANT = '00000000-0000-7000-8000-000000000001';
 
@@ -22,18 +21,18 @@ const difference = `(${worth} except ${kept}) union all (${kept} except ${worth}
 
 describe('active actors', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn });
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const agrees = async (change: string) => {
     await house.asSuperuser(change);
-    assert.deepEqual(await house.asSuperuser(difference), [], change);
+    expect(await house.asSuperuser(difference), change).toStrictEqual([]);
   };
 
   it('are those of the tables after any change of these', async () => {
-    assert.equal((await house.asSuperuser(kept)).length, 2);
+    expect(await house.asSuperuser(kept)).toHaveLength(2);
     const other = '00000000-0000-7000-8000-0000000000aa';
     for (const change of [
       `insert into public.tenants (tenant_id, name) values ('${other}', 'other')`,
@@ -51,7 +50,7 @@ describe('active actors', () => {
       `delete from public.scopes where scope = 'ops'`,
     ])
       await agrees(change);
-    assert.deepEqual(await house.asSuperuser(`${kept} where tenant_id = '${other}'`), []);
+    expect(await house.asSuperuser(`${kept} where tenant_id = '${other}'`)).toStrictEqual([]);
   });
 
   it('count from the next statement on, in the transaction that changes them', async () => {
@@ -61,24 +60,22 @@ describe('active actors', () => {
       select set_config('role', 'l9_agent', true), set_config('jwt.claims.caller', 'C', true),
         set_config('jwt.claims.tenant_id', '${TENANT}', true);
       select l9_private.current_scopes() as scopes`);
-    assert.deepEqual(scopes, ['global']);
+    expect(scopes).toStrictEqual(['global']);
   });
 
   it("are nobody else's to read or to write", async () => {
     for (const caller of ['C', 'L']) {
-      await assert.rejects(house.sql(caller, 'select * from l9_private.active_actors'), /permission denied/);
-      await assert.rejects(
+      await expect(house.sql(caller, 'select * from l9_private.active_actors')).rejects.toThrow(/permission denied/);
+      await expect(
         house.sql(caller, `update l9_private.active_actors set readable_scopes = '{l-private}'`),
-        /permission denied/,
-      );
-      await assert.rejects(
-        house.sql(caller, `select l9_private.refresh_active_actors('${TENANT}')`),
+      ).rejects.toThrow(/permission denied/);
+      await expect(house.sql(caller, `select l9_private.refresh_active_actors('${TENANT}')`)).rejects.toThrow(
         /permission denied/,
       );
     }
   });
 
-  it('hold what both of two changes at once have left', { skip: engine !== 'server' }, async () => {
+  itOnServer('hold what both of two changes at once have left', async () => {
     const sessions = [0, 1].map(() => new pg.Client({ connectionString: house.home.superuserUrl! }));
     const [one, two] = sessions as [pg.Client, pg.Client];
     await Promise.all(sessions.map((session) => session.connect()));
@@ -97,7 +94,7 @@ describe('active actors', () => {
         await one.query('commit');
         await waiting;
         await two.query('commit');
-        assert.deepEqual(await house.asSuperuser(difference), []);
+        expect(await house.asSuperuser(difference)).toStrictEqual([]);
       }
     } finally {
       await Promise.all(sessions.map((session) => session.end()));

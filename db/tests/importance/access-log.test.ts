@@ -1,6 +1,4 @@
 // Who saw which memory: on the log, for nobody to change, and for nobody to see who may not.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { asOwner } from '../../../gateway/tests/support/logins.ts';
 import { addOperator, addTenant } from '../../../gateway/tests/support/second-tenant.ts';
@@ -9,10 +7,10 @@ import { rollUp, save, search, vote } from './support.ts';
 
 describe('the access log', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn });
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const log = (caller: string, condition = 'true', values: unknown[] = [], claims = {}) =>
     house.sql(caller, `select * from public.memory_access_log where ${condition} order by access_id`, values, claims);
@@ -21,20 +19,18 @@ describe('the access log', () => {
     const id = await save(house, 'C', 'the heron stands in the reeds');
     await save(house, 'L', 'another heron, in private', { scope: 'l-private' });
     const hits = await search(house, 'L', 'heron');
-    assert.equal(hits.length, 2);
+    expect(hits).toHaveLength(2);
     const rows = await log('L', 'access_id = any ($1)', [hits.map((hit) => hit.access_id)]);
-    assert.deepEqual(
+    expect(
       rows.map((row) => [row.target_id, row.agent_id, row.access_context, row.target_type, row.relevance_score]),
-      hits.map((hit) => [hit.packet_id, 'L', 'search', 'memory', hit.score]),
-    );
-    assert.deepEqual(
+    ).toStrictEqual(hits.map((hit) => [hit.packet_id, 'L', 'search', 'memory', hit.score]));
+    expect(
       rows.map(({ was_useful, feedback_reason, query_text }) => [was_useful, feedback_reason, query_text]),
-      Array(2).fill([null, null, null]),
-    );
-    assert.ok(Date.now() - rows[0].accessed_at.getTime() < 60_000);
+    ).toStrictEqual(Array(2).fill([null, null, null]));
+    expect(Date.now() - rows[0].accessed_at.getTime()).toBeLessThan(60_000);
     await house.tool('C', 'get_memory', { packet_id: id });
     const [read] = await log('C', "target_id = $1 and access_context = 'get'", [id]);
-    assert.deepEqual([read.agent_id, read.scope, read.project_id], ['C', 'developer', 'l9']);
+    expect([read.agent_id, read.scope, read.project_id]).toStrictEqual(['C', 'developer', 'l9']);
   });
 
   it('is on the hits of every door', async () => {
@@ -44,30 +40,32 @@ describe('the access log', () => {
       'C',
       '{ searchMemory(query: "bittern") { hits { accessId memory { accessCount accesses { nodes { accessId agentId memory { content } } } } } } }',
     );
-    assert.equal(errors, undefined);
+    expect(errors).toBeUndefined();
     const [hit] = data.searchMemory.hits;
-    assert.deepEqual(
-      hit.memory.accesses.nodes.map((node: { accessId: string }) => node.accessId),
-      [ofTool, hit.accessId],
-    );
-    assert.equal(hit.memory.accesses.nodes[0].memory.content, 'the bittern booms at dusk');
+    expect(hit.memory.accesses.nodes.map((node: { accessId: string }) => node.accessId)).toStrictEqual([
+      ofTool,
+      hit.accessId,
+    ]);
+    expect(hit.memory.accesses.nodes[0].memory.content).toBe('the bittern booms at dusk');
   });
 
   it('grows only: nobody updates, deletes or truncates, its owner and a superuser included', async () => {
     for (const statement of ['update % set agent_id = $$L$$', 'delete from %', 'truncate %']) {
       const refused = (table: string) => statement.replace('%', table);
-      await assert.rejects(house.sql('C', refused('l9_private.memory_access_log')), { code: '42501' });
-      await assert.rejects(house.sql('L', refused('l9_private.memory_access_log')), { code: '42501' });
+      await expect(house.sql('C', refused('l9_private.memory_access_log'))).rejects.toMatchObject({ code: '42501' });
+      await expect(house.sql('L', refused('l9_private.memory_access_log'))).rejects.toMatchObject({ code: '42501' });
       for (const table of ['l9_private.memory_access_log', `l9_private.memory_access_log_default`]) {
-        await assert.rejects(asOwner(house, refused(table)), { code: 'L9IMM' }, table);
-        await assert.rejects(house.asSuperuser(refused(table)), { code: 'L9IMM' }, table);
+        await expect(asOwner(house, refused(table)), table).rejects.toMatchObject({ code: 'L9IMM' });
+        await expect(house.asSuperuser(refused(table)), table).rejects.toMatchObject({ code: 'L9IMM' });
       }
       // The view joins what can be erased, so PostgreSQL changes nothing through it.
-      await assert.rejects(house.asSuperuser(refused('public.memory_access_log')), { code: /55000|42809/ });
+      await expect(house.asSuperuser(refused('public.memory_access_log'))).rejects.toMatchObject({
+        code: expect.stringMatching(/55000|42809/),
+      });
     }
-    await assert.rejects(house.sql('C', 'insert into l9_private.memory_access_log (target_id) values (uuidv7())'), {
-      code: '42501',
-    });
+    await expect(
+      house.sql('C', 'insert into l9_private.memory_access_log (target_id) values (uuidv7())'),
+    ).rejects.toMatchObject({ code: '42501' });
   });
 
   it('shows an agent its own accesses, never those of others, nor anything of a scope that is not its', async () => {
@@ -76,29 +74,30 @@ describe('the access log', () => {
     await search(house, 'L', 'plover');
     await search(house, 'C', 'plover');
     const seen = await log('C', 'true');
-    assert.ok(seen.length > 0 && seen.every(({ agent_id }) => agent_id === 'C'));
-    assert.ok(!JSON.stringify(seen).includes(secret));
+    expect(seen.length).toBeGreaterThan(0);
+    expect(seen.every(({ agent_id }) => agent_id === 'C')).toBe(true);
+    expect(JSON.stringify(seen)).not.toContain(secret);
     const [{ n }] = await house.sql(
       'C',
       'select count(*)::int as n from public.memory_access_log where target_id = $1',
       [shared],
     );
-    assert.equal(n, 1);
+    expect(n).toBe(1);
     const { data } = await house.graphql(
       'C',
       'query Mine { memoryAccesses { totalCount nodes { agentId targetId } } }',
     );
-    assert.equal(data.memoryAccesses.totalCount, seen.length);
-    assert.ok(!JSON.stringify(data).includes(secret));
+    expect(data.memoryAccesses.totalCount).toBe(seen.length);
+    expect(JSON.stringify(data)).not.toContain(secret);
     const [look] = await house.sql(
       'L',
       "select details from public.audit_log where details ->> 'operation_name' = 'Mine' and operation = 'READ'",
     );
-    assert.equal(look.details.tables.memory_access_log, seen.length, 'the look is on the record');
+    expect(look.details.tables.memory_access_log, 'the look is on the record').toBe(seen.length);
     // An admin sees both; cut down to a scope, only that.
-    assert.equal((await log('L', 'target_id = any ($1)', [[shared, secret]])).length, 3);
-    assert.equal((await log('L', 'target_id = $1', [secret], { 'jwt.claims.scopes': 'developer' })).length, 0);
-    assert.equal((await log('C', 'target_id = $1', [shared], { 'jwt.claims.projects': 'other' })).length, 0);
+    expect(await log('L', 'target_id = any ($1)', [[shared, secret]])).toHaveLength(3);
+    expect(await log('L', 'target_id = $1', [secret], { 'jwt.claims.scopes': 'developer' })).toHaveLength(0);
+    expect(await log('C', 'target_id = $1', [shared], { 'jwt.claims.projects': 'other' })).toHaveLength(0);
   });
 
   it('keeps tenants, orgs and users apart', async () => {
@@ -108,15 +107,15 @@ describe('the access log', () => {
     const user = { 'jwt.claims.user_id': '01900000-0000-7000-8000-0000000000bb' };
     const [hit] = await search(house, 'C', 'curlew', user);
     const own = "target_id = $1 and access_context = 'search'";
-    assert.equal((await log('C', own, [id], user)).length, 1);
-    assert.equal((await log('C', own, [id])).length, 0, 'not while it acts for no user');
-    assert.equal((await log('C', own, [id], { 'jwt.claims.org_id': user['jwt.claims.user_id'] })).length, 0);
-    assert.equal((await log('L', own, [id])).length, 1);
-    for (const caller of ['L', 'C']) assert.equal((await log(caller, 'true', [], other)).length, 0);
-    assert.equal((await log('Watcher', 'access_id = $1', [hit!.access_id], operator)).length, 1);
+    expect(await log('C', own, [id], user)).toHaveLength(1);
+    expect(await log('C', own, [id]), 'not while it acts for no user').toHaveLength(0);
+    expect(await log('C', own, [id], { 'jwt.claims.org_id': user['jwt.claims.user_id'] })).toHaveLength(0);
+    expect(await log('L', own, [id])).toHaveLength(1);
+    for (const caller of ['L', 'C']) expect(await log(caller, 'true', [], other)).toHaveLength(0);
+    expect(await log('Watcher', 'access_id = $1', [hit!.access_id], operator)).toHaveLength(1);
     // An operator who looks into another tenant leaves an audit row, but uses nothing of it.
     const [far] = await search(house, 'Watcher', 'curlew', { ...operator, ...{} });
-    assert.ok(far!.access_id);
+    expect(far!.access_id).toBeTruthy();
   });
 
   it('has the text of a query only where the tenant keeps those, only for admins, and until it is erased', async () => {
@@ -126,25 +125,25 @@ describe('the access log', () => {
       await search(house, 'C', 'what does the godwit do');
       const texts = async (caller: string) =>
         (await log(caller, 'target_id = $1', [id])).map(({ query_text }) => query_text);
-      assert.deepEqual(await texts('L'), ['what does the godwit do']);
-      assert.deepEqual(await texts('C'), [null]);
+      expect(await texts('L')).toStrictEqual(['what does the godwit do']);
+      expect(await texts('C')).toStrictEqual([null]);
       const [{ audit_id }] = await house.asSuperuser(
         'select audit_id from l9_private.memory_access_log where target_id = $1',
         [id],
       );
       const asked = async (caller: string, claims = {}) =>
         (await house.sql(caller, 'select l9_private.query_text_of($1) as text', [audit_id], claims))[0].text;
-      assert.match(await asked('L'), /godwit/);
-      assert.equal(await asked('C'), null);
-      assert.equal(await asked('L', await addTenant(house, 'query-texts-other')), null);
+      expect(await asked('L')).toMatch(/godwit/);
+      expect(await asked('C')).toBeNull();
+      expect(await asked('L', await addTenant(house, 'query-texts-other'))).toBeNull();
       await house.sql('L', "select public.erase_memory($1, 'a test')", [id]);
-      assert.deepEqual(await texts('L'), [null], 'the row stays, the text is gone');
+      expect(await texts('L'), 'the row stays, the text is gone').toStrictEqual([null]);
     } finally {
       await house.sql('L', 'select public.set_query_text_audit(false)');
     }
     await save(house, 'C', 'the godwit again');
     await search(house, 'C', 'godwit');
-    assert.equal((await log('L', 'query_text is not null')).length, 0);
+    expect(await log('L', 'query_text is not null')).toHaveLength(0);
   });
 
   it('takes from a caller nothing about others, and counts nothing that it could not read', async () => {
@@ -161,16 +160,17 @@ describe('the access log', () => {
       'select agent_id, scope from l9_private.memory_access_log where target_id = $1',
       [secret],
     );
-    assert.deepEqual(rows, [{ agent_id: 'C', scope: 'developer' }], 'what is not in its scopes is not even logged');
-    assert.deepEqual(await house.asSuperuser('select from public.memory_signals where packet_id = $1', [secret]), []);
-    await assert.rejects(
+    expect(rows, 'what is not in its scopes is not even logged').toStrictEqual([{ agent_id: 'C', scope: 'developer' }]);
+    expect(await house.asSuperuser('select from public.memory_signals where packet_id = $1', [secret])).toStrictEqual(
+      [],
+    );
+    await expect(
       house.sql(
         'C',
         "select l9_private.log_accesses('get', array_fill($1::uuid, array[101]), array_fill('developer'::text, array[101]), null)",
         [secret],
       ),
-      { code: 'L9LIM' },
-    );
+    ).rejects.toMatchObject({ code: 'L9LIM' });
   });
 
   it('is partitioned by month, with partitions ahead, and gives up a month that is over and rolled up', async () => {
@@ -181,7 +181,7 @@ describe('the access log', () => {
           "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'l9_private.memory_access_log'::regclass",
         )
       ).map(({ name }) => name as string);
-    assert.ok((await partitions()).length >= 14);
+    expect((await partitions()).length).toBeGreaterThanOrEqual(14);
     const [{ first }] = await house.sql(
       'L',
       "select to_char(date_trunc('month', now() at time zone 'UTC'), 'YYYY-MM-DD') as first",
@@ -198,23 +198,31 @@ describe('the access log', () => {
     );
     const drop = (month: string) =>
       house.sql('Watcher', 'select public.drop_access_partition($1::date) as dropped', [month], operator);
-    await assert.rejects(drop('2025-04-01'), { code: 'L9VAL', message: /has a partition/ });
-    await assert.rejects(drop(first), { code: 'L9VAL', message: /not over/ });
-    await assert.rejects(drop('2025-03-15'), { code: 'L9VAL', message: /rolled up/ });
-    await assert.rejects(house.sql('L', "select public.drop_access_partition('2025-03-01')"), { code: '42501' });
+    await expect(drop('2025-04-01')).rejects.toMatchObject({
+      code: 'L9VAL',
+      message: expect.stringMatching(/has a partition/),
+    });
+    await expect(drop(first)).rejects.toMatchObject({ code: 'L9VAL', message: expect.stringMatching(/not over/) });
+    await expect(drop('2025-03-15')).rejects.toMatchObject({
+      code: 'L9VAL',
+      message: expect.stringMatching(/rolled up/),
+    });
+    await expect(house.sql('L', "select public.drop_access_partition('2025-03-01')")).rejects.toMatchObject({
+      code: '42501',
+    });
     await rollUp(house);
-    assert.deepEqual(await drop('2025-03-15'), [{ dropped: '3' }]);
-    assert.ok(!(await partitions()).some((name) => name.includes('2025_03')));
+    expect(await drop('2025-03-15')).toStrictEqual([{ dropped: '3' }]);
+    expect((await partitions()).some((name) => name.includes('2025_03'))).toBe(false);
     const [signals] = await house.asSuperuser(
       'select access_count::int from public.memory_signals where packet_id = $1',
       [id],
     );
-    assert.equal(signals.access_count, 3, 'what was learned stays');
+    expect(signals.access_count, 'what was learned stays').toBe(3);
     const [audited] = await house.sql(
       'L',
       "select details from public.audit_log where table_name = 'memory_access_log' and operation = 'CLEANUP'",
     );
-    assert.equal(audited.details.rows, 3);
+    expect(audited.details.rows).toBe(3);
   });
 
   it('outlives its memory, without a word of it', async () => {
@@ -224,8 +232,8 @@ describe('the access log', () => {
     await rollUp(house);
     await house.sql('C', 'select public.delete_memory($1)', [id]);
     const [row] = await log('C', 'access_id = $1', [hit!.access_id]);
-    assert.deepEqual([row.target_id, row.was_useful, row.feedback_reason], [id, null, null]);
+    expect([row.target_id, row.was_useful, row.feedback_reason]).toStrictEqual([id, null, null]);
     for (const table of ['memory_feedback', 'memory_signals'])
-      assert.deepEqual(await house.asSuperuser(`select from public.${table} where packet_id = $1`, [id]), []);
+      expect(await house.asSuperuser(`select from public.${table} where packet_id = $1`, [id])).toStrictEqual([]);
   });
 });

@@ -1,18 +1,17 @@
 // Accesses and votes are counted exactly once, at next to no cost, and searches go by what comes of it.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+
 import pg from 'pg';
-import { engine } from '../../../gateway/tests/support/databases.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { describeOnServer } from '../support/engine.ts';
 import { rollUp, save, search, vote } from './support.ts';
 
 describe('the roll-up of the access log', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn });
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const signals = async (id: string) => {
     const [row] = await house.asSuperuser(
@@ -32,19 +31,20 @@ describe('the roll-up of the access log', () => {
     await rollUp(house, 2);
     await rollUp(house);
     const row = await signals(id);
-    assert.equal(row.access_count, 6);
-    assert.ok(Math.abs(row.use_weight - 1.5) < 0.01);
+    expect(row.access_count).toBe(6);
+    expect(Math.abs(row.use_weight - 1.5)).toBeLessThan(0.01);
     const { data } = await house.graphql(
       'C',
       'query ($id: UUID!) { memoryByPacketId(packetId: $id) { accessCount lastAccessed importanceScore estimatedImportance contradictionCount } }',
       { id },
     );
     const memory = data.memoryByPacketId;
-    assert.equal(memory.accessCount, '6');
-    assert.equal(new Date(memory.lastAccessed).getTime(), row.last_accessed.getTime());
-    assert.equal(memory.estimatedImportance, 0.5);
-    assert.ok(memory.importanceScore > 0.5 && memory.importanceScore < 0.6);
-    assert.equal(memory.contradictionCount, 0);
+    expect(memory.accessCount).toBe('6');
+    expect(new Date(memory.lastAccessed).getTime()).toBe(row.last_accessed.getTime());
+    expect(memory.estimatedImportance).toBe(0.5);
+    expect(memory.importanceScore).toBeGreaterThan(0.5);
+    expect(memory.importanceScore).toBeLessThan(0.6);
+    expect(memory.contradictionCount).toBe(0);
   });
 
   it('has use decay', async () => {
@@ -59,8 +59,8 @@ describe('the roll-up of the access log', () => {
     await house.sql('C', 'select public.get_memory($1)', [id]);
     await rollUp(house);
     const row = await signals(id);
-    assert.equal(row.access_count, 2);
-    assert.ok(Math.abs(row.use_weight - 1.25) < 0.001, String(row.use_weight));
+    expect(row.access_count).toBe(2);
+    expect(Math.abs(row.use_weight - 1.25), String(row.use_weight)).toBeLessThan(0.001);
   });
 
   it('changes nothing of the memory: no version, no audit row, no time of change, no row of packet_store', async () => {
@@ -77,12 +77,13 @@ describe('the roll-up of the access log', () => {
     const [hit] = await search(house, 'C', 'sextant');
     await vote(house, 'C', hit!.access_id, false);
     await rollUp(house);
-    assert.deepEqual(await state(), before);
+    expect(await state()).toStrictEqual(before);
     const [now] = await search(house, 'C', 'sextant');
-    assert.ok(now!.importance < 0.75 && now!.importance > 0.3, 'what was learned counts');
+    expect(now!.importance, 'what was learned counts').toBeLessThan(0.75);
+    expect(now!.importance, 'what was learned counts').toBeGreaterThan(0.3);
     await house.sql('C', 'select public.update_memory($1, importance => 0.1)', [id]);
     const [later] = await search(house, 'C', 'sextant');
-    assert.ok(later!.importance < 0.1, 'at once with a new estimate');
+    expect(later!.importance, 'at once with a new estimate').toBeLessThan(0.1);
   });
 
   it('counts contradictions beside the memory', async () => {
@@ -97,13 +98,13 @@ describe('the roll-up of the access log', () => {
     await assertFrom(id, 'brass');
     const before = await score();
     await assertFrom(await save(house, 'C', 'it turned out to be bronze'), 'bronze');
-    assert.ok((await score()) < before - 0.1);
+    expect(await score()).toBeLessThan(before - 0.1);
     const { data } = await house.graphql(
       'C',
       'query ($id: UUID!) { memoryByPacketId(packetId: $id) { contradictionCount } }',
       { id },
     );
-    assert.equal(data.memoryByPacketId.contradictionCount, 1);
+    expect(data.memoryByPacketId.contradictionCount).toBe(1);
   });
 
   it('goes on where a dump of another cluster left off, without counting anything twice', async () => {
@@ -121,11 +122,11 @@ describe('the roll-up of the access log', () => {
     );
     const { workerPool } = house.gateway.database;
     const { rows } = await workerPool.query('select l9_private.are_accesses_waiting() as due');
-    assert.equal(rows[0].due, true);
+    expect(rows[0].due).toBe(true);
     for (let n = 0; n < 3; n++) await workerPool.query('select l9_private.roll_up_accesses()');
     await search(house, 'C', 'chronometer');
     await rollUp(house);
-    assert.equal((await signals(id)).access_count, 4);
+    expect((await signals(id)).access_count).toBe(4);
   });
 
   it('shows what is known of a memory only to who may read it', async () => {
@@ -134,12 +135,14 @@ describe('the roll-up of the access log', () => {
     await rollUp(house);
     const read = (caller: string) =>
       house.sql(caller, 'select access_count from public.memory_signals where packet_id = $1', [id]);
-    assert.equal((await read('L')).length, 1);
-    assert.equal((await read('C')).length, 0);
-    await assert.rejects(house.sql('C', 'update public.memory_signals set useful = 9'), { code: '42501' });
-    await assert.rejects(house.sql('C', 'select l9_private.roll_up_accesses()'), { code: '42501' });
+    expect(await read('L')).toHaveLength(1);
+    expect(await read('C')).toHaveLength(0);
+    await expect(house.sql('C', 'update public.memory_signals set useful = 9')).rejects.toMatchObject({
+      code: '42501',
+    });
+    await expect(house.sql('C', 'select l9_private.roll_up_accesses()')).rejects.toMatchObject({ code: '42501' });
     await house.sql('L', "select public.update_memory($1, scope => 'developer')", [id]);
-    assert.equal((await read('C')).length, 1, 'it follows the memory');
+    expect(await read('C'), 'it follows the memory').toHaveLength(1);
   });
 
   it('is told of at /metrics', async () => {
@@ -148,8 +151,8 @@ describe('the roll-up of the access log', () => {
     await rollUp(house);
     const text = await (await fetch(`${house.gateway.url}/metrics`)).text();
     const [backlog, oldest, last] = text.split('\n').filter((line) => line.startsWith('l9_access_'));
-    assert.deepEqual([backlog, oldest], ['l9_access_backlog 0', 'l9_access_backlog_oldest_seconds 0']);
-    assert.match(last!, /^l9_access_last_roll_up_timestamp_seconds 1\d{9}/);
+    expect([backlog, oldest]).toStrictEqual(['l9_access_backlog 0', 'l9_access_backlog_oldest_seconds 0']);
+    expect(last!).toMatch(/^l9_access_last_roll_up_timestamp_seconds 1\d{9}/);
   });
 
   it('lifts what helped over its equals, and leaves alone whoever has no equal', async () => {
@@ -164,20 +167,20 @@ describe('the roll-up of the access log', () => {
       (await search(house, 'C', query)).findIndex(({ packet_id }) => packet_id === id) + 1;
     const order = (await search(house, 'C', 'ferry noon')).map(({ packet_id }) => packet_id);
     const marked = order[4]!;
-    assert.ok(equals.includes(marked));
+    expect(equals).toContain(marked);
     for (let round = 0; round < 3; round++) {
       const hits = await search(house, 'C', 'ferry noon');
       await vote(house, 'C', hits.find(({ packet_id }) => packet_id === marked)!.access_id, true);
       await rollUp(house);
     }
-    assert.equal(await ranks('ferry noon', marked), 1);
-    assert.equal((await ranks('funicular ferry', only)) <= 2, true);
-    assert.equal(await ranks('how often does the funicular climb', only), 1);
+    expect(await ranks('ferry noon', marked)).toBe(1);
+    expect((await ranks('funicular ferry', only)) <= 2).toBe(true);
+    expect(await ranks('how often does the funicular climb', only)).toBe(1);
     // However much it is praised, it does not come before what answers another question.
-    assert.equal(await ranks('funicular quarter ferry', only), 1);
+    expect(await ranks('funicular quarter ferry', only)).toBe(1);
   });
 
-  describe('beside other work', { skip: engine === 'embedded' && 'it has one connection' }, () => {
+  describeOnServer('beside other work', () => {
     it('updates every memory in place: HOT, all of them, in one go after another', async () => {
       const ids: string[] = [];
       for (let n = 0; n < 150; n++) ids.push(await save(house, 'C', `kestrel number ${n}`));
@@ -212,10 +215,13 @@ describe('the roll-up of the access log', () => {
       let after = await stats();
       for (let tries = 0; after.updated - before.updated < 20 * 100 && tries < 12; tries++) after = await stats();
       const updated = after.updated - before.updated;
-      assert.ok(updated >= 20 * 100 && updated < 21 * 100, 'one update for each memory and run');
+      expect(updated, 'one update for each memory and run').toBeGreaterThanOrEqual(20 * 100);
+      expect(updated, 'one update for each memory and run').toBeLessThan(21 * 100);
       // All but those whose page no one could tidy up, since somebody (an automatic analyze) still saw its old rows.
-      assert.ok(after.hot - before.hot >= 0.9 * (after.updated - before.updated), JSON.stringify([before, after]));
-      assert.equal(after.packets, before.packets, 'packet_store is not touched');
+      expect(after.hot - before.hot, JSON.stringify([before, after])).toBeGreaterThanOrEqual(
+        0.9 * (after.updated - before.updated),
+      );
+      expect(after.packets, 'packet_store is not touched').toBe(before.packets);
     });
 
     it('skips nothing that was in flight', async () => {
@@ -234,13 +240,13 @@ describe('the roll-up of the access log', () => {
         for (let n = 0; n < 3; n++) await house.sql('C', 'select public.get_memory($1)', [id]);
         const { workerPool } = house.gateway.database;
         for (let n = 0; n < 3; n++) await workerPool.query('select l9_private.roll_up_accesses()');
-        assert.equal(await signals(id), undefined, 'they wait for it');
+        expect(await signals(id), 'they wait for it').toBeUndefined();
         await client.query('commit');
       } finally {
         await client.end();
       }
       await rollUp(house);
-      assert.equal((await signals(id)).access_count, 4);
+      expect((await signals(id)).access_count).toBe(4);
     });
 
     it('counts right with twenty searches and four roll-ups at once, and deletes meanwhile', async () => {
@@ -255,8 +261,8 @@ describe('the roll-up of the access log', () => {
         atOnce(10, (n) => house.sql('C', 'select public.delete_memory($1)', [going[n]])),
       ]);
       await rollUp(house);
-      assert.equal((await signals(kept)).access_count, 20);
-      for (const id of going) assert.equal(await signals(id), undefined);
+      expect((await signals(kept)).access_count).toBe(20);
+      for (const id of going) expect(await signals(id)).toBeUndefined();
     });
 
     it('loses nothing and doubles nothing where it is broken off', async () => {
@@ -272,7 +278,7 @@ describe('the roll-up of the access log', () => {
       await house.asSuperuser('select pg_terminate_backend($1)', [rows[0].pid]);
       await client.end().catch(() => {});
       await rollUp(house);
-      assert.equal((await signals(id)).access_count, 4);
+      expect((await signals(id)).access_count).toBe(4);
     });
   });
 });

@@ -1,20 +1,19 @@
 // Expiry: what has expired goes, whether L cleans up or the scheduled job does, or both at once.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { engine } from '../../../gateway/tests/support/databases.ts';
+
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
 import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { describeOnServer } from '../support/engine.ts';
 
 describe('cleanup', () => {
   let house: House;
   let acme: Record<string, string>;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn });
     acme = await addTenant(house, 'acme');
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   let serial = 0;
   /** Memories that expired so many seconds ago. */
@@ -58,26 +57,23 @@ describe('cleanup', () => {
       'L',
       "insert into public.packet_store (envelope, project_id, ttl) values ('{\"content\": \"not yet\"}', 'l9', now() + interval '1 hour') returning packet_id",
     );
-    assert.equal(await batch(), 5);
-    assert.deepEqual(await left([...a, ...b]), []);
-    assert.deepEqual(await left([packet_id]), [packet_id]);
-    assert.equal(await batch(), 0);
+    expect(await batch()).toBe(5);
+    expect(await left([...a, ...b])).toStrictEqual([]);
+    expect(await left([packet_id])).toStrictEqual([packet_id]);
+    expect(await batch()).toBe(0);
   });
 
   it('by the job goes in batches, the oldest first', async () => {
     const [young, old, older] = [await expired(2, 10), await expired(2, 20), await expired(2, 30)];
-    assert.equal(await batch(3), 3);
-    assert.deepEqual(await left(older), []);
-    assert.equal((await left(old)).length, 1);
-    assert.equal(await batch(3), 3);
-    assert.deepEqual(await left(young), []);
+    expect(await batch(3)).toBe(3);
+    expect(await left(older)).toStrictEqual([]);
+    expect(await left(old)).toHaveLength(1);
+    expect(await batch(3)).toBe(3);
+    expect(await left(young)).toStrictEqual([]);
     for (const bad of [0, 100_001, null]) {
-      await assert.rejects(
+      await expect(
         house.gateway.database.workerPool.query('select l9_private.delete_expired_batch($1)', [bad]),
-        {
-          code: 'L9VAL',
-        },
-      );
+      ).rejects.toMatchObject({ code: 'L9VAL' });
     }
   });
 
@@ -92,15 +88,15 @@ describe('cleanup', () => {
       );
     const [a, b] = [await expired(2), await expired(1, 1, acme)];
     await batch();
-    assert.deepEqual(
+    expect(
       (await record({})).map(({ operation, row_id, deleted }) => [operation, row_id ?? deleted]).sort(),
-      [['CLEANUP', 2], ...a.map((id) => ['DELETE', id])].sort(),
-    );
-    assert.deepEqual(
+    ).toStrictEqual([['CLEANUP', 2], ...a.map((id) => ['DELETE', id])].sort());
+    expect(
       (await record(acme))
         .slice(0, 2)
         .map(({ operation, row_id, deleted }) => [operation, row_id ?? deleted])
         .sort(),
+    ).toStrictEqual(
       [
         ['CLEANUP', 1],
         ['DELETE', b[0]],
@@ -108,15 +104,17 @@ describe('cleanup', () => {
     );
     const before = (await record({}))[0];
     await batch();
-    assert.deepEqual((await record({}))[0], before, 'nothing to do leaves no row, every minute');
+    expect((await record({}))[0], 'nothing to do leaves no row, every minute').toStrictEqual(before);
   });
 
   it('by the job is for the job alone', async () => {
     for (const caller of ['C', 'L']) {
-      await assert.rejects(house.sql(caller, 'select l9_private.delete_expired_batch(1)'), { code: '42501' });
-      await assert.rejects(house.sql(caller, 'select l9_private.delete_expired(1)'), { code: '42501' });
+      await expect(house.sql(caller, 'select l9_private.delete_expired_batch(1)')).rejects.toMatchObject({
+        code: '42501',
+      });
+      await expect(house.sql(caller, 'select l9_private.delete_expired(1)')).rejects.toMatchObject({ code: '42501' });
     }
-    await assert.rejects(house.gateway.database.workerPool.query('select l9_private.delete_expired(1)'), {
+    await expect(house.gateway.database.workerPool.query('select l9_private.delete_expired(1)')).rejects.toMatchObject({
       code: '42501',
     });
   });
@@ -125,14 +123,14 @@ describe('cleanup', () => {
     const [own, others] = [await expired(2), await expired(2, 1, acme)];
     const cleanUp = async (claims = {}) =>
       Number((await house.sql('L', 'select public.delete_expired_memories() as n', [], claims))[0].n);
-    assert.equal(await cleanUp({ 'jwt.claims.scopes': '["global"]' }), 0);
-    assert.equal(await cleanUp({ 'jwt.claims.projects': '["other"]' }), 0);
-    assert.equal(await cleanUp(), 2);
-    assert.deepEqual([await left(own), (await left(others)).length], [[], 2]);
-    assert.equal(await cleanUp(acme), 2);
+    expect(await cleanUp({ 'jwt.claims.scopes': '["global"]' })).toBe(0);
+    expect(await cleanUp({ 'jwt.claims.projects': '["other"]' })).toBe(0);
+    expect(await cleanUp()).toBe(2);
+    expect([await left(own), (await left(others)).length]).toStrictEqual([[], 2]);
+    expect(await cleanUp(acme)).toBe(2);
   });
 
-  describe('beside other work', { skip: engine === 'embedded' && 'it has one connection' }, () => {
+  describeOnServer('beside other work', () => {
     it('by L and the job at once deletes each memory once, and neither waits for the other', async () => {
       const ids = await expired(400);
       const counts = await Promise.all([
@@ -142,30 +140,27 @@ describe('cleanup', () => {
         ),
       ]);
       const rest = await batch();
-      assert.equal(
-        counts.reduce((sum, n) => sum + n, rest),
-        400,
-      );
-      assert.deepEqual(await left(ids), []);
+      expect(counts.reduce((sum, n) => sum + n, rest)).toBe(400);
+      expect(await left(ids)).toStrictEqual([]);
       const [{ n, distinct }] = await house.sql(
         'L',
         "select count(*)::int as n, count(distinct row_id)::int as distinct from public.audit_log where operation = 'DELETE' and row_id = any ($1)",
         [ids],
       );
-      assert.deepEqual([n, distinct], [400, 400]);
+      expect([n, distinct]).toStrictEqual([400, 400]);
     });
 
     it('leaves to another cleanup what that one is deleting, without waiting', async () => {
       const ids = await expired(4);
       await house
         .asCaller('L', async (client) => {
-          assert.equal(Number((await client.query('select public.delete_expired_memories(2) as n')).rows[0].n), 2);
-          assert.equal(await batch(), 2);
+          expect(Number((await client.query('select public.delete_expired_memories(2) as n')).rows[0].n)).toBe(2);
+          expect(await batch()).toBe(2);
           throw new Error('undo');
         })
-        .catch((error: Error) => assert.equal(error.message, 'undo', error.stack));
-      assert.equal((await left(ids)).length, 2);
-      assert.equal(await batch(), 2);
+        .catch((error: Error) => expect(error.message, error.stack).toBe('undo'));
+      expect(await left(ids)).toHaveLength(2);
+      expect(await batch()).toBe(2);
     });
   });
 });

@@ -1,6 +1,4 @@
 // metadata.creator and metadata.source say who wrote last, whoever claims otherwise; and C changes only its own.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
@@ -9,10 +7,10 @@ const byL = { creator: 'L-CTO', source: 'l9-kernel' };
 
 describe('the metadata contract', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn });
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   let serial = 0;
   const fresh = () => `under contract ${serial++}`;
@@ -45,25 +43,25 @@ describe('the metadata contract', () => {
         '{"creator": "", "source": ""}',
         '{}',
       ]) {
-        assert.deepEqual(await writerOf(await save('C', metadata)), byC, metadata);
+        expect(await writerOf(await save('C', metadata)), metadata).toStrictEqual(byC);
         const [{ id }] = await house.sql(
           'C',
           `insert into public.packet_store (envelope, project_id, metadata) values (jsonb_build_object('content', $1::text), 'l9', $2)
            returning packet_id as id`,
           [fresh(), metadata],
         );
-        assert.deepEqual(await writerOf(id), byC, metadata);
+        expect(await writerOf(id), metadata).toStrictEqual(byC);
         await house.sql('C', 'update public.packet_store set metadata = $2 where packet_id = $1', [id, metadata]);
-        assert.deepEqual(await writerOf(id), byC, metadata);
+        expect(await writerOf(id), metadata).toStrictEqual(byC);
       }
     });
 
     it('keeps agent, tool_name, notes and the rest as given, and fills in what is missing', async () => {
       const given = { agent: 'me', tool_name: 'mine', notes: { a: null, b: [null, { c: 1 }] }, other: [1] };
       const { metadata } = await rowOf(await save('C', given));
-      assert.deepEqual(metadata, { ...given, ...byC });
+      expect(metadata).toStrictEqual({ ...given, ...byC });
       const filled = await rowOf(await save('C', { agent: null, tool_name: null }));
-      assert.deepEqual(filled.metadata, { agent: 'cursor', tool_name: 'sql', ...byC });
+      expect(filled.metadata).toStrictEqual({ agent: 'cursor', tool_name: 'sql', ...byC });
     });
 
     it('refuses what is no object, for metadata and for notes', async () => {
@@ -74,14 +72,17 @@ describe('the metadata contract', () => {
           `update public.packet_store set metadata = $1 where packet_id = '${id}'`,
         ];
         for (const attempt of attempts) {
-          await assert.rejects(house.sql('C', attempt, [metadata]), { code: 'L9VAL', column: 'metadata' }, metadata);
+          await expect(house.sql('C', attempt, [metadata]), metadata).rejects.toMatchObject({
+            code: 'L9VAL',
+            column: 'metadata',
+          });
         }
       }
       for (const attempt of [
         'insert into public.packet_store (envelope, project_id, metadata) values (\'{"content": "never kept"}\', \'l9\', null)',
         `update public.packet_store set metadata = null where packet_id = '${id}'`,
       ]) {
-        await assert.rejects(house.sql('C', attempt), { code: 'L9VAL' });
+        await expect(house.sql('C', attempt)).rejects.toMatchObject({ code: 'L9VAL' });
       }
     });
 
@@ -94,15 +95,15 @@ describe('the metadata contract', () => {
         on conflict (content_hash, tenant_id, scope, project_id, packet_type, org_id, user_id)
         do update set metadata = excluded.metadata, tags = '{upserted}'`;
       await house.sql('C', upsert, [content, forged]);
-      assert.deepEqual((await rowOf(own)).tags, ['upserted']);
-      assert.deepEqual(await writerOf(own), byC);
+      expect((await rowOf(own)).tags).toStrictEqual(['upserted']);
+      expect(await writerOf(own)).toStrictEqual(byC);
 
       const merge = `
         merge into public.packet_store p using (select $1::uuid as id) s on p.packet_id = s.id
         when matched then update set metadata = $2, tags = '{merged}'`;
       await house.sql('C', merge, [own, forged]);
-      assert.deepEqual((await rowOf(own)).tags, ['merged']);
-      assert.deepEqual(await writerOf(own), byC);
+      expect((await rowOf(own)).tags).toStrictEqual(['merged']);
+      expect(await writerOf(own)).toStrictEqual(byC);
 
       await house.sql(
         'C',
@@ -111,26 +112,25 @@ describe('the metadata contract', () => {
          select * from other`,
         [own, forged],
       );
-      assert.deepEqual((await rowOf(own)).tags, ['joined']);
-      assert.deepEqual(await writerOf(own), byC);
+      expect((await rowOf(own)).tags).toStrictEqual(['joined']);
+      expect(await writerOf(own)).toStrictEqual(byC);
 
       // Of L's: an error or nothing, and nothing changed.
       const text = fresh();
       const others = await save('L', {}, text);
       const was = await rowOf(others);
-      await assert.rejects(house.sql('C', upsert, [text, forged]), { code: '42501' });
-      await assert.rejects(house.sql('C', merge, [others, forged]), { code: '42501' });
-      await assert.rejects(
+      await expect(house.sql('C', upsert, [text, forged])).rejects.toMatchObject({ code: '42501' });
+      await expect(house.sql('C', merge, [others, forged])).rejects.toMatchObject({ code: '42501' });
+      await expect(
         house.sql(
           'C',
           'merge into public.packet_store p using (select $1::uuid as id) s on p.packet_id = s.id when matched then delete',
           [others],
         ),
-        { code: '42501' },
-      );
-      assert.deepEqual(await rowOf(others), was);
+      ).rejects.toMatchObject({ code: '42501' });
+      expect(await rowOf(others)).toStrictEqual(was);
 
-      await assert.rejects(house.sql('C', 'copy public.packet_store (envelope, project_id) from stdin'), {
+      await expect(house.sql('C', 'copy public.packet_store (envelope, project_id) from stdin')).rejects.toMatchObject({
         code: '0A000',
       });
     });
@@ -146,7 +146,9 @@ describe('the metadata contract', () => {
           "create or replace function l9_private.current_identity() returns l9_private.identity language sql as 'select null'",
           "update public.actors set creator = 'L-CTO' where caller = 'C'",
         ]) {
-          await assert.rejects(house.sql(caller, statement), { code: '42501' }, `${caller}: ${statement}`);
+          await expect(house.sql(caller, statement), `${caller}: ${statement}`).rejects.toMatchObject({
+            code: '42501',
+          });
         }
       }
     });
@@ -161,7 +163,7 @@ describe('the metadata contract', () => {
         'update public.packet_store set importance_score = importance_score where packet_id = $1',
       ]) {
         await house.sql('L', statement, [id]);
-        assert.deepEqual(await writerOf(id), byL, statement);
+        expect(await writerOf(id), statement).toStrictEqual(byL);
       }
     });
 
@@ -195,16 +197,15 @@ describe('the metadata contract', () => {
         await house.sql('L', "select public.update_memory($1, kind => 'decision')", [taken]);
         for (const id of [await save('L'), taken]) {
           const was = await rowOf(id);
-          for (const act of ['update', 'delete'] as const) assert.equal(await attempt(id, act), 'L9OWN');
-          assert.deepEqual(await rowOf(id), was);
+          for (const act of ['update', 'delete'] as const) expect(await attempt(id, act)).toBe('L9OWN');
+          expect(await rowOf(id)).toStrictEqual(was);
           if (name === 'SQL functions') continue; // Its row rolls back with the transaction; the gateway writes another.
           const refusals = await house.sql(
             'L',
             "select operation, caller, sqlstate from public.audit_log where row_id = $1 and status = 'error' order by audit_id",
             [id],
           );
-          assert.deepEqual(
-            refusals,
+          expect(refusals).toStrictEqual(
             ['UPDATE', 'DELETE'].map((operation) => ({ operation, caller: 'C', sqlstate: 'L9OWN' })),
           );
         }
@@ -233,18 +234,21 @@ describe('the metadata contract', () => {
               [ids],
             );
             for (const row of [...updated.rows, ...deleted.rows]) {
-              assert.equal(row.creator, 'Cursor-IDE');
-              assert.ok(!ids.includes(row.packet_id));
+              expect(row.creator).toBe('Cursor-IDE');
+              expect(ids).not.toContain(row.packet_id);
             }
             throw new Error('undo');
           })
-          .catch((error: Error) => assert.equal(error.message, 'undo', error.stack));
+          .catch((error: Error) => expect(error.message, error.stack).toBe('undo'));
         const locked = await house.sql('C', `select packet_id from public.packet_store where ${where} for update`, [
           ids,
         ]);
-        assert.ok(!locked.some(({ packet_id }) => ids.includes(packet_id)), 'nor lock it');
+        expect(
+          locked.some(({ packet_id }) => ids.includes(packet_id)),
+          'nor lock it',
+        ).toBe(false);
       }
-      assert.deepEqual(await Promise.all(ids.map(rowOf)), was);
+      expect(await Promise.all(ids.map(rowOf))).toStrictEqual(was);
     });
   });
 
@@ -261,13 +265,12 @@ describe('the metadata contract', () => {
     await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [hidden]);
     await house.sql('C', "select public.update_memory($1, tags => '{changed}')", [child]);
     await house.sql('L', "select public.update_memory($1, tags => '{again}')", [child]);
-    assert.deepEqual((await rowOf(child)).tags, ['again']);
+    expect((await rowOf(child)).tags).toStrictEqual(['again']);
     // But no new child can have them, nor can it take the hidden one along to where more may read it.
-    await assert.rejects(
+    await expect(
       house.sql('C', "select public.save_memory($1, project_id => 'l9', parent_ids => $2)", [fresh(), [hidden]]),
-      { code: 'L9VAL', column: 'parent_ids' },
-    );
-    await assert.rejects(house.sql('L', "select public.update_memory($1, scope => 'global')", [child]), {
+    ).rejects.toMatchObject({ code: 'L9VAL', column: 'parent_ids' });
+    await expect(house.sql('L', "select public.update_memory($1, scope => 'global')", [child])).rejects.toMatchObject({
       code: 'L9VAL',
       column: 'parent_ids',
     });

@@ -1,11 +1,10 @@
 // A memory is also found by what was said before it in its thread; and nobody learns by that what they may not read.
-import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Embedder } from '../../../gateway/src/embeddings/index.ts';
-import { engine } from '../../../gateway/tests/support/databases.ts';
 import { eventually } from '../../../gateway/tests/support/eventually.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { itOnServer } from '../support/engine.ts';
 
 // A text means its words: so what is near in meaning can be told, and no model takes its time.
 const words = ['zeppelin', 'harbour', 'blue', 'green', 'walnut'];
@@ -24,14 +23,14 @@ const embedder: Embedder = {
 describe('the context of a memory', () => {
   let house: House;
   let thread = 0;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder });
     await house.sql('L', "select public.register_scope('side-talk')");
   });
   beforeEach(() => {
     thread += 1;
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const save = async (
     caller: string,
@@ -87,18 +86,18 @@ describe('the context of a memory', () => {
     const answer = await save('C', 'The second one, please.');
     await settled();
     for (const mode of ['lexical', 'semantic', 'hybrid']) {
-      assert.deepEqual(await found('C', 'zeppelin', mode), [question, answer], mode);
+      expect(await found('C', 'zeppelin', mode), mode).toStrictEqual([question, answer]);
     }
     const [hit] = await house.sql(
       'C',
       "select h.* from public.search_memory('zeppelin', mode => 'lexical', thread_id => $1, explain => true) r, unnest(r.hits) h where packet_id = $2",
       [`t${thread}`, answer],
     );
-    assert.deepEqual(hit.explanation.found_by, ['lexical context']);
-    assert.equal(hit.explanation.lexical.content, null);
-    assert.ok(hit.explanation.lexical.context > 0);
-    assert.doesNotMatch(`${hit.content} ${hit.snippet}`, /zeppelin/, 'what is shown is the memory itself');
-    assert.ok(hit.score < 0.75, 'by its context alone it counts for less');
+    expect(hit.explanation.found_by).toStrictEqual(['lexical context']);
+    expect(hit.explanation.lexical.content).toBeNull();
+    expect(hit.explanation.lexical.context).toBeGreaterThan(0);
+    expect(`${hit.content} ${hit.snippet}`, 'what is shown is the memory itself').not.toMatch(/zeppelin/);
+    expect(hit.score, 'by its context alone it counts for less').toBeLessThan(0.75);
   });
 
   it('is that of the one before, and of no other', async () => {
@@ -107,10 +106,10 @@ describe('the context of a memory', () => {
     const third = await save('C', 'Then we left.');
     const elsewhere = await save('C', 'Nothing to do with it.', { thread_id: `other${thread}` });
     await settled();
-    assert.deepEqual(await found('C', 'harbour'), [first, second]);
-    assert.match((await contextOf(third))!, /^We waited/);
-    assert.equal(await contextOf(first), null);
-    assert.equal(await contextOf(elsewhere), null);
+    expect(await found('C', 'harbour')).toStrictEqual([first, second]);
+    expect((await contextOf(third))!).toMatch(/^We waited/);
+    expect(await contextOf(first)).toBeNull();
+    expect(await contextOf(elsewhere)).toBeNull();
   });
 
   describe('takes no predecessor that some reader of the memory may not read:', () => {
@@ -125,10 +124,10 @@ describe('the context of a memory', () => {
         await save(caller, 'The walnut is hidden in the zeppelin.', args, claims);
         const follower = await save('C', 'Understood.');
         await settled();
-        assert.equal(await contextOf(follower), null);
+        expect(await contextOf(follower)).toBeNull();
         for (const mode of ['lexical', 'semantic', 'hybrid']) {
-          assert.ok(!(await found('C', 'walnut', mode)).includes(follower), mode);
-          assert.ok(!(await found('L', 'walnut', mode)).includes(follower), mode);
+          expect(await found('C', 'walnut', mode), mode).not.toContain(follower);
+          expect(await found('L', 'walnut', mode), mode).not.toContain(follower);
         }
       });
     }
@@ -138,8 +137,8 @@ describe('the context of a memory', () => {
       await save('L', 'The walnut code.', { scope: 'l-private' });
       const follower = await save('C', 'Agreed.');
       await settled();
-      assert.match((await contextOf(follower))!, /^A green one/);
-      assert.deepEqual(await found('C', 'green'), [first, follower]);
+      expect((await contextOf(follower))!).toMatch(/^A green one/);
+      expect(await found('C', 'green')).toStrictEqual([first, follower]);
     });
   });
 
@@ -171,28 +170,28 @@ describe('the context of a memory', () => {
         const predecessor = await save('C', 'A walnut and a zeppelin.');
         const follower = await save('C', 'Noted.');
         await settled();
-        assert.ok((await found('C', 'walnut')).includes(follower));
-        assert.equal(await vectorsOf(follower), 1);
+        expect(await found('C', 'walnut')).toContain(follower);
+        expect(await vectorsOf(follower)).toBe(1);
         // In one transaction: nobody else sees anything in between.
         await change(predecessor);
         const left = await house.asSuperuser(
           "select 1 from public.memory_contexts where packet_id = $1 and context like '%walnut%'",
           [follower],
         );
-        assert.deepEqual(left, []);
+        expect(left).toStrictEqual([]);
         if (what !== 'is to expire') {
           for (const caller of ['C', 'L']) {
             for (const mode of ['lexical', 'semantic', 'hybrid'])
-              assert.ok(!(await found(caller, 'walnut', mode)).includes(follower), mode);
+              expect(await found(caller, 'walnut', mode), mode).not.toContain(follower);
           }
         }
         await settled();
         const now = await contextOf(follower);
-        if (what === 'is edited') assert.match(now!, /^Nothing to see/);
-        else if (what === 'is spelt otherwise') assert.match(now!, /^A WALNUT/);
-        else if (what === 'is to expire') assert.match(now!, /^A walnut/);
-        else assert.match(now!, /^It begins/, `${first} is before it now`);
-        assert.equal(await vectorsOf(follower), 1);
+        if (what === 'is edited') expect(now!).toMatch(/^Nothing to see/);
+        else if (what === 'is spelt otherwise') expect(now!).toMatch(/^A WALNUT/);
+        else if (what === 'is to expire') expect(now!).toMatch(/^A walnut/);
+        else expect(now!, `${first} is before it now`).toMatch(/^It begins/);
+        expect(await vectorsOf(follower)).toBe(1);
       });
     }
   });
@@ -201,7 +200,7 @@ describe('the context of a memory', () => {
     const predecessor = await save('C', 'A walnut for a while.', { ttl: new Date(Date.now() + 3_600_000) });
     const follower = await save('C', 'Thanks.');
     await settled();
-    assert.deepEqual(await found('C', 'walnut'), [predecessor, follower]);
+    expect(await found('C', 'walnut')).toStrictEqual([predecessor, follower]);
     // As time would do it: no trigger sees it.
     await house.asSuperuser(
       `set session_replication_role = replica;
@@ -210,11 +209,14 @@ describe('the context of a memory', () => {
        update public.memory_contexts set ttl = now() - interval '1 second' where packet_id = '${follower}';
        set session_replication_role = origin`,
     );
-    for (const mode of ['lexical', 'semantic', 'hybrid']) assert.deepEqual(await found('C', 'walnut', mode), [], mode);
-    assert.deepEqual(await house.sql('C', 'select 1 from public.memory_contexts where packet_id = $1', [follower]), []);
+    for (const mode of ['lexical', 'semantic', 'hybrid'])
+      expect(await found('C', 'walnut', mode), mode).toStrictEqual([]);
+    expect(await house.sql('C', 'select 1 from public.memory_contexts where packet_id = $1', [follower])).toStrictEqual(
+      [],
+    );
     await house.sql('L', 'select public.delete_expired_memories()');
     await settled();
-    assert.equal(await contextOf(follower), null);
+    expect(await contextOf(follower)).toBeNull();
   });
 
   it('expires with the first of the two', async () => {
@@ -224,7 +226,7 @@ describe('the context of a memory', () => {
     const [{ ttl }] = await house.asSuperuser('select ttl from public.memory_contexts where packet_id = $1', [
       follower,
     ]);
-    assert.equal(ttl.getUTCFullYear(), 2099);
+    expect(ttl.getUTCFullYear()).toBe(2099);
   });
 
   it('goes with the memory itself, and moves with it', async () => {
@@ -233,15 +235,15 @@ describe('the context of a memory', () => {
     await settled();
     await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [follower]);
     await settled();
-    assert.equal(await contextOf(follower), null, "its readers are not the predecessor's");
-    assert.equal(await vectorsOf(follower), 0);
+    expect(await contextOf(follower), "its readers are not the predecessor's").toBeNull();
+    expect(await vectorsOf(follower)).toBe(0);
     await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [predecessor]);
     await settled();
-    assert.match((await contextOf(follower))!, /walnut/);
-    assert.deepEqual(await found('C', 'walnut'), []);
-    assert.deepEqual(await found('L', 'walnut'), [predecessor, follower]);
+    expect((await contextOf(follower))!).toMatch(/walnut/);
+    expect(await found('C', 'walnut')).toStrictEqual([]);
+    expect(await found('L', 'walnut')).toStrictEqual([predecessor, follower]);
     await house.sql('L', 'select public.delete_memory($1)', [follower]);
-    assert.equal(await contextOf(follower), null);
+    expect(await contextOf(follower)).toBeNull();
   });
 
   it('is put together anew where a memory comes in between', async () => {
@@ -249,12 +251,12 @@ describe('the context of a memory', () => {
     const between = await save('C', 'A blue harbour.', { thread_id: `aside${thread}` });
     const last = await save('C', 'So be it.');
     await settled();
-    assert.match((await contextOf(last))!, /^A walnut/);
+    expect((await contextOf(last))!).toMatch(/^A walnut/);
     await house.sql('C', 'select public.update_memory($1, thread_id => $2)', [between, `t${thread}`]);
     await settled();
-    assert.match((await contextOf(between))!, /^A walnut/);
-    assert.match((await contextOf(last))!, /^A blue harbour/);
-    assert.deepEqual(await found('C', 'walnut'), [first, between]);
+    expect((await contextOf(between))!).toMatch(/^A walnut/);
+    expect((await contextOf(last))!).toMatch(/^A blue harbour/);
+    expect(await found('C', 'walnut')).toStrictEqual([first, between]);
   });
 
   it('is there by words though the embedder is down', async () => {
@@ -273,29 +275,23 @@ describe('the context of a memory', () => {
     }
   });
 
-  it(
-    'is not written while one of the two is being changed',
-    { skip: engine === 'embedded' && 'one session' },
-    async () => {
-      const predecessor = await save('C', 'A walnut.');
-      const follower = await save('C', 'That is it.');
-      await settled();
-      await house.asCaller('C', async (client) => {
-        await client.query("select public.update_memory($1, content => 'A secret to be.')", [predecessor]);
-        const { rows } = await house.gateway.database.workerPool.query(
-          'select * from l9_private.refresh_contexts($1)',
-          [[follower]],
-        );
-        assert.deepEqual([rows[0].is_busy, rows[0].context], [true, null]);
-      });
-      await settled();
-      assert.match((await contextOf(follower))!, /^A secret to be/);
-    },
-  );
+  itOnServer('is not written while one of the two is being changed', async () => {
+    const predecessor = await save('C', 'A walnut.');
+    const follower = await save('C', 'That is it.');
+    await settled();
+    await house.asCaller('C', async (client) => {
+      await client.query("select public.update_memory($1, content => 'A secret to be.')", [predecessor]);
+      const { rows } = await house.gateway.database.workerPool.query('select * from l9_private.refresh_contexts($1)', [
+        [follower],
+      ]);
+      expect([rows[0].is_busy, rows[0].context]).toStrictEqual([true, null]);
+    });
+    await settled();
+    expect((await contextOf(follower))!).toMatch(/^A secret to be/);
+  });
 
-  it(
+  itOnServer(
     'is never what a change of its memory fails of, while the job puts memories back on its list',
-    { skip: engine === 'embedded' && 'one session' },
     async () => {
       const before_ = await save('C', 'A walnut.');
       const follower = await save('C', 'That is it.');
@@ -317,7 +313,7 @@ describe('the context of a memory', () => {
           await client.query('select public.update_memory($1, thread_id => $2)', [values[0], `${what} ${thread}`]);
         });
         const error = await requeued;
-        assert.ok(!(error instanceof Error), `${what}: ${error}`);
+        expect(error, `${what}: ${error}`).not.toBeInstanceOf(Error);
       }
     },
   );
@@ -338,19 +334,20 @@ describe('the context of a memory', () => {
       "select l9_private.store_vectors($1, $2, 'words', array[$3], '{}', '{}', '{}', $4, $3) as stored",
       [follower, content_hash, vector, rows[0].context_id],
     );
-    assert.equal(stored.rows[0].stored, false);
+    expect(stored.rows[0].stored).toBe(false);
     await settled();
-    assert.equal(await vectorsOf(follower), 0);
+    expect(await vectorsOf(follower)).toBe(0);
   });
 
   it('is for callers to read under the policies of memories, and not to write', async () => {
     await save('L', 'A walnut.', { scope: 'l-private' });
     const follower = await save('L', 'Good.', { scope: 'l-private' });
     await settled();
-    assert.notEqual(await contextOf(follower), null);
-    assert.deepEqual(await house.sql('C', 'select 1 from public.memory_contexts where packet_id = $1', [follower]), []);
-    assert.equal(
-      (await house.sql('L', 'select 1 from public.memory_contexts where packet_id = $1', [follower])).length,
+    expect(await contextOf(follower)).not.toBeNull();
+    expect(await house.sql('C', 'select 1 from public.memory_contexts where packet_id = $1', [follower])).toStrictEqual(
+      [],
+    );
+    expect(await house.sql('L', 'select 1 from public.memory_contexts where packet_id = $1', [follower])).toHaveLength(
       1,
     );
     for (const text of [
@@ -358,7 +355,7 @@ describe('the context of a memory', () => {
       'update public.memory_contexts set created_at = now()',
       'delete from l9_private.stale_contexts',
     ]) {
-      await assert.rejects(house.sql('L', text), { code: '42501' });
+      await expect(house.sql('L', text)).rejects.toMatchObject({ code: '42501' });
     }
   });
 });

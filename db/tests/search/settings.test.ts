@@ -1,6 +1,4 @@
 // How a tenant's searches weigh what they find; and how far, at most, that can change what comes first.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import type { Embedder } from '../../../gateway/src/embeddings/index.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { asOwner } from '../../../gateway/tests/support/logins.ts';
@@ -20,10 +18,10 @@ const embedder: Embedder = {
 
 describe('search settings', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder });
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const set = async (args: Record<string, unknown>, caller = 'L') => {
     const names = Object.keys(args).map((name, at) => `${name} => $${at + 1}`);
@@ -52,15 +50,15 @@ describe('search settings', () => {
     const [defaults] = await asOwner(house, 'select s.* from l9_private.current_search_settings() s');
     const created = await set({});
     for (const name of Object.keys(defaults)) {
-      if (!['tenant_id', 'updated_at'].includes(name)) assert.deepEqual(defaults[name], created[name], name);
+      if (!['tenant_id', 'updated_at'].includes(name)) expect(defaults[name], name).toStrictEqual(created[name]);
     }
   });
 
   it('change by what an admin gives, and leave an audit row', async () => {
     const changed = await set({ importance_boost: 0.1, half_life_days: { decision: 365 } });
-    assert.equal(changed.importance_boost, 0.1);
-    assert.deepEqual(changed.half_life_days, { default: 180, decision: 365 });
-    assert.deepEqual((await set({ half_life_days: { note: 30 } })).half_life_days, {
+    expect(changed.importance_boost).toBe(0.1);
+    expect(changed.half_life_days).toStrictEqual({ default: 180, decision: 365 });
+    expect((await set({ half_life_days: { note: 30 } })).half_life_days).toStrictEqual({
       default: 180,
       decision: 365,
       note: 30,
@@ -69,12 +67,12 @@ describe('search settings', () => {
       'L',
       "select operation, details -> 'row' as changed, caller from public.audit_log where table_name = 'search_settings' order by audit_id desc limit 1",
     );
-    assert.deepEqual([row.operation, row.caller, row.changed.half_life_days.note], ['UPDATE', 'L', 30]);
+    expect([row.operation, row.caller, row.changed.half_life_days.note]).toStrictEqual(['UPDATE', 'L', 30]);
     const { data } = await house.graphql(
       'L',
       'mutation { setSearchSettings(input: { importanceBoost: 0.06 }) { searchSettings { importanceBoost lexicalWeight } } }',
     );
-    assert.deepEqual(data.setSearchSettings.searchSettings, { importanceBoost: 0.06, lexicalWeight: 0.35 });
+    expect(data.setSearchSettings.searchSettings).toStrictEqual({ importanceBoost: 0.06, lexicalWeight: 0.35 });
   });
 
   it('out of range are refused, naming the field', async () => {
@@ -90,36 +88,33 @@ describe('search settings', () => {
       [{ half_life_days: JSON.stringify([1]) }, 'half_life_days'],
     ];
     for (const [args, field] of cases)
-      await assert.rejects(set(args), { code: 'L9VAL', column: field }, JSON.stringify(args));
-    await assert.rejects(
+      await expect(set(args), JSON.stringify(args)).rejects.toMatchObject({ code: 'L9VAL', column: field });
+    await expect(
       house.asSuperuser('update public.search_settings set recency_boost = 0.2, importance_boost = 0.2'),
-      { code: '23514' },
-    );
+    ).rejects.toMatchObject({ code: '23514' });
   });
 
   it("are an admin's to change, of its own tenant, and nobody else's", async () => {
-    await assert.rejects(set({ context_weight: 0 }, 'C'), { code: '42501' });
-    await assert.rejects(
+    await expect(set({ context_weight: 0 }, 'C')).rejects.toMatchObject({ code: '42501' });
+    await expect(
       house.sql('L', 'select public.set_search_settings(context_weight => 0)', [], {
         'jwt.claims.scopes': 'developer',
       }),
-      { code: 'L9SCP' },
-    );
+    ).rejects.toMatchObject({ code: 'L9SCP' });
     const { tenant, claims } = await otherTenant();
-    await assert.rejects(set({ context_weight: 0, tenant_id: tenant }), { code: 'L9SCP' });
+    await expect(set({ context_weight: 0, tenant_id: tenant })).rejects.toMatchObject({ code: 'L9SCP' });
     for (const text of [
       'update public.search_settings set context_weight = 0',
       'delete from public.search_settings',
       `insert into public.search_settings (tenant_id) values ('${tenant}')`,
     ]) {
-      for (const caller of ['C', 'L']) await assert.rejects(house.sql(caller, text), { code: '42501' });
+      for (const caller of ['C', 'L']) await expect(house.sql(caller, text)).rejects.toMatchObject({ code: '42501' });
     }
-    assert.equal((await house.sql('C', 'select 1 from public.search_settings')).length, 1);
-    assert.deepEqual(
+    expect(await house.sql('C', 'select 1 from public.search_settings')).toHaveLength(1);
+    expect(
       await house.sql('C', 'select 1 from public.search_settings', [], claims),
-      [],
       "another tenant's are not to be seen",
-    );
+    ).toStrictEqual([]);
   });
 
   const otherTenant = async () => {
@@ -138,11 +133,12 @@ describe('search settings', () => {
       for (const recency of [0, 0.3, 1]) {
         for (const importance of [0, 0.5, 1]) {
           const factor = await boost(recency, importance, recencyBoost, importanceBoost);
-          assert.ok(factor >= least - 1e-6 && factor <= 1 + 1e-6, `${factor}`);
+          expect(factor, `${factor}`).toBeGreaterThanOrEqual(least - 1e-6);
+          expect(factor, `${factor}`).toBeLessThanOrEqual(1 + 1e-6);
         }
       }
-      assert.ok(Math.abs((await boost(0, 0, recencyBoost, importanceBoost)) - least) < 1e-6);
-      assert.ok(Math.abs((await boost(1, 1, recencyBoost, importanceBoost)) - 1) < 1e-6);
+      expect(Math.abs((await boost(0, 0, recencyBoost, importanceBoost)) - least)).toBeLessThan(1e-6);
+      expect(Math.abs((await boost(1, 1, recencyBoost, importanceBoost)) - 1)).toBeLessThan(1e-6);
     }
   });
 
@@ -151,10 +147,7 @@ describe('search settings', () => {
       house,
       'select l9_private.recency(make_interval(days => d), 10) as r from unnest(array[-5, 0, 10, 20, 100000]) d',
     );
-    assert.deepEqual(
-      rows.map(({ r }) => Number(r.toFixed(6))),
-      [1, 1, 0.5, 0.25, 0],
-    );
+    expect(rows.map(({ r }) => Number(r.toFixed(6)))).toStrictEqual([1, 1, 0.5, 0.25, 0]);
   });
 
   describe('with both boosts at their most', () => {
@@ -170,7 +163,7 @@ describe('search settings', () => {
       const { result } = await house.tool('L', 'search_memory', { query, mode, explain: true, k: 20 });
       return result.hits as { packet_id: string; score: number; explanation: { fused: number } }[];
     };
-    before(() => set({ recency_boost: 0.1, importance_boost: 0.1, half_life_days: { note: 1 } }));
+    beforeAll(() => set({ recency_boost: 0.1, importance_boost: 0.1, half_life_days: { note: 1 } }));
 
     it('near-ties change places', async () => {
       const old = await save('A lamp, as it was before.', { importance: 0 });
@@ -179,11 +172,10 @@ describe('search settings', () => {
       await age(old, 1000);
       for (const mode of ['hybrid', 'semantic']) {
         const hits = await found('lamp', mode);
-        assert.deepEqual(
+        expect(
           hits.map(({ packet_id }) => packet_id),
-          [recent, old],
           mode,
-        );
+        ).toStrictEqual([recent, old]);
       }
     });
 
@@ -198,15 +190,15 @@ describe('search settings', () => {
       await age(relevant, 10_000);
       for (const mode of ['hybrid', 'lexical', 'semantic']) {
         const hits = await found('mirror nail', mode);
-        assert.equal(hits[0]!.packet_id, relevant, mode);
-        assert.ok(
+        expect(hits[0]!.packet_id, mode).toBe(relevant);
+        expect(
           hits.some(({ packet_id }) => fringe.includes(packet_id)),
           mode,
-        );
+        ).toBe(true);
         // The bound, of every pair: who comes first scored at least 1 / 1.2 of who comes after.
         for (const [at, one] of hits.entries()) {
           for (const other of hits.slice(at + 1))
-            assert.ok(one.explanation.fused * 1.2 >= other.explanation.fused - 1e-6);
+            expect(one.explanation.fused * 1.2).toBeGreaterThanOrEqual(other.explanation.fused - 1e-6);
         }
       }
     });
@@ -217,7 +209,7 @@ describe('search settings', () => {
       await house.embedded();
       await age(old, 10_000);
       const { result } = await house.tool('L', 'search_memory', { query: 'lamp mirror', mode: 'semantic', k: 1 });
-      assert.equal(result.hits[0].packet_id, recent);
+      expect(result.hits[0].packet_id).toBe(recent);
     });
   });
 
@@ -230,8 +222,8 @@ describe('search settings', () => {
       (await house.tool('L', 'search_memory', { query: 'zwieback nail', project_id: 'weights' })).result.hits[0]
         .content;
     await set({ lexical_weight: 1, semantic_weight: 0 });
-    assert.equal(await first(), 'zwieback');
+    expect(await first()).toBe('zwieback');
     await set({ lexical_weight: 0, semantic_weight: 1 });
-    assert.match(await first(), /^A nail/);
+    expect(await first()).toMatch(/^A nail/);
   });
 });

@@ -1,5 +1,4 @@
 // Short ways to change worlds and to look at them, each as some caller.
-import assert from 'node:assert/strict';
 import type { House } from '../../../gateway/tests/support/house.ts';
 
 export interface Applied {
@@ -83,7 +82,7 @@ export function worldsOf(house: House) {
        where (f.entity_id, f.entity_type, f.attributes, f.confidence, f.ttl) is distinct from (e.entity_id, e.entity_type, e.attributes, e.confidence, e.ttl)`,
       [worldId],
     );
-    assert.deepEqual(differences, []);
+    expect(differences).toStrictEqual([]);
   };
 
   return { project, apply, world, state, versions, remove, snapshot, diff, restore, isFolded };

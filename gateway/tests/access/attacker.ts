@@ -1,6 +1,5 @@
 // What an attacker is after, and what all attacks share.
 
-import assert from 'node:assert/strict';
 import type pg from 'pg';
 import type { Embedder } from '../../src/embeddings/index.ts';
 import { errorKinds } from '../../src/errors.ts';
@@ -110,13 +109,17 @@ export async function attempt(
 
 /** One of the errors of docs/errors.md, never INTERNAL. */
 export function assertDocumented(code: string | undefined, what: string): void {
-  assert.ok(code !== undefined && Object.values(errorKinds).some((kind) => kind.code === code), `${what}: ${code}`);
+  expect(code, `${what}: ${code}`).not.toBeUndefined();
+  expect(
+    Object.values(errorKinds).some((kind) => kind.code === code),
+    `${what}: ${code}`,
+  ).toBe(true);
 }
 
 export function assertNoTrace(text: string, traces: readonly string[], what: string): void {
   for (const trace of traces) {
     const at = text.indexOf(trace);
-    assert.equal(at, -1, `${what} shows ${trace}: …${text.slice(Math.max(0, at - 60), at + 60)}…`);
+    expect(at, `${what} shows ${trace}: …${text.slice(Math.max(0, at - 60), at + 60)}…`).toBe(-1);
   }
 }
 

@@ -21,6 +21,12 @@ export interface Door {
 
 export const isRefused = (answer: object): answer is Refused => 'code' in answer;
 
+/** The answer, which must be none that refuses. */
+export function accepted<T extends object>(answer: T | Refused): T {
+  if (isRefused(answer)) throw new Error(`refused with ${answer.code}: ${answer.text}`);
+  return answer;
+}
+
 export function graphqlDoor(house: House): Door {
   const ask = async (caller: string, query: string, variables: object) => {
     const { data, errors } = await house.graphql(caller, query, variables);

@@ -1,10 +1,8 @@
 // The governance specification's own list, line by line, each through GraphQL, MCP and SQL. What each cell of the access
 // matrix answers, down to the codes, is in matrix.test.ts.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
 import { cheapEmbedder } from './attacker.ts';
-import { type Door, doorsOf, isRefused } from './doors.ts';
+import { accepted, type Door, doorsOf, isRefused } from './doors.ts';
 
 type Caller = 'C' | 'L';
 interface Saved {
@@ -17,18 +15,17 @@ const words = ['aspen', 'birch', 'cedar', 'date', 'elm', 'fir', 'ginkgo', 'hazel
 describe('the governance of memories', () => {
   let house: House;
   let doors: Door[];
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: cheapEmbedder });
     doors = doorsOf(house);
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   let count = 0;
   const write = async (door: Door, caller: Caller, scope: string, project = 'l9'): Promise<Saved> => {
     const content = `memory of ${words[count % words.length]} number ${count++}`;
     const saved = await door.save(caller, { content, scope, ...(scope === 'global' ? {} : { project }) });
-    assert.ok(!isRefused(saved), `${door.name}: ${JSON.stringify(saved)}`);
-    return { id: saved.id, content };
+    return { id: accepted(saved).id, content };
   };
   /** By its id, by a search and in a list. */
   const reads = async (door: Door, caller: Caller, { id, content }: Saved) => {
@@ -52,23 +49,25 @@ describe('the governance of memories', () => {
     it(`${writer} writes ${scope}: ${reader} reads it`, () =>
       throughEveryDoor(async (door, other) => {
         const saved = await write(door, writer, scope);
-        assert.deepEqual(await reads(other, reader, saved), [true, true, true], `${door.name}, ${other.name}`);
+        expect(await reads(other, reader, saved), `${door.name}, ${other.name}`).toStrictEqual([true, true, true]);
       }));
   }
 
   it("L writes l-private: C can't read it", () =>
     throughEveryDoor(async (door, other) => {
       const saved = await write(door, 'L', 'l-private');
-      assert.deepEqual(await reads(other, 'C', saved), ['L9OWN', false, false], `${door.name}, ${other.name}`);
-      assert.deepEqual(await reads(other, 'L', saved), [true, true, true], 'L itself does');
+      expect(await reads(other, 'C', saved), `${door.name}, ${other.name}`).toStrictEqual(['L9OWN', false, false]);
+      expect(await reads(other, 'L', saved), 'L itself does').toStrictEqual([true, true, true]);
     }));
 
   it("C can't write l-private: not by saving, nor by moving a memory there", async () => {
     for (const door of doors) {
       const content = `kept out ${count++}`;
       const saved = await door.save('C', { content, scope: 'l-private', project: 'l9' });
-      assert.deepEqual([isRefused(saved) && saved.code], ['L9SCP'], door.name);
-      assert.deepEqual(await house.asSuperuser('select 1 from public.packet_store where content = $1', [content]), []);
+      expect([isRefused(saved) && saved.code], door.name).toStrictEqual(['L9SCP']);
+      expect(await house.asSuperuser('select 1 from public.packet_store where content = $1', [content])).toStrictEqual(
+        [],
+      );
     }
     const { id } = await write(doors[0]!, 'C', 'developer');
     const { errors } = await house.graphql(
@@ -76,16 +75,16 @@ describe('the governance of memories', () => {
       'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, scope: "l-private" }) { status } }',
       { id },
     );
-    assert.equal(errors?.[0]?.extensions?.code, 'SCOPE_DENIED');
-    assert.match((await house.tool('C', 'update_memory', { packet_id: id, scope: 'l-private' })).text, /L9SCP/);
+    expect(errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
+    expect((await house.tool('C', 'update_memory', { packet_id: id, scope: 'l-private' })).text).toMatch(/L9SCP/);
     for (const statement of [
       "select public.update_memory($1, scope => 'l-private')",
       "update public.packet_store set scope = 'l-private' where packet_id = $1",
     ]) {
-      await assert.rejects(house.sql('C', statement, [id]), { code: 'L9SCP' });
+      await expect(house.sql('C', statement, [id])).rejects.toMatchObject({ code: 'L9SCP' });
     }
     const rows = await house.asSuperuser('select scope from public.packet_store where packet_id = $1', [id]);
-    assert.deepEqual(rows, [{ scope: 'developer' }]);
+    expect(rows).toStrictEqual([{ scope: 'developer' }]);
   });
 
   describe('confines every query of C to developer and global', () => {
@@ -94,7 +93,7 @@ describe('the governance of memories', () => {
         select n.nspname, c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
         join pg_attribute a on a.attrelid = c.oid and a.attname = 'scope' and not a.attisdropped
         where n.nspname in ('public', 'l9_private') and c.relkind in ('r', 'p')`);
-      assert.ok(tables.length >= 4, 'packets, vectors, scopes and the audit log, if no more');
+      expect(tables.length, 'packets, vectors, scopes and the audit log, if no more').toBeGreaterThanOrEqual(4);
       for (const { nspname, relname } of tables) {
         const policies = await house.asSuperuser(
           `select policyname, cmd, qual, with_check from pg_policies
@@ -108,12 +107,12 @@ describe('the governance of memories', () => {
           const writes =
             /^\(scope = ANY \(\(? ?\( ?SELECT l9_private\.current_writable_scopes\(\) AS current_writable_scopes\)/;
           if (qual !== null)
-            assert.ok(qual === 'false' || conjuncts(qual).some((one) => sees.test(one)), `${name}: ${qual}`);
+            expect(qual === 'false' || conjuncts(qual).some((one) => sees.test(one)), `${name}: ${qual}`).toBe(true);
           if (cmd !== 'SELECT')
-            assert.ok(
+            expect(
               conjuncts(with_check ?? '').some((one) => writes.test(one)),
               `${name}: ${with_check}`,
-            );
+            ).toBe(true);
         }
       }
     });
@@ -123,13 +122,13 @@ describe('the governance of memories', () => {
         'C',
         'select l9_private.current_scopes() as r, l9_private.current_writable_scopes() as w',
       );
-      assert.deepEqual(row, { r: ['developer', 'global'], w: ['developer', 'global'] });
+      expect(row).toStrictEqual({ r: ['developer', 'global'], w: ['developer', 'global'] });
     });
 
     it('as its queries show: whatever C asks for, every row is of these scopes', async () => {
       await write(doors[0]!, 'L', 'l-private');
       const { data } = await house.graphql('C', '{ memories { nodes { scope } } }');
-      assert.deepEqual([...new Set(data.memories.nodes.map(({ scope }: { scope: string }) => scope))].sort(), [
+      expect([...new Set(data.memories.nodes.map(({ scope }: { scope: string }) => scope))].sort()).toStrictEqual([
         'developer',
         'global',
       ]);
@@ -139,15 +138,15 @@ describe('the governance of memories', () => {
         mode: 'lexical',
         scopes: ['l-private', 'developer'],
       });
-      assert.deepEqual(result.searched.scopes, ['developer']);
-      assert.ok(result.hits.length > 0 && result.hits.every(({ scope }: { scope: string }) => scope === 'developer'));
+      expect(result.searched.scopes).toStrictEqual(['developer']);
+      expect(result.hits.length).toBeGreaterThan(0);
+      expect(result.hits.every(({ scope }: { scope: string }) => scope === 'developer')).toBeTruthy();
       for (const table of ['packet_store', 'memory_embeddings', 'scopes']) {
         const rows = await house.sql('C', `select distinct scope from public.${table} order by 1`);
-        assert.deepEqual(
+        expect(
           rows.map(({ scope }) => scope),
-          ['developer', 'global'],
           table,
-        );
+        ).toStrictEqual(['developer', 'global']);
       }
     });
   });
@@ -183,8 +182,8 @@ describe('the governance of memories', () => {
       };
       for (const [door, all] of Object.entries(seen)) {
         for (const name of names)
-          assert.equal(all.includes(ids[name]), visible.includes(name), `${door}, ${projects}: ${name}`);
-        assert.ok(door === 'search' || all.includes(everyone), 'global is for every project');
+          expect(all.includes(ids[name]), `${door}, ${projects}: ${name}`).toBe(visible.includes(name));
+        expect(door === 'search' || all.includes(everyone), 'global is for every project').toBeTruthy();
       }
       for (const name of names.filter((name) => !visible.includes(name))) {
         const { errors } = await house.graphql(
@@ -192,11 +191,10 @@ describe('the governance of memories', () => {
           'mutation ($p: String) { saveMemory(input: { content: "elsewhere", projectId: $p }) { status } }',
           { p: name },
         );
-        assert.equal(errors?.[0]?.extensions?.code, 'SCOPE_DENIED', name);
-        await assert.rejects(
+        expect(errors?.[0]?.extensions?.code, name).toBe('SCOPE_DENIED');
+        await expect(
           house.sql('C', "select public.save_memory('elsewhere', project_id => $1)", [name], claims),
-          { code: 'L9SCP' },
-        );
+        ).rejects.toMatchObject({ code: 'L9SCP' });
       }
     }
   });

@@ -1,8 +1,6 @@
 // The access matrix, cell by cell, through every door. A cell: who, what, on which scope, written by whom.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
-import { type Door, doorsOf, isRefused } from './doors.ts';
+import { accepted, type Door, doorsOf, isRefused } from './doors.ts';
 
 const callers = ['C', 'L'] as const;
 const scopes = ['developer', 'l-private', 'global'] as const;
@@ -53,16 +51,15 @@ const fresh = (what: string) => `memory ${words[count % words.length]} number ${
 describe('the access matrix', () => {
   let house: House;
   let doors: Door[];
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse();
     doors = doorsOf(house);
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const seed = async (author: Caller, scope: Scope) => {
     const saved = await doors[0]!.save(author, { content: fresh(`${author} in ${scope}`), scope, ...projectOf(scope) });
-    assert.ok(!isRefused(saved), JSON.stringify(saved));
-    return saved.id;
+    return accepted(saved).id;
   };
   const contentOf = async (id: string) =>
     (await house.sql('L', 'select content from public.packet_store where packet_id = $1', [id]))[0]?.content;
@@ -77,19 +74,19 @@ describe('the access matrix', () => {
           it(`${caller} writes ${scope}: ${matrix.write[caller][scope]}`, async () => {
             const content = fresh(`written through ${doorName}`);
             const answer = await door().save(caller, { content, scope, ...projectOf(scope) });
-            assert.equal(outcome(answer), matrix.write[caller][scope]);
+            expect(outcome(answer)).toBe(matrix.write[caller][scope]);
             const [row] = await house.sql(
               'L',
               "select scope, metadata ->> 'creator' as creator from public.packet_store where content = $1",
               [content],
             );
-            if (isRefused(answer)) assert.equal(row, undefined, 'nothing may be written');
-            else assert.deepEqual(row, { scope, creator: caller === 'C' ? 'Cursor-IDE' : 'L-CTO' });
+            if (isRefused(answer)) expect(row, 'nothing may be written').toBeUndefined();
+            else expect(row).toStrictEqual({ scope, creator: caller === 'C' ? 'Cursor-IDE' : 'L-CTO' });
           });
 
           it(`${caller} reads ${scope} by id: ${matrix.read[caller][scope]}`, async () => {
             const id = await seed('L', scope);
-            assert.equal(outcome(await door().read(caller, id)), matrix.read[caller][scope]);
+            expect(outcome(await door().read(caller, id))).toBe(matrix.read[caller][scope]);
           });
 
           it(`${caller} ${matrix.read[caller][scope] === yes ? 'finds' : 'never finds'} ${scope} by any search, list or count`, async () => {
@@ -98,16 +95,16 @@ describe('the access matrix', () => {
             await house.embedded();
             const seen = matrix.read[caller][scope] === yes;
             for (const mode of ['hybrid', 'lexical', 'semantic']) {
-              assert.equal((await door().search(caller, content, mode)).includes(id), seen, mode);
+              expect((await door().search(caller, content, mode)).includes(id), mode).toBe(seen);
             }
-            assert.equal((await door().list(caller)).includes(id), seen, 'list');
+            expect((await door().list(caller)).includes(id), 'list').toBe(seen);
             const stats = await door().statsByScope(caller);
             const [{ n }] = await house.sql(
               'L',
               'select count(*)::int as n from public.packet_store where scope = $1',
               [scope],
             );
-            assert.equal(stats[scope], seen ? n : undefined, 'stats');
+            expect(stats[scope], 'stats').toBe(seen ? n : undefined);
           });
 
           for (const author of ['C', 'L'] as const) {
@@ -117,10 +114,10 @@ describe('the access matrix', () => {
               const id = await seed(author, scope);
               const was = await contentOf(id);
               const changed = fresh('changed');
-              assert.equal(outcome(await door().update(caller, id, changed)), cell);
-              assert.equal(await contentOf(id), cell === yes ? changed : was);
-              assert.equal(outcome(await door().remove(caller, id)), cell);
-              assert.equal(await contentOf(id), cell === yes ? undefined : was);
+              expect(outcome(await door().update(caller, id, changed))).toBe(cell);
+              expect(await contentOf(id)).toBe(cell === yes ? changed : was);
+              expect(outcome(await door().remove(caller, id))).toBe(cell);
+              expect(await contentOf(id)).toBe(cell === yes ? undefined : was);
             });
           }
         }
@@ -135,14 +132,13 @@ describe('the access matrix', () => {
           await new Promise((resolve) => setTimeout(resolve, 80));
           // Cleanup leaves for later what a job holds.
           await house.embedded();
-          assert.equal((await contentOf((await doors[0]!.list('L'))[0]!)) !== undefined, true);
+          expect((await contentOf((await doors[0]!.list('L'))[0]!)) !== undefined).toBe(true);
           const answer = await door().cleanUp(caller);
-          assert.equal(outcome(answer), matrix.cleanUp[caller]);
-          const again = await door().cleanUp('L');
-          assert.ok(!isRefused(again));
+          expect(outcome(answer)).toBe(matrix.cleanUp[caller]);
+          const again = accepted(await door().cleanUp('L'));
           // Refused: it is still there for L to clean up. Done: nothing is left.
-          assert.equal(again.deleted, isRefused(answer) ? 1 : 0);
-          if (!isRefused(answer)) assert.equal(answer.deleted, 1);
+          expect(again.deleted).toBe(isRefused(answer) ? 1 : 0);
+          if (!isRefused(answer)) expect(answer.deleted).toBe(1);
         });
       }
 
@@ -157,7 +153,7 @@ describe('the access matrix', () => {
           ];
           return JSON.stringify(answers).replaceAll(id, '<id>');
         };
-        assert.equal(await say(hidden), await say(missing));
+        expect(await say(hidden)).toBe(await say(missing));
       });
     });
   }

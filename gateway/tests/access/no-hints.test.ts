@@ -1,18 +1,16 @@
 // A private memory and one that does not exist: the same code, the same text, the same record, the same time.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
 import { cheapEmbedder, type Hidden, MISSING, plantHidden } from './attacker.ts';
 
 describe('a memory that C may know nothing of', () => {
   let house: House;
   let hidden: Hidden[];
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: cheapEmbedder });
     const { ofL, ofOtherTenant } = await plantHidden(house);
     hidden = [ofL, ofOtherTenant];
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const graphql = {
     read: 'query ($id: UUID!) { memoryByPacketId(packetId: $id) { content } }',
@@ -44,8 +42,8 @@ describe('a memory that C may know nothing of', () => {
 
   it('is answered for as one that does not exist, through every act of every door', async () => {
     const missing = await ask(MISSING);
-    for (const { id } of hidden) assert.equal(await ask(id), missing);
-    assert.match(missing, /L9OWN/);
+    for (const { id } of hidden) expect(await ask(id)).toBe(missing);
+    expect(missing).toMatch(/L9OWN/);
   });
 
   it('is found by no id of the Relay kind, made by hand or taken from another', async () => {
@@ -63,10 +61,10 @@ describe('a memory that C may know nothing of', () => {
       );
       return JSON.stringify([data, errors]);
     };
-    assert.match(await node(nodeId(result.memory.packet_id)), /with an id/);
+    expect(await node(nodeId(result.memory.packet_id))).toMatch(/with an id/);
     const missing = await node(nodeId(MISSING));
-    for (const { id } of hidden) assert.equal(await node(nodeId(id)), missing);
-    assert.match(missing, /"memory":null/);
+    for (const { id } of hidden) expect(await node(nodeId(id))).toBe(missing);
+    expect(missing).toMatch(/"memory":null/);
   });
 
   it('moves no count, page, order or cursor', async () => {
@@ -84,7 +82,10 @@ describe('a memory that C may know nothing of', () => {
       'orderBy: [THREAD_ID_ASC, PRIMARY_KEY_ASC]',
     ]) {
       const { totalCount, edges, pageInfo } = await page(more);
-      assert.deepEqual([totalCount, pageInfo], [edges.length, { hasNextPage: false, hasPreviousPage: false }], more);
+      expect([totalCount, pageInfo], more).toStrictEqual([
+        edges.length,
+        { hasNextPage: false, hasPreviousPage: false },
+      ]);
     }
     // A cursor is where to go on from: one at the place of a hidden row goes on with the next that is to be seen.
     const { edges } = await page('orderBy: PRIMARY_KEY_ASC');
@@ -93,7 +94,7 @@ describe('a memory that C may know nothing of', () => {
       const cursor = Buffer.from(JSON.stringify([digest, id])).toString('base64');
       const after = await page(`orderBy: PRIMARY_KEY_ASC, after: "${cursor}"`);
       const expected = edges.filter(({ node }: { node: { packetId: string } }) => node.packetId > id);
-      assert.deepEqual(after.edges, expected);
+      expect(after.edges).toStrictEqual(expected);
     }
   });
 
@@ -106,16 +107,16 @@ describe('a memory that C may know nothing of', () => {
          from public.audit_log where audit_id::text > $1 order by audit_id`,
         [since],
       );
-      assert.ok(rows.length >= 10);
+      expect(rows.length).toBeGreaterThanOrEqual(10);
       return JSON.stringify(rows)
         .replaceAll(id, '<id>')
         .replace(/"duration_ms":[\d.]+/g, '');
     };
     const missing = await recorded(MISSING);
-    for (const { id } of hidden) assert.equal(await recorded(id), missing);
+    for (const { id } of hidden) expect(await recorded(id)).toBe(missing);
   });
 
-  it('takes as long as one that does not exist', async (test) => {
+  it('takes as long as one that does not exist', async () => {
     // By turns, so that whatever else the machine does befalls both; medians, so that a pause counts for nothing.
     const [secret, missing] = [hidden[0]!.id, MISSING];
     const times: Record<string, number[]> = { [secret]: [], [missing]: [] };
@@ -129,7 +130,8 @@ describe('a memory that C may know nothing of', () => {
     }
     const median = (list: number[]) => list.toSorted((a, b) => a - b)[list.length >> 1]!;
     const ratio = median(times[secret]!) / median(times[missing]!);
-    test.diagnostic(`median of hidden over median of missing: ${ratio.toFixed(2)}`);
-    assert.ok(ratio > 1 / 1.5 && ratio < 1.5, `median of hidden over median of missing: ${ratio.toFixed(2)}`);
+    console.log(`median of hidden over median of missing: ${ratio.toFixed(2)}`);
+    expect(ratio, `median of hidden over median of missing: ${ratio.toFixed(2)}`).toBeGreaterThan(1 / 1.5);
+    expect(ratio, `median of hidden over median of missing: ${ratio.toFixed(2)}`).toBeLessThan(1.5);
   });
 });

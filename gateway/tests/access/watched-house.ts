@@ -1,5 +1,4 @@
 // A house whose log is read and whose hidden rows are watched, for tests that put texts everywhere.
-import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { loadCredentials } from '../../src/home/credentials.ts';
@@ -33,21 +32,21 @@ export async function openWatchedHouse(): Promise<WatchedHouse> {
     token,
     traces,
     async unharmed() {
-      assert.equal(await snapshot(house), before);
+      expect(await snapshot(house)).toBe(before);
       const { rows } = await house.gateway.database.pool.query(
         "select current_user, current_setting('role') as role, nullif(current_setting('jwt.claims.caller', true), '') as caller",
       );
-      assert.deepEqual(rows, [{ current_user: 'l9_gateway', role: 'none', caller: null }]);
+      expect(rows).toStrictEqual([{ current_user: 'l9_gateway', role: 'none', caller: null }]);
     },
     async assertCleanLog() {
       await house.embedded();
       const text = lines.join('');
-      assert.ok(text.length > 0);
+      expect(text.length).toBeGreaterThan(0);
       const secrets = JSON.stringify(loadCredentials(house.config)).match(/[^"]{16,}/g) ?? [];
-      assert.ok(secrets.length >= 3);
+      expect(secrets.length).toBeGreaterThanOrEqual(3);
       assertNoTrace(text, [BRAND, ...traces, token, ...secrets], 'the log');
       const failures = lines.filter((line) => JSON.parse(line).level >= 50).map((line) => line.slice(0, 500));
-      assert.deepEqual(failures, []);
+      expect(failures).toStrictEqual([]);
     },
   };
 }

@@ -1,9 +1,7 @@
 // `l9-memory audit verify|export` as processes of their own, against a real house.
-import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
 import { asSuperuser, sealAll } from '../../../db/tests/audit/support.ts';
 import { runCommand } from '../support/command.ts';
 import { eventually } from '../support/eventually.ts';
@@ -12,7 +10,7 @@ import { standIn } from '../support/stand-in.ts';
 
 let house: House;
 let folder: string;
-before(async () => {
+beforeAll(async () => {
   house = await openHouse({ embedder: standIn });
   folder = mkdtempSync(join(tmpdir(), 'l9-audit-'));
   // More than two pages of an export.
@@ -23,7 +21,7 @@ before(async () => {
   );
   await sealAll(house);
 });
-after(async () => {
+afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
   await house.close();
 });
@@ -42,23 +40,20 @@ describe('l9-memory audit export', () => {
   it('writes every row once, in order of time, and not what it leaves behind itself', async () => {
     const before = await asSuperuser(house, 'select audit_id from public.audit_log order by occurred_at, audit_id');
     const { code, out, err } = await run('export');
-    assert.equal(code, 0, err);
+    expect(code, err).toBe(0);
     const rows = parsed(out);
-    assert.deepEqual(
-      rows.map(({ audit_id }) => audit_id),
-      before.map(({ audit_id }) => audit_id),
-    );
+    expect(rows.map(({ audit_id }) => audit_id)).toStrictEqual(before.map(({ audit_id }) => audit_id));
     const times = rows.map(({ occurred_at }) => occurred_at);
-    assert.deepEqual(times, [...times].sort());
-    assert.match(times[0], /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+    expect(times).toStrictEqual([...times].sort());
+    expect(times[0]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
     const [{ n, total }] = await asSuperuser(
       house,
       `select count(*)::int as n, sum((details ->> 'rows')::int)::int as total from public.audit_log
        where operation = 'EXPORT' and caller = 'L' and tool_name = 'graphql'`,
     );
-    assert.ok(n >= 3, 'a row for each page');
-    assert.equal(total, rows.length);
-    assert.deepEqual(Object.keys(rows[0]).sort(), [
+    expect(n, 'a row for each page').toBeGreaterThanOrEqual(3);
+    expect(total).toBe(rows.length);
+    expect(Object.keys(rows[0]).sort()).toStrictEqual([
       'audit_id',
       'details',
       'occurred_at',
@@ -83,16 +78,16 @@ describe('l9-memory audit export', () => {
     // An hour before the first to the millisecond of the 2,000th row.
     const from = new Date(first.getTime() - 3_600_000).toISOString();
     const { code, out, err } = await run('export', '--from', from, '--to', middle.toISOString(), '--output', path);
-    assert.equal(code, 0, err);
-    assert.equal(out, '');
-    assert.equal(statSync(path).mode & 0o777, 0o600);
+    expect(code, err).toBe(0);
+    expect(out).toBe('');
+    expect(statSync(path).mode & 0o777).toBe(0o600);
     const rows = parsed(readFileSync(path, 'utf8'));
-    assert.match(err, new RegExp(`${rows.length} rows`));
+    expect(err).toMatch(new RegExp(`${rows.length} rows`));
     const [{ n }] = await asSuperuser(
       house,
       `select count(*)::int as n from public.audit_log where occurred_at < '${middle.toISOString()}'`,
     );
-    assert.equal(rows.length, n);
+    expect(rows).toHaveLength(n);
   });
 
   it('ends a page early where rows are long, and loses none', async () => {
@@ -102,24 +97,21 @@ describe('l9-memory audit export', () => {
        jsonb_build_object('caller', 'x', 'creator', null, 'source', null, 'tool_name', 'x', 'n', i, 'pad', repeat('x', 60000)) from generate_series(1, 200) i`,
     );
     const rows = parsed((await run('export')).out).filter(({ table_name }) => table_name === 'long');
-    assert.deepEqual(
-      rows.map(({ details }) => details.n),
-      Array.from({ length: 200 }, (_, n) => n + 1),
-    );
+    expect(rows.map(({ details }) => details.n)).toStrictEqual(Array.from({ length: 200 }, (_, n) => n + 1));
   });
 
   it('is for admins, and says what is wrong', async () => {
     const refused = await run('export', '--caller', 'C');
-    assert.equal(refused.code, 1);
-    assert.match(refused.err, /not open to your role/);
+    expect(refused.code).toBe(1);
+    expect(refused.err).toMatch(/not open to your role/);
     const malformed = await run('export', '--from', 'yesterday');
-    assert.deepEqual(
-      [malformed.code, malformed.err],
-      [1, '--from: a time such as 2026-11-01 or 2026-11-01T12:00:00Z\n'],
-    );
+    expect([malformed.code, malformed.err]).toStrictEqual([
+      1,
+      '--from: a time such as 2026-11-01 or 2026-11-01T12:00:00Z\n',
+    ]);
     const elsewhere = await run('export', '--output', join(folder, 'nowhere', 'x.jsonl'));
-    assert.equal(elsewhere.code, 1);
-    assert.match(elsewhere.err, /ENOENT/);
+    expect(elsewhere.code).toBe(1);
+    expect(elsewhere.err).toMatch(/ENOENT/);
   });
 });
 
@@ -127,16 +119,16 @@ describe('l9-memory audit verify', () => {
   it('says that the record is whole, and prints the head', async () => {
     await sealAll(house);
     const { code, out, err } = await run('verify');
-    assert.equal(code, 0, err);
-    assert.match(out, /^ok: \d+ seals, \d+ rows, \d+ not sealed yet\nhead: [0-9a-f]{64}\n$/);
-    assert.ok(Number(/(\d+) rows/.exec(out)![1]) >= 2300);
+    expect(code, err).toBe(0);
+    expect(out).toMatch(/^ok: \d+ seals, \d+ rows, \d+ not sealed yet\nhead: [0-9a-f]{64}\n$/);
+    expect(Number(/(\d+) rows/.exec(out)![1])).toBeGreaterThanOrEqual(2300);
     const [head] = /[0-9a-f]{64}/.exec(out)!;
-    assert.equal((await run('verify', '--head', head)).code, 0);
+    expect((await run('verify', '--head', head)).code).toBe(0);
     const cut = await run('verify', '--head', 'ab'.repeat(32));
-    assert.equal(cut.code, 1);
-    assert.match(cut.out, /^BROKEN: .*\nno seal has the hash given as head/);
+    expect(cut.code).toBe(1);
+    expect(cut.out).toMatch(/^BROKEN: .*\nno seal has the hash given as head/);
     const past = await run('verify', '--to', '2000-01-01');
-    assert.match(past.out, /^ok: 0 seals, 0 rows\n/);
+    expect(past.out).toMatch(/^ok: 0 seals, 0 rows\n/);
   });
 
   it('names the first row that was altered', async () => {
@@ -152,8 +144,8 @@ describe('l9-memory audit verify', () => {
       'commit',
     ]);
     const { code, out } = await run('verify');
-    assert.equal(code, 1);
-    assert.match(out, new RegExp(`^BROKEN: .*\\nseal \\d+, row ${audit_id}, a row was altered\\nhead: `));
+    expect(code).toBe(1);
+    expect(out).toMatch(new RegExp(`^BROKEN: .*\\nseal \\d+, row ${audit_id}, a row was altered\\nhead: `));
   });
 });
 
@@ -166,7 +158,8 @@ describe('the sealing job', () => {
     // Transactions of others on the same server may hold it up.
     await eventually(async () => (await metric('l9_audit_last_seal_timestamp_seconds')) >= saved);
     const waiting = await metric('l9_audit_unsealed');
-    assert.ok(waiting >= 0 && waiting < 100, String(waiting));
-    assert.ok((await metric('l9_audit_unsealed_oldest_seconds')) >= 0);
+    expect(waiting, String(waiting)).toBeGreaterThanOrEqual(0);
+    expect(waiting, String(waiting)).toBeLessThan(100);
+    expect(await metric('l9_audit_unsealed_oldest_seconds')).toBeGreaterThanOrEqual(0);
   });
 });

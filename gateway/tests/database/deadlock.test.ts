@@ -1,16 +1,16 @@
 // Two transactions that wait for each other: PostgreSQL ends one of them, and no caller hears of it.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+
 import pg from 'pg';
-import { createTestHome, engine } from '../support/databases.ts';
+import { describeOnServer } from '../../../db/tests/support/engine.ts';
+import { createTestHome } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { standIn } from '../support/stand-in.ts';
 
-describe('a deadlock', { skip: engine === 'embedded' && 'one session' }, () => {
+describeOnServer('a deadlock', () => {
   let house: House;
   let other: pg.Client;
-  before(async () => {
+  beforeAll(async () => {
     const home = await createTestHome();
     other = new pg.Client({ connectionString: home.superuserUrl! });
     await other.connect();
@@ -21,7 +21,7 @@ describe('a deadlock', { skip: engine === 'embedded' && 'one session' }, () => {
     await other.query("set deadlock_timeout = '10min'");
     house = await openHouse({ home, embedder: standIn });
   });
-  after(async () => {
+  afterAll(async () => {
     await other.end();
     await house.close();
   });
@@ -59,7 +59,7 @@ describe('a deadlock', { skip: engine === 'embedded' && 'one session' }, () => {
       await eventually(async () => (await house.asSuperuser(waits)).length > 0);
       await other.query('select from public.packet_store where packet_id = $1 for update', [id]);
       await other.query('rollback');
-      assert.equal(await changing, 'updated');
+      expect(await changing).toBe('updated');
       await eventually(async () => (await deadlocks()) > before_);
     });
   }

@@ -1,9 +1,8 @@
 // What docs/forgetting.md says to run, runs.
-import assert from 'node:assert/strict';
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import { engine } from '../support/databases.ts';
+import { itOnServer } from '../../../db/tests/support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { asSuperuser } from '../support/logins.ts';
@@ -19,25 +18,25 @@ const statementsOf = (block: string) =>
 
 describe('docs/forgetting.md', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse();
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   it('erases a memory and a subject', async () => {
     const { result } = await house.tool('C', 'save_memory', { content: 'to be erased by the book', project_id: 'l9' });
     const [memory, subject] = statementsOf(blocks[0]!);
     const shown = /'([0-9a-f-]{36})'/;
     const [erased] = await house.sql('L', memory!.replace(shown, `'${result.memory.packet_id}'`));
-    assert.equal(erased.memories, 1);
+    expect(erased.memories).toBe(1);
     const user = shown.exec(subject!)![1]!;
     await house.sql('C', "select public.save_memory('a subject''s own', project_id => 'l9')", [], {
       'jwt.claims.user_id': user,
     });
-    assert.equal((await house.sql('L', subject!))[0].memories, 1);
+    expect((await house.sql('L', subject!))[0].memories).toBe(1);
   });
 
-  it('has the bytes out of the files', { skip: engine === 'embedded' && 'its files are its own' }, async () => {
+  itOnServer('has the bytes out of the files', async () => {
     const word = 'zquhwvk';
     const { result } = await house.tool('C', 'save_memory', { content: `the word ${word}`, project_id: 'l9' });
     await house.tool('C', 'update_memory', { packet_id: result.memory.packet_id, content: `again the word ${word}` });

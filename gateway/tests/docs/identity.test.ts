@@ -1,8 +1,6 @@
 // docs/identity.md, whose SQL is run as it is written.
-import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
 import { asLogin } from '../support/logins.ts';
 
@@ -12,11 +10,11 @@ const login = `l9t_docs_${process.pid}_${Math.random().toString(36).slice(2, 8)}
 
 describe('docs/identity.md', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse();
     await house.asSuperuser(`create role ${login} login in role l9_agent`);
   });
-  after(async () => {
+  afterAll(async () => {
     await house.asSuperuser(`drop role if exists ${login}`);
     await house.close();
   });
@@ -37,24 +35,24 @@ describe('docs/identity.md', () => {
   const block = (containing: string) => blocks.find((text) => text.includes(containing))!;
 
   it('has SQL that runs', async () => {
-    assert.equal(blocks.length, 4);
+    expect(blocks).toHaveLength(4);
     const registered = await run(block('register_actor'), 'l9_gateway');
-    assert.deepEqual(registered[5], [
+    expect(registered[5]).toStrictEqual([
       { caller: 'Figma', scope: 'design', may_read: true, may_write: true, may_change: 'own' },
       { caller: 'Figma', scope: 'developer', may_read: false, may_write: false, may_change: 'none' },
       { caller: 'Figma', scope: 'global', may_read: true, may_write: false, may_change: 'none' },
       { caller: 'Figma', scope: 'l-private', may_read: false, may_write: false, may_change: 'none' },
     ]);
     const users = await house.asSuperuser('select o.name as org, u.name from users u join orgs o using (org_id)');
-    assert.deepEqual(users, [{ org: 'Research', name: 'Ada' }]);
-    assert.equal((await run(block('deactivate_actor'), 'l9_gateway')).length, 6);
+    expect(users).toStrictEqual([{ org: 'Research', name: 'Ada' }]);
+    expect(await run(block('deactivate_actor'), 'l9_gateway')).toHaveLength(6);
     await run(block('bind_login'), 'l9_owner');
-    assert.deepEqual(await house.asSuperuser('select caller from actors where login = $1', [login]), [
+    expect(await house.asSuperuser('select caller from actors where login = $1', [login])).toStrictEqual([
       { caller: 'Figma' },
     ]);
     const keys = await run(block('create_api_key'), 'l9_gateway');
-    assert.match(String(keys[3]![0]!.api_key), /^l9_/);
-    assert.equal((await house.asSuperuser('select 1 from api_keys where revoked_at is not null')).length, 1);
+    expect(String(keys[3]![0]!.api_key)).toMatch(/^l9_/);
+    expect(await house.asSuperuser('select 1 from api_keys where revoked_at is not null')).toHaveLength(1);
   });
 
   it('names functions that there are', async () => {
@@ -63,7 +61,7 @@ describe('docs/identity.md', () => {
         "select from pg_proc where pronamespace = 'public'::regnamespace and proname = $1",
         [name],
       );
-      assert.equal(known.length, 1, name);
+      expect(known, name).toHaveLength(1);
     }
   });
 });

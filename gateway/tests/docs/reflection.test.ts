@@ -1,8 +1,6 @@
 // docs/reflection.md, whose SQL is run as it is written, and whose figures are those of the schema.
-import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
 import { runBlocks } from './blocks.ts';
 
@@ -10,19 +8,19 @@ const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'r
 
 describe('docs/reflection.md', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse();
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   it('has SQL that runs', async () => {
     const [told, again, recalled, task, lessons] = await runBlocks(house, page);
-    assert.deepEqual(told, [{ status: 'inserted', confidence: 0.7 }]);
-    assert.equal(again![0]!.status, 'reinforced');
-    assert.equal(again![0]!.times_seen, 2);
-    assert.equal(recalled![0]!.content, 'Run migrations before the new containers start.');
-    assert.deepEqual(task, [{ task_id: 'REL-12', outcome: 'partial' }]);
-    assert.deepEqual(lessons, [{ outcome: 'partial', lesson: 'Do a dry run the day before.' }]);
+    expect(told).toStrictEqual([{ status: 'inserted', confidence: 0.7 }]);
+    expect(again![0]!.status).toBe('reinforced');
+    expect(again![0]!.times_seen).toBe(2);
+    expect(recalled![0]!.content).toBe('Run migrations before the new containers start.');
+    expect(task).toStrictEqual([{ task_id: 'REL-12', outcome: 'partial' }]);
+    expect(lessons).toStrictEqual([{ outcome: 'partial', lesson: 'Do a dry run the day before.' }]);
   });
 
   it('states the bound as it is', async () => {
@@ -30,6 +28,6 @@ describe('docs/reflection.md', () => {
       'C',
       "select round((l9_private.lesson_factor('low', 0) / l9_private.lesson_factor('critical', 1) * 100)::numeric)::int as least",
     );
-    assert.ok(page.includes(`${least} %`));
+    expect(page).toContain(`${least} %`);
   });
 });

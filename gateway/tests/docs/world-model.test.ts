@@ -1,8 +1,6 @@
 // What docs/world-model.md says to run, runs, and does what the page says.
-import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
 import { cheapEmbedder } from '../access/attacker.ts';
 import { type House, openHouse } from '../support/house.ts';
 
@@ -16,10 +14,10 @@ const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
 
 describe('docs/world-model.md', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: cheapEmbedder });
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const run = async (index: number) => {
     const answers = [];
@@ -29,20 +27,20 @@ describe('docs/world-model.md', () => {
 
   it('runs from top to bottom', async () => {
     const [applied, world] = await run(0);
-    assert.deepEqual(applied, [{ state_version_after: 1 }]);
-    assert.deepEqual(world, [{ version: 1, entity_id: 'api', attributes: { port: 443, owner: 'ann' } }]);
+    expect(applied).toStrictEqual([{ state_version_after: 1 }]);
+    expect(world).toStrictEqual([{ version: 1, entity_id: 'api', attributes: { port: 443, owner: 'ann' } }]);
     await run(1);
-    await assert.rejects(run(1), { code: 'L9VAL', message: 'expected_version: the world is at version 2' });
+    await expect(run(1)).rejects.toMatchObject({
+      code: 'L9VAL',
+      message: 'expected_version: the world is at version 2',
+    });
     const [snapshot, , changes, restored] = await run(2);
-    assert.deepEqual(snapshot, [{ state_version: 2, entity_count: 1, relation_count: 0 }]);
-    assert.deepEqual(
-      changes!.map(({ entity_id, change }) => [entity_id, change]),
-      [['API', 'removed']],
-    );
-    assert.deepEqual(restored, [{ state_version_after: 4, restored_version: 2 }]);
+    expect(snapshot).toStrictEqual([{ state_version: 2, entity_count: 1, relation_count: 0 }]);
+    expect(changes!.map(({ entity_id, change }) => [entity_id, change])).toStrictEqual([['API', 'removed']]);
+    expect(restored).toStrictEqual([{ state_version_after: 4, restored_version: 2 }]);
     const [, events, , traces] = await run(3);
-    assert.deepEqual([events![0].event_type, events![0].agent_id], ['deploy.finished', 'runner-7']);
-    assert.equal(traces![0].steps.length, 2);
+    expect([events![0].event_type, events![0].agent_id]).toStrictEqual(['deploy.finished', 'runner-7']);
+    expect(traces![0].steps.length).toBe(2);
     await run(4);
     // Those who run the database see the queue, too.
     for (const statement of blocks[5]!) await house.gateway.database.workerPool.query(statement);

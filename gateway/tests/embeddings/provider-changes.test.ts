@@ -1,6 +1,4 @@
 // What the embedder's provider being down does to callers: next to nothing.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { type Embedder, EmbedderUnavailable, EmbeddingRejected } from '../../src/embeddings/index.ts';
 import { localEmbedder } from '../../src/embeddings/local.ts';
@@ -10,7 +8,7 @@ import { type House, openHouse } from '../support/house.ts';
 describe('while the embedder is down', () => {
   let house: House;
   let isDown = true;
-  before(async () => {
+  beforeAll(async () => {
     // The real embedder behind a switch: what is tested is what the house does when calls to it fail.
     const real = localEmbedder(pino({ level: 'silent' }));
     const embedder: Embedder = {
@@ -26,7 +24,7 @@ describe('while the embedder is down', () => {
     };
     house = await openHouse({ embedder });
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const backlog = async () =>
     (
@@ -37,34 +35,36 @@ describe('while the embedder is down', () => {
 
   it('saves go on, and are found by words', async () => {
     const { result } = await house.tool('C', 'save_memory', { content: 'Lighthouses guide ships.', project_id: 'l9' });
-    assert.equal(result.status, 'inserted');
+    expect(result.status).toBe('inserted');
     const found = await house.tool('C', 'search_memory', { query: 'lighthouses' });
-    assert.equal(found.result.hits.length, 1);
-    assert.equal(found.result.searched.mode, 'lexical');
-    assert.equal(found.result.searched.requested_mode, 'hybrid');
-    assert.match(found.text, /embedder is not available/);
-    assert.equal((await backlog()).pending, 1);
+    expect(found.result.hits.length).toBe(1);
+    expect(found.result.searched.mode).toBe('lexical');
+    expect(found.result.searched.requested_mode).toBe('hybrid');
+    expect(found.text).toMatch(/embedder is not available/);
+    expect((await backlog()).pending).toBe(1);
   });
 
   it('a search by meaning alone is refused with a way out', async () => {
     const { isError, text } = await house.tool('C', 'search_memory', { query: 'x', mode: 'semantic' });
-    assert.deepEqual([isError, /L9VAL.*try lexical/.test(text)], [true, true]);
+    expect([isError, /L9VAL.*try lexical/.test(text)]).toStrictEqual([true, true]);
   });
 
   it('GET /ready says so, and that the house is still fit for use', async () => {
     const response = await fetch(`${house.gateway.url}/ready`);
-    assert.equal(response.status, 200);
+    expect(response.status).toBe(200);
     const { status, embedder, database, migrations } = (await response.json()) as Record<string, string>;
-    assert.deepEqual(
-      { status, embedder, database, migrations },
-      { status: 'degraded', embedder: 'unavailable', database: 'ok', migrations: 'ok' },
-    );
+    expect({ status, embedder, database, migrations }).toStrictEqual({
+      status: 'degraded',
+      embedder: 'unavailable',
+      database: 'ok',
+      migrations: 'ok',
+    });
   });
 
   it('GET /metrics shows the backlog', async () => {
     const text = await (await fetch(`${house.gateway.url}/metrics`)).text();
-    assert.match(text, /^l9_embedding_backlog 1$/m);
-    assert.match(text, /^l9_embedding_backlog_oldest_seconds \d/m);
+    expect(text).toMatch(/^l9_embedding_backlog 1$/m);
+    expect(text).toMatch(/^l9_embedding_backlog_oldest_seconds \d/m);
   });
 
   it('and up again, what waited is embedded; what the provider refuses does not hold up the rest', async () => {
@@ -72,14 +72,14 @@ describe('while the embedder is down', () => {
     await house.tool('C', 'save_memory', { content: 'something unspeakable', project_id: 'l9' });
     await house.tool('C', 'save_memory', { content: 'Harbours shelter boats.', project_id: 'l9' });
     await eventually(async () => (await backlog()).pending <= 1);
-    assert.deepEqual(await backlog(), { pending: 1, failing: 1 });
+    expect(await backlog()).toStrictEqual({ pending: 1, failing: 1 });
     const { result } = await house.tool('C', 'search_memory', {
       query: 'a beacon for sailors',
       mode: 'semantic',
       k: 1,
     });
-    assert.equal(result.hits[0].content, 'Lighthouses guide ships.');
-    assert.equal(((await (await fetch(`${house.gateway.url}/ready`)).json()) as { status: string }).status, 'ready');
+    expect(result.hits[0].content).toBe('Lighthouses guide ships.');
+    expect(((await (await fetch(`${house.gateway.url}/ready`)).json()) as { status: string }).status).toBe('ready');
   });
 });
 
@@ -98,12 +98,12 @@ describe('a gateway started with another embedding model than before', () => {
     try {
       await second.tool('C', 'save_memory', { content: 'Buoys mark the channel.', project_id: 'l9' });
       await second.embedded();
-      assert.deepEqual(await second.sql('C', 'select distinct model from public.memory_embeddings'), [
+      expect(await second.sql('C', 'select distinct model from public.memory_embeddings')).toStrictEqual([
         { model: 'all-MiniLM-L6-v2-int8' },
       ]);
-      assert.equal(second.gateway.servingModel(), 'all-MiniLM-L6-v2-int8');
+      expect(second.gateway.servingModel()).toBe('all-MiniLM-L6-v2-int8');
       const { result } = await second.tool('C', 'search_memory', { query: 'lamps by the harbour', mode: 'semantic' });
-      assert.equal(result.hits[0].content, 'Lanterns light the quay.');
+      expect(result.hits[0].content).toBe('Lanterns light the quay.');
     } finally {
       await second.close();
     }

@@ -1,6 +1,4 @@
 // The whole way: a memory is saved, a job asks a chat model over HTTP, and what it found is there, where the memory is.
-import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { save } from '../../../db/tests/importance/support.ts';
 import { eventually } from '../support/eventually.ts';
@@ -15,7 +13,7 @@ describe('extraction by a chat model', () => {
   let house: House;
   let server: ChatServer;
   const logged: string[] = [];
-  before(async () => {
+  beforeAll(async () => {
     server = await startChatServer();
     house = await openHouse({
       embedder: standIn,
@@ -24,7 +22,7 @@ describe('extraction by a chat model', () => {
     });
     await settings({ is_enabled: true, kinds: ['note'] });
   });
-  after(async () => {
+  afterAll(async () => {
     await house.close();
     await server.close();
   });
@@ -72,41 +70,41 @@ describe('extraction by a chat model', () => {
     });
     const packet = await save(house, 'C', 'The Billing API runs on PostgreSQL and depends on the "Ledger".');
     await isRead(packet);
-    assert.equal(server.asked.length, 1);
+    expect(server.asked).toHaveLength(1);
     const [{ url, headers, body, data }] = server.asked as [ChatServer['asked'][0]];
-    assert.equal(url, '/v1/chat/completions');
-    assert.equal(headers.authorization, `Bearer ${KEY}`);
-    assert.equal(body.model, MODEL);
-    assert.deepEqual(
-      body.messages.map(({ role }) => role),
-      ['system', 'user'],
-    );
-    assert.ok(!body.messages[0]!.content.includes('Billing'));
-    assert.equal(data.text, 'The Billing API runs on PostgreSQL and depends on the "Ledger".');
-    assert.deepEqual(Object.keys(data).sort(), ['saved_at', 'text']);
+    expect(url).toBe('/v1/chat/completions');
+    expect(headers.authorization).toBe(`Bearer ${KEY}`);
+    expect(body.model).toBe(MODEL);
+    expect(body.messages.map(({ role }) => role)).toStrictEqual(['system', 'user']);
+    expect(body.messages[0]!.content).not.toContain('Billing');
+    expect(data.text).toBe('The Billing API runs on PostgreSQL and depends on the "Ledger".');
+    expect(Object.keys(data).sort()).toStrictEqual(['saved_at', 'text']);
     const { type, json_schema: schema } = body.response_format;
-    assert.deepEqual([type, schema.strict, schema.schema.additionalProperties], ['json_schema', true, false]);
+    expect([type, schema.strict, schema.schema.additionalProperties]).toStrictEqual(['json_schema', true, false]);
     // Nothing in it could say where something goes.
-    assert.doesNotMatch(JSON.stringify(schema), /scope|tenant|project|user|packet|_id|tool/);
+    expect(JSON.stringify(schema)).not.toMatch(/scope|tenant|project|user|packet|_id|tool/);
 
     const common = { scope: 'developer', project_id: 'l9', source_packet: packet, creator: 'job', extracted_by: MODEL };
-    assert.deepEqual(await factsFrom(packet), [
+    expect(await factsFrom(packet)).toStrictEqual([
       { ...common, subject: 'Billing API', predicate: 'is a', object: 'service', confidence: 0.9 },
       { ...common, subject: 'Billing API', predicate: 'runs on', object: 'PostgreSQL', confidence: 0.7 },
     ]);
     const edge = { source_entity: 'Billing API', relationship_type: 'depends_on', target_entity: 'Ledger' };
-    assert.deepEqual(await relationsFrom(packet), [{ ...edge, scope: 'developer', extracted_by: MODEL }]);
+    expect(await relationsFrom(packet)).toStrictEqual([{ ...edge, scope: 'developer', extracted_by: MODEL }]);
     const [found] = await house.sql('C', "select valid_from from public.find_facts('billing api', 'runs on')");
-    assert.equal(found.valid_from.toISOString().slice(0, 7), '2026-03');
+    expect(found.valid_from.toISOString().slice(0, 7)).toBe('2026-03');
     const query = `{ memoryByPacketId(packetId: "${packet}") { facts { nodes { subject evidence { nodes { extractedBy } } } } relationships { nodes { targetEntity } } } }`;
     const answer = await house.graphql('C', query);
-    assert.deepEqual(answer.errors, undefined);
+    expect(answer.errors).toStrictEqual(undefined);
     const memory = answer.data.memoryByPacketId;
-    assert.deepEqual(memory.relationships.nodes, [{ targetEntity: 'Ledger' }]);
-    assert.deepEqual(memory.facts.nodes[0], { subject: 'Billing API', evidence: { nodes: [{ extractedBy: MODEL }] } });
+    expect(memory.relationships.nodes).toStrictEqual([{ targetEntity: 'Ledger' }]);
+    expect(memory.facts.nodes[0]).toStrictEqual({
+      subject: 'Billing API',
+      evidence: { nodes: [{ extractedBy: MODEL }] },
+    });
 
     await eventually(async () => (await tasksOf(packet))[0]?.status === 'completed');
-    assert.deepEqual(await tasksOf(packet), [
+    expect(await tasksOf(packet)).toStrictEqual([
       {
         status: 'completed',
         error: null,
@@ -116,14 +114,17 @@ describe('extraction by a chat model', () => {
       },
     ]);
     const counted = await usage();
-    assert.deepEqual(
-      [counted.calls, counted.failed_calls, counted.prompt_tokens, counted.completion_tokens, counted.reserved_tokens],
-      ['1', '0', String(USAGE.prompt_tokens), String(USAGE.completion_tokens), '0'],
-    );
+    expect([
+      counted.calls,
+      counted.failed_calls,
+      counted.prompt_tokens,
+      counted.completion_tokens,
+      counted.reserved_tokens,
+    ]).toStrictEqual(['1', '0', String(USAGE.prompt_tokens), String(USAGE.completion_tokens), '0']);
     const metrics = await (await fetch(`${house.gateway.url}/metrics`)).text();
-    assert.match(metrics, /^l9_chat_tokens_total\{type="prompt"\} 100$/m);
-    assert.match(metrics, /^l9_extracted_memories_total\{outcome="stored"\} 1$/m);
-    assert.match(metrics, /^l9_extraction_backlog 0$/m);
+    expect(metrics).toMatch(/^l9_chat_tokens_total\{type="prompt"\} 100$/m);
+    expect(metrics).toMatch(/^l9_extracted_memories_total\{outcome="stored"\} 1$/m);
+    expect(metrics).toMatch(/^l9_extraction_backlog 0$/m);
   });
 
   it('is a task that says which job of the queue does it, while it does', async () => {
@@ -136,7 +137,7 @@ describe('extraction by a chat model', () => {
       seen = await house.asSuperuser(job, [packet]);
       return seen.length > 0;
     });
-    assert.deepEqual(seen, [{ task_identifier: 'extract_pending', status: 'running' }]);
+    expect(seen).toStrictEqual([{ task_identifier: 'extract_pending', status: 'running' }]);
     await isRead(packet);
     await eventually(async () => (await house.asSuperuser(job, [packet])).length === 0);
   });
@@ -146,12 +147,9 @@ describe('extraction by a chat model', () => {
     await save(house, 'L', 'a note in private about kiwis', { scope: 'l-private' });
     const read = await save(house, 'C', 'a note about limes');
     await isRead(read);
-    assert.deepEqual(
-      server.asked.map(({ data }) => data.text),
-      ['a note about limes'],
-    );
+    expect(server.asked.map(({ data }) => data.text)).toStrictEqual(['a note about limes']);
     const [{ n }] = await house.asSuperuser('select count(*)::int as n from l9_private.pending_extractions');
-    assert.equal(n, 0);
+    expect(n).toBe(0);
   });
 
   it('reads private scopes once they are named, and what it finds is as private', async () => {
@@ -161,10 +159,10 @@ describe('extraction by a chat model', () => {
     await isRead(packet);
     await settings({ scopes: ['developer', 'global'] });
     const [fact] = await factsFrom(packet);
-    assert.deepEqual([fact.scope, fact.object], ['l-private', 'signed']);
-    assert.deepEqual(await house.sql('C', "select * from public.find_facts('the merger')"), []);
+    expect([fact.scope, fact.object]).toStrictEqual(['l-private', 'signed']);
+    expect(await house.sql('C', "select * from public.find_facts('the merger')")).toStrictEqual([]);
     const [{ n }] = await house.sql('C', "select count(*)::int as n from public.tasks where scope = 'l-private'");
-    assert.equal(n, 0);
+    expect(n).toBe(0);
   });
 
   it('does not follow what a memory tells it to, though the model does', async () => {
@@ -203,39 +201,35 @@ describe('extraction by a chat model', () => {
     });
     const packet = await save(house, 'C', attack);
     await isRead(packet);
-    assert.equal(server.asked[0]!.data.text, attack);
-    assert.equal(server.asked[0]!.body.messages.length, 2);
-    assert.ok(!server.asked[0]!.body.messages[0]!.content.includes('root'));
+    expect(server.asked[0]!.data.text).toBe(attack);
+    expect(server.asked[0]!.body.messages).toHaveLength(2);
+    expect(server.asked[0]!.body.messages[0]!.content).not.toContain('root');
 
     const facts = await factsFrom(packet);
-    assert.equal(facts.length, 48, 'the first 50, without the two that are none');
-    assert.deepEqual(
-      [
-        ...new Set(
-          facts.map(({ scope, project_id, source_packet, extracted_by, creator }) =>
-            [scope, project_id, source_packet, extracted_by, creator].join(),
-          ),
+    expect(facts, 'the first 50, without the two that are none').toHaveLength(48);
+    expect([
+      ...new Set(
+        facts.map(({ scope, project_id, source_packet, extracted_by, creator }) =>
+          [scope, project_id, source_packet, extracted_by, creator].join(),
         ),
-      ],
-      [['developer', 'l9', packet, MODEL, 'job'].join()],
-    );
+      ),
+    ]).toStrictEqual([['developer', 'l9', packet, MODEL, 'job'].join()]);
     const began = await house.asSuperuser(
       "select isfinite(valid_from) as is_finite from public.knowledge_facts where predicate = 'is from'",
     );
-    assert.deepEqual(began, [{ is_finite: true }]);
-    assert.deepEqual(
+    expect(began).toStrictEqual([{ is_finite: true }]);
+    expect(
       (await relationsFrom(packet)).map(({ source_entity, target_entity }) => [source_entity, target_entity]),
-      [['a', 'b']],
-    );
+    ).toStrictEqual([['a', 'b']]);
     for (const id of [victim, other]) {
-      assert.deepEqual([await factsFrom(id), await relationsFrom(id)], [[], []]);
+      expect([await factsFrom(id), await relationsFrom(id)]).toStrictEqual([[], []]);
     }
     const [row] = await house.asSuperuser('select scopes, kinds from public.extraction_settings');
-    assert.deepEqual(row, { scopes: ['developer', 'global'], kinds: ['note'] });
+    expect(row).toStrictEqual({ scopes: ['developer', 'global'], kinds: ['note'] });
     const [task] = await tasksOf(packet);
     // One entity, 2 of the first 50 facts, all beyond them, one relation.
-    assert.deepEqual([task.result.facts, task.result.relations, task.result.dropped], [48, 1, 1 + 2 + 2_955 + 1]);
-    assert.equal((await house.asSuperuser('select count(*)::int as n from public.tenants'))[0].n > 0, true);
+    expect([task.result.facts, task.result.relations, task.result.dropped]).toStrictEqual([48, 1, 1 + 2 + 2_955 + 1]);
+    expect((await house.asSuperuser('select count(*)::int as n from public.tenants'))[0].n > 0).toBe(true);
   });
 
   it('tries garbage again, and gives it up in the end, on the record', async () => {
@@ -253,21 +247,21 @@ describe('extraction by a chat model', () => {
       await hurry();
       return (await pendingOf(packet))?.given_up_at;
     });
-    assert.equal(server.asked.length, 5);
-    assert.equal((await pendingOf(packet)).last_error, 'ChatRejected');
+    expect(server.asked).toHaveLength(5);
+    expect((await pendingOf(packet)).last_error).toBe('ChatRejected');
     const tasks = await tasksOf(packet);
-    assert.deepEqual(
-      tasks.map(({ status, error }) => [status, error]),
-      [...Array(4).fill(['failed', 'ChatAnswerInvalid']), ['failed', 'ChatRejected']],
-    );
+    expect(tasks.map(({ status, error }) => [status, error])).toStrictEqual([
+      ...Array(4).fill(['failed', 'ChatAnswerInvalid']),
+      ['failed', 'ChatRejected'],
+    ]);
     // A change of its text is a new beginning.
     server.answer = () => ({});
     await house.sql('C', "select public.update_memory($1, content => 'a memory about durian')", [packet]);
     await isRead(packet);
-    assert.ok(
-      !logged.some((line) => line.includes('durian') || line.includes(KEY)),
+    expect(
+      logged.some((line) => line.includes('durian') || line.includes(KEY)),
       'neither texts nor keys are logged',
-    );
+    ).toBe(false);
   });
 
   it('waits while the provider is busy, breaks or hangs, without counting that against the memory', async () => {
@@ -280,13 +274,14 @@ describe('extraction by a chat model', () => {
       await hurry();
       return !(await pendingOf(packet));
     });
-    assert.equal(server.asked.length, 4);
+    expect(server.asked).toHaveLength(4);
     const after = await usage();
-    assert.equal(Number(after.failed_calls) - Number(before.failed_calls), 3);
+    expect(Number(after.failed_calls) - Number(before.failed_calls)).toBe(3);
     // What the one that hung did cost nobody knows.
     const unknown = Number(after.reserved_tokens) - Number(before.reserved_tokens);
-    assert.ok(unknown > 8_000 && unknown < 20_000, String(unknown));
-    assert.ok(!logged.some((line) => line.includes('a memory that waits')));
+    expect(unknown, String(unknown)).toBeGreaterThan(8_000);
+    expect(unknown, String(unknown)).toBeLessThan(20_000);
+    expect(logged.some((line) => line.includes('a memory that waits'))).toBe(false);
   });
 
   it('stops before the budget of the day is overrun, and goes on when there is one', async () => {
@@ -300,11 +295,11 @@ describe('extraction by a chat model', () => {
       return rows.every((row) => row?.last_error === 'budget' && row.next_attempt_at > new Date());
     };
     await eventually(waits);
-    assert.equal(server.asked.length, 0);
+    expect(server.asked).toHaveLength(0);
     await settings({ tokens_per_day: 1_000_000 });
     await hurry();
     for (const packet of packets) await isRead(packet);
-    assert.equal(server.asked.length, 3);
+    expect(server.asked).toHaveLength(3);
   });
 
   it('drops what it found in a text that was changed meanwhile, and reads the new one', async () => {
@@ -317,9 +312,6 @@ describe('extraction by a chat model', () => {
     await house.sql('C', "select public.update_memory($1, content => 'The quince is ripe.')", [packet]);
     await eventually(async () => server.asked.length === 2);
     await isRead(packet);
-    assert.deepEqual(
-      (await factsFrom(packet)).map(({ object }) => object),
-      ['ripe'],
-    );
+    expect((await factsFrom(packet)).map(({ object }) => object)).toStrictEqual(['ripe']);
   });
 });

@@ -1,6 +1,4 @@
 // Summaries that a chat model writes: of what it may read, for those alone who may read all of it.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { save } from '../../../db/tests/importance/support.ts';
 import { openaiChat } from '../../src/extraction/chat.ts';
@@ -21,7 +19,7 @@ const SUMMARY = {
 describe('summaries by a chat model', () => {
   let house: House;
   let server: ChatServer;
-  before(async () => {
+  beforeAll(async () => {
     server = await startChatServer();
     house = await openHouse({ embedder: standIn });
     for (const scope of ['developer', 'l-private']) {
@@ -30,7 +28,7 @@ describe('summaries by a chat model', () => {
       }
     }
   });
-  after(async () => {
+  afterAll(async () => {
     await house.close();
     await server.close();
   });
@@ -51,17 +49,17 @@ describe('summaries by a chat model', () => {
     await run();
     await settings("is_enabled => true, kinds => '{note}'");
     await run();
-    assert.equal(server.asked.length, 0);
+    expect(server.asked).toHaveLength(0);
   });
 
   it('are tried again after garbage, later', async () => {
     await settings('writes_summaries => true');
     server.answer = () => ({ says: 'no JSON' });
     await run();
-    assert.equal(server.asked.length, 1);
+    expect(server.asked).toHaveLength(1);
     await run();
-    assert.equal(server.asked.length, 1);
-    assert.deepEqual(await summaries('L'), []);
+    expect(server.asked).toHaveLength(1);
+    expect(await summaries('L')).toStrictEqual([]);
     await house.asSuperuser('update l9_private.summary_claims set next_attempt_at = now()');
   });
 
@@ -78,10 +76,10 @@ describe('summaries by a chat model', () => {
     await run();
     await change;
     // Asked once for the old text, and then for the new one.
-    assert.deepEqual(
-      server.asked.map(({ data }) => (data.memories as { text: string }[])[3]!.text),
-      ['step 3 in developer', 'step 3, another'],
-    );
+    expect(server.asked.map(({ data }) => (data.memories as { text: string }[])[3]!.text)).toStrictEqual([
+      'step 3 in developer',
+      'step 3, another',
+    ]);
   });
 
   it('rest on their sources, are for those who read these, and take nothing else from an answer', async () => {
@@ -92,13 +90,13 @@ describe('summaries by a chat model', () => {
       packet_count: 6,
       creator: 'job',
     };
-    assert.deepEqual(await summaries('C'), [written]);
-    assert.deepEqual(await summaries('L'), [written], 'the private scope was not named');
+    expect(await summaries('C')).toStrictEqual([written]);
+    expect(await summaries('L'), 'the private scope was not named').toStrictEqual([written]);
     const [row] = await house.sql(
       'C',
       "select public.memory_summaries_summary_text(s) as text, s.key_entities, p.metadata ->> 'model' as model from public.memory_summaries s join public.packet_store p on p.packet_id = s.source_packet",
     );
-    assert.deepEqual(row, { text: 'All is well.', key_entities: ['ship'], model: 'a-model' });
+    expect(row).toStrictEqual({ text: 'All is well.', key_entities: ['ship'], model: 'a-model' });
 
     server.asked.length = 0;
     server.answer = () => ({
@@ -112,22 +110,19 @@ describe('summaries by a chat model', () => {
     });
     await settings("scopes => '{developer,l-private}'");
     await run();
-    assert.equal(server.asked.length, 1);
-    assert.ok(server.asked[0]!.body.messages[1]!.content.includes('in l-private'));
-    assert.deepEqual(await summaries('C'), [written]);
-    assert.deepEqual((await summaries('L'))[1], { ...written, scope_value: 'T-l-private', scope: 'l-private' });
+    expect(server.asked).toHaveLength(1);
+    expect(server.asked[0]!.body.messages[1]!.content).toContain('in l-private');
+    expect(await summaries('C')).toStrictEqual([written]);
+    expect((await summaries('L'))[1]).toStrictEqual({ ...written, scope_value: 'T-l-private', scope: 'l-private' });
     const [{ key_facts: facts, confidence }] = await house.sql(
       'L',
       "select key_facts, confidence from public.memory_summaries where scope = 'l-private'",
     );
-    assert.deepEqual([facts.length, facts[0].length, confidence], [20, 200, 1]);
+    expect([facts.length, facts[0].length, confidence]).toStrictEqual([20, 200, 1]);
     const tasks = await house.sql(
       'C',
       "select status, result from public.tasks where type = 'summarize' order by created_at",
     );
-    assert.deepEqual(
-      tasks.map(({ status }) => status),
-      ['failed', 'completed', 'completed'],
-    );
+    expect(tasks.map(({ status }) => status)).toStrictEqual(['failed', 'completed', 'completed']);
   });
 });

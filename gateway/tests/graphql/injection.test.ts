@@ -1,6 +1,4 @@
 // Texts that mean something to somebody, in every argument of every query that the schema offers.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { getIntrospectionQuery } from 'postgraphile/graphql';
 import { assertDocumented, assertNoTrace, payloadsFor } from '../access/attacker.ts';
 import { askEach, openWatchedHouse, type WatchedHouse } from '../access/watched-house.ts';
@@ -10,11 +8,11 @@ describe('no text in a GraphQL query is ever more than a text', () => {
   let watched: WatchedHouse;
   let house: House;
   let traces: string[];
-  before(async () => {
+  beforeAll(async () => {
     watched = await openWatchedHouse();
     ({ house, traces } = watched);
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   it('in every argument of every GraphQL query: conditions, cursors, ids', async () => {
     const { data } = await house.graphql('C', getIntrospectionQuery());
@@ -91,7 +89,7 @@ describe('no text in a GraphQL query is ever more than a text', () => {
         }
       }
     }
-    assert.ok(asked > 250, String(asked));
+    expect(asked, String(asked)).toBeGreaterThan(250);
     await watched.unharmed();
   });
 

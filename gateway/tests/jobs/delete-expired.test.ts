@@ -1,15 +1,13 @@
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { eventually } from '../support/eventually.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { standIn } from '../support/stand-in.ts';
 
 describe('memories whose ttl has passed', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn, env: { CLEANUP_INTERVAL_SECONDS: '1' } });
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   it('are deleted by themselves, on the record', async () => {
     await house.sql(
@@ -22,8 +20,8 @@ describe('memories whose ttl has passed', () => {
         ({ content }) => content,
       );
     await eventually(async () => (await contents()).length === 1);
-    assert.deepEqual(await contents(), ['here to stay']);
+    expect(await contents()).toStrictEqual(['here to stay']);
     const [row] = await house.sql('L', "select caller, details from public.audit_log where operation = 'CLEANUP'");
-    assert.deepEqual([row.caller, row.details.deleted], ['db:l9_worker', 1]);
+    expect([row.caller, row.details.deleted]).toStrictEqual(['db:l9_worker', 1]);
   });
 });

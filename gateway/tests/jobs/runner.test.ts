@@ -1,16 +1,14 @@
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { engine } from '../support/databases.ts';
+import { describeOnServer } from '../../../db/tests/support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { standIn } from '../support/stand-in.ts';
 
-describe('background jobs', { skip: engine === 'embedded' && 'one at a time, none waits for another' }, () => {
+describeOnServer('background jobs', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn });
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   it('go on after one could not be ticked off while others were under way', async () => {
     const isSealed = async () =>
@@ -48,7 +46,7 @@ describe('background jobs', { skip: engine === 'embedded' && 'one at a time, non
     const isLastDone = async () =>
       (await house.asSuperuser("select from graphile_worker._private_jobs where key = 'last'")).length === 0;
     await eventually(isLastDone);
-    assert.equal(await isSealed(), false);
+    expect(await isSealed()).toBe(false);
     await house.asSuperuser(`
       drop trigger refuse on graphile_worker._private_jobs;
       drop function l9_private.seal_audit();

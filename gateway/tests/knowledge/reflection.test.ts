@@ -1,14 +1,12 @@
 // Lessons through the doors: MCP and GraphQL say and do the same.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
 
 describe('reflect and recall_lessons', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse();
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   it('are tools: what L learned C recalls, by meaning too, and reinforces', async () => {
     const told = await house.tool('L', 'reflect', {
@@ -18,10 +16,10 @@ describe('reflect and recall_lessons', () => {
       priority: 'high',
       project_id: 'l9',
     });
-    assert.equal(told.isError, false);
-    assert.equal(told.result.status, 'inserted');
-    assert.match(told.text, /^Kept as /);
-    assert.match(told.result.reflection.content, /^Database migrations must/);
+    expect(told.isError).toBe(false);
+    expect(told.result.status).toBe('inserted');
+    expect(told.text).toMatch(/^Kept as /);
+    expect(told.result.reflection.content).toMatch(/^Database migrations must/);
     await house.embedded();
 
     const { result, text } = await house.tool('C', 'recall_lessons', {
@@ -29,26 +27,26 @@ describe('reflect and recall_lessons', () => {
       project_id: 'l9',
       k: 5,
     });
-    assert.equal(result.searched.vectors, 'used');
-    assert.equal(result.lessons[0].reflection_id, told.result.reflection.reflection_id);
-    assert.equal(result.lessons[0].times_seen, 1);
-    assert.match(text, /1\. failure, high, confidence 0\.70: Database migrations .*\(The release of March/);
+    expect(result.searched.vectors).toBe('used');
+    expect(result.lessons[0].reflection_id).toBe(told.result.reflection.reflection_id);
+    expect(result.lessons[0].times_seen).toBe(1);
+    expect(text).toMatch(/1\. failure, high, confidence 0\.70: Database migrations .*\(The release of March/);
 
     const again = await house.tool('C', 'reflect', {
       content: 'Database migrations have to run before the new containers start, or the first requests will fail',
       type: 'failure',
       project_id: 'l9',
     });
-    assert.equal(again.result.status, 'reinforced');
-    assert.match(again.text, /told 2 times, confidence now 0\.91/);
-    assert.deepEqual(again.result.reflection.source_agent, 'l-cto');
+    expect(again.result.status).toBe('reinforced');
+    expect(again.text).toMatch(/told 2 times, confidence now 0\.91/);
+    expect(again.result.reflection.source_agent).toStrictEqual('l-cto');
 
     const nothing = await house.tool('C', 'recall_lessons', { project_id: 'elsewhere', query: 'migrations' });
-    assert.match(nothing.text, /^No lesson found: searched developer, global/);
+    expect(nothing.text).toMatch(/^No lesson found: searched developer, global/);
     const refused = await house.tool('C', 'reflect', { content: 'x', scope: 'l-private', project_id: 'l9' });
-    assert.match(refused.text, /^SCOPE_DENIED/);
+    expect(refused.text).toMatch(/^SCOPE_DENIED/);
     const bad = await house.tool('C', 'recall_lessons', { types: ['rumour'] });
-    assert.match(bad.text, /^INVALID_INPUT/);
+    expect(bad.text).toMatch(/^INVALID_INPUT/);
   });
 
   it('answer as their schemas say', async () => {
@@ -59,7 +57,7 @@ describe('reflect and recall_lessons', () => {
       name: 'recall_lessons',
       arguments: { query: 'schemas', project_id: 'l9' },
     });
-    assert.ok((structuredContent as { lessons: object[] }).lessons.length > 0);
+    expect((structuredContent as { lessons: object[] }).lessons.length).toBeGreaterThan(0);
   });
 
   it('are fields of GraphQL, with relations to memories and tasks', async () => {
@@ -71,12 +69,12 @@ describe('reflect and recall_lessons', () => {
         }
       }`,
     );
-    assert.equal(told.errors, undefined);
+    expect(told.errors).toBeUndefined();
     const { status, reflection } = told.data.reflect;
-    assert.equal(status, 'inserted');
-    assert.equal(reflection.content, 'Cache keys need the tenant in them.');
-    assert.deepEqual([reflection.tags, reflection.entities], [['cache'], ['cache']]);
-    assert.deepEqual(reflection.memory, { kind: 'reflection', reflection: { timesSeen: 1 } });
+    expect(status).toBe('inserted');
+    expect(reflection.content).toBe('Cache keys need the tenant in them.');
+    expect([reflection.tags, reflection.entities]).toStrictEqual([['cache'], ['cache']]);
+    expect(reflection.memory).toStrictEqual({ kind: 'reflection', reflection: { timesSeen: 1 } });
 
     const onTask = await house.graphql(
       'C',
@@ -87,11 +85,11 @@ describe('reflect and recall_lessons', () => {
         }
       }`,
     );
-    assert.equal(onTask.errors, undefined);
+    expect(onTask.errors).toBeUndefined();
     const { taskReflection } = onTask.data.reflectOnTask;
-    assert.equal(taskReflection.memory.kind, 'task_reflection');
-    assert.deepEqual(taskReflection.lessonsLearned, ['Cache keys need the tenant in them.']);
-    assert.deepEqual(taskReflection.lessons.nodes, [
+    expect(taskReflection.memory.kind).toBe('task_reflection');
+    expect(taskReflection.lessonsLearned).toStrictEqual(['Cache keys need the tenant in them.']);
+    expect(taskReflection.lessons.nodes).toStrictEqual([
       { reflectionId: reflection.reflectionId, timesSeen: 2, tasks: { nodes: [{ taskId: 'SHOP-7' }] } },
     ]);
 
@@ -105,13 +103,14 @@ describe('reflect and recall_lessons', () => {
         taskReflections(first: 5, condition: { taskId: "SHOP-7" }) { nodes { description } }
       }`,
     );
-    assert.equal(recalled.errors, undefined);
+    expect(recalled.errors).toBeUndefined();
     const [lesson] = recalled.data.recallLessons.lessons;
-    assert.equal(lesson.content, 'Cache keys need the tenant in them.');
-    assert.equal(lesson.reflection.timesSeen, 2);
-    assert.ok(lesson.score > 0 && lesson.score <= 1);
-    assert.deepEqual(recalled.data.reflections.totalCount, 1);
-    assert.equal(recalled.data.taskReflections.nodes.length, 1);
+    expect(lesson.content).toBe('Cache keys need the tenant in them.');
+    expect(lesson.reflection.timesSeen).toBe(2);
+    expect(lesson.score).toBeGreaterThan(0);
+    expect(lesson.score).toBeLessThanOrEqual(1);
+    expect(recalled.data.reflections.totalCount).toStrictEqual(1);
+    expect(recalled.data.taskReflections.nodes.length).toBe(1);
   });
 
   it('never show C a private lesson, by any field', async () => {
@@ -132,7 +131,7 @@ describe('reflect and recall_lessons', () => {
       }`,
       { id, packet },
     );
-    assert.deepEqual(data, {
+    expect(data).toStrictEqual({
       reflectionByReflectionId: null,
       reflectionBySourcePacket: null,
       reflections: { totalCount: 0 },

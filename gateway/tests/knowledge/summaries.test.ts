@@ -1,15 +1,13 @@
 // Summaries through the doors: an agent asks what is due, writes it, and everyone reads what they may.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
 import { standIn } from '../support/stand-in.ts';
 
 describe('summarize', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: standIn });
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const say = async (caller: string, content: string, args: object = {}) =>
     (await house.tool(caller, 'save_memory', { content, project_id: 'l9', thread_id: 'rollout', ...args })).result
@@ -32,19 +30,19 @@ describe('summarize', () => {
         sources: { packet_id: string; content: string; is_truncated: boolean }[];
       }[];
     };
-    assert.equal(status, 'due');
-    assert.equal(due.length, 1);
-    assert.deepEqual([due[0]!.scope_value, due[0]!.reason], ['rollout', 'none']);
+    expect(status).toBe('due');
+    expect(due).toHaveLength(1);
+    expect([due[0]!.scope_value, due[0]!.reason]).toStrictEqual(['rollout', 'none']);
     const { sources } = due[0]!;
-    assert.match(sources.at(-1)!.content, /^Step 9/);
-    assert.ok(sources.every(({ is_truncated }) => is_truncated));
-    assert.ok(JSON.stringify(sources).length < 6000);
-    assert.ok(!JSON.stringify(asked).includes(secret));
+    expect(sources.at(-1)!.content).toMatch(/^Step 9/);
+    expect(sources.every(({ is_truncated }) => is_truncated)).toBe(true);
+    expect(JSON.stringify(sources).length).toBeLessThan(6000);
+    expect(JSON.stringify(asked)).not.toContain(secret);
     const [read] = await house.sql(
       'L',
       "select details from public.audit_log where operation = 'READ' order by occurred_at desc, audit_id desc limit 1",
     );
-    assert.deepEqual(new Set(read.details.ids), new Set(sources.map(({ packet_id }) => packet_id)));
+    expect(new Set(read.details.ids)).toStrictEqual(new Set(sources.map(({ packet_id }) => packet_id)));
 
     const saved = await client.callTool({
       name: 'summarize',
@@ -56,11 +54,11 @@ describe('summarize', () => {
         key_facts: ['ten steps'],
       },
     });
-    assert.equal(saved.isError, undefined);
+    expect(saved.isError).toBeUndefined();
     const { summary } = saved.structuredContent as { summary: { summary_text: string; scope: string } };
-    assert.deepEqual([summary.summary_text, summary.scope], ['The rollout goes as planned.', 'developer']);
+    expect([summary.summary_text, summary.scope]).toStrictEqual(['The rollout goes as planned.', 'developer']);
     const nothing = await house.tool('C', 'summarize', { scope_type: 'thread', project_id: 'l9' });
-    assert.deepEqual([nothing.result.status, nothing.text], ['nothing_due', 'No summary is due.']);
+    expect([nothing.result.status, nothing.text]).toStrictEqual(['nothing_due', 'No summary is due.']);
 
     const refused = await house.tool('C', 'summarize', {
       scope_type: 'thread',
@@ -68,7 +66,7 @@ describe('summarize', () => {
       summary_text: 'x',
       source_packet_ids: [secret],
     });
-    assert.match(refused.text, /^NOT_YOURS \(L9OWN\)/);
+    expect(refused.text).toMatch(/^NOT_YOURS \(L9OWN\)/);
   });
 
   it('is dueSummaries and saveSummary in GraphQL, with relations', async () => {
@@ -77,8 +75,8 @@ describe('summarize', () => {
       'C',
       '{ dueSummaries(scopeTypes: ["thread"], projectId: "solo", minPackets: 1) { scopeType scopeValue reason sourcePacketIds } }',
     );
-    assert.equal(asked.errors, undefined);
-    assert.deepEqual(asked.data.dueSummaries, [
+    expect(asked.errors).toBeUndefined();
+    expect(asked.data.dueSummaries).toStrictEqual([
       { scopeType: 'thread', scopeValue: 'alone', reason: 'none', sourcePacketIds: [id] },
     ]);
     const saved = await house.graphql(
@@ -90,8 +88,8 @@ describe('summarize', () => {
       }`,
       { ids: [id] },
     );
-    assert.equal(saved.errors, undefined);
-    assert.deepEqual(saved.data.saveSummary.summary, {
+    expect(saved.errors).toBeUndefined();
+    expect(saved.data.saveSummary.summary).toStrictEqual({
       summaryText: 'It is alone.',
       sourcePacketIds: [id],
       isStale: false,
@@ -107,8 +105,8 @@ describe('summarize', () => {
       { ids: [id, hidden] },
     );
     const list = `{ memorySummaries(condition: { scopeValue: "alone" }) { nodes { scope summaryText memory { summary { scopeType } } } totalCount } }`;
-    assert.equal((await house.graphql('L', list)).data.memorySummaries.totalCount, 2);
-    assert.deepEqual((await house.graphql('C', list)).data.memorySummaries, {
+    expect((await house.graphql('L', list)).data.memorySummaries.totalCount).toBe(2);
+    expect((await house.graphql('C', list)).data.memorySummaries).toStrictEqual({
       nodes: [{ scope: 'developer', summaryText: 'It is alone.', memory: { summary: { scopeType: 'thread' } } }],
       totalCount: 1,
     });

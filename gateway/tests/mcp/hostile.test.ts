@@ -1,16 +1,14 @@
 // Requests to /mcp that no client makes, and pages in a browser that try both doors.
-import assert from 'node:assert/strict';
 import { request } from 'node:http';
-import { after, before, describe, it } from 'node:test';
 import { cheapEmbedder } from '../access/attacker.ts';
 import { type House, openHouse } from '../support/house.ts';
 
 describe('the MCP door', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: cheapEmbedder });
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   const send = async (body: string, headers: Record<string, string> = {}) => {
     const response = await fetch(`${house.gateway.url}/mcp`, {
@@ -45,9 +43,9 @@ describe('the MCP door', () => {
       'x'.repeat(100_000),
     ]) {
       const { status, text } = await call(name, '{"content":"x","project_id":"l9"}');
-      assert.equal(status, 200);
-      assert.match(text, /INVALID_INPUT \(L9VAL\): there is no tool/, name.slice(0, 40));
-      assert.ok(text.length < 1_000);
+      expect(status).toBe(200);
+      expect(text, name.slice(0, 40)).toMatch(/INVALID_INPUT \(L9VAL\): there is no tool/);
+      expect(text.length).toBeLessThan(1_000);
     }
   });
 
@@ -64,17 +62,17 @@ describe('the MCP door', () => {
       '"content"',
     ]) {
       const { status, text } = await call('save_memory', args);
-      assert.ok([200, 400].includes(status), args);
-      assert.ok(!/INTERNAL/.test(text), `${args}: ${text}`);
-      assert.equal(({} as Record<string, unknown>).polluted, undefined);
+      expect([200, 400], args).toContain(status);
+      expect(text, `${args}: ${text}`).not.toMatch(/INTERNAL/);
+      expect(({} as Record<string, unknown>).polluted).toBeUndefined();
     }
     const refused = await call('save_memory', '{"content":"h","project_id":"l9","metadata":{"__proto__":{"a":1}}}');
-    assert.match(refused.text, /L9VAL\): metadata: __proto__/, 'rather than dropped without a word');
+    expect(refused.text, 'rather than dropped without a word').toMatch(/L9VAL\): metadata: __proto__/);
     const [{ kept }] = await house.sql(
       'C',
       "select metadata -> 'constructor' as kept from public.packet_store where content = 'e'",
     );
-    assert.deepEqual(kept, { prototype: { polluted: 1 } }, 'a name like any other is kept');
+    expect(kept, 'a name like any other is kept').toStrictEqual({ prototype: { polluted: 1 } });
   });
 
   it('answers messages that are none, ids out of all measure and batches without falling over', async () => {
@@ -101,11 +99,11 @@ describe('the MCP door', () => {
     for (const [body, headers, status] of cases) {
       const answer = await send(body, headers);
       const what = `${body.slice(0, 80)} ${JSON.stringify(headers)}: ${answer.status} ${answer.text.slice(0, 300)}`;
-      assert.ok(
+      expect(
         answer.status === status || (status === 400 && answer.status === 200 && /"error"/.test(answer.text)),
         what,
-      );
-      assert.ok(!/INTERNAL|node_modules|passwd:/.test(answer.text), what);
+      ).toBe(true);
+      expect(answer.text, what).not.toMatch(/INTERNAL|node_modules|passwd:/);
     }
     const batch = JSON.stringify(
       ['C of a batch', 'L of a batch'].map((content, id) => ({
@@ -121,28 +119,27 @@ describe('the MCP door', () => {
     const answers = (JSON.parse((await send(batch)).text) as { id: number; result: { isError?: boolean } }[]).toSorted(
       (a, b) => a.id - b.id,
     );
-    assert.deepEqual(
+    expect(
       answers.map(({ result }) => result.isError === true),
-      [false, true],
       "each call of a batch is its caller's",
-    );
+    ).toStrictEqual([false, true]);
   });
 
   it('answers arguments that nest without end in documented words', async () => {
     for (const levels of [100, 5_000, 100_000]) {
       const deep = `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
       const { text } = await call('save_memory', `{"content":"deep","project_id":"l9","metadata":${deep}}`);
-      assert.match(text, /LIMIT_EXCEEDED \(L9LIM\): metadata: at most 64 levels deep/, String(levels));
+      expect(text, String(levels)).toMatch(/LIMIT_EXCEEDED \(L9LIM\): metadata: at most 64 levels deep/);
     }
   });
 });
 
 describe('a page in a browser', () => {
   let house: House;
-  before(async () => {
+  beforeAll(async () => {
     house = await openHouse({ embedder: cheapEmbedder });
   });
-  after(() => house.close());
+  afterAll(() => house.close());
 
   /** fetch would not let Host be set. */
   const knock = (of: House, path: string, headers: Record<string, string>) =>
@@ -188,8 +185,8 @@ describe('a page in a browser', () => {
       ['/attach', of.apiKey('C')],
     ] as const) {
       const answer = await knock(of, path, { authorization: `Bearer ${key}`, ...headers });
-      assert.equal(answer.status, status, `${path} ${JSON.stringify(headers)}: ${answer.text}`);
-      if (status === 403) assert.match(answer.text, /SCOPE_DENIED|L9SCP/);
+      expect(answer.status, `${path} ${JSON.stringify(headers)}: ${answer.text}`).toBe(status);
+      if (status === 403) expect(answer.text).toMatch(/SCOPE_DENIED|L9SCP/);
     }
   };
   const port = (of: House) => new URL(of.gateway.url).port;

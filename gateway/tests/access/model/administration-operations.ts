@@ -1,5 +1,4 @@
 // What is tried with the rules themselves: to break them, to have them explained, to change what an actor may.
-import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import * as model from '../model.ts';
 import { statement } from './doors.ts';
@@ -35,7 +34,7 @@ export const administrationActs: Record<string, Act> = {
       const answer = await statement(run.house, session, EXPLAIN, [caller, id, org, user, projects, scopes, tenant]);
       const refused = refusal(expected, answer);
       if (expected.refused || answer.code !== null) return refused!;
-      assert.deepEqual(answer.rows, [{ is_visible: expected.isVisible }]);
+      expect(answer.rows).toStrictEqual([{ is_visible: expected.isVisible }]);
       return expected.isVisible ? 'visible' : 'not visible';
     },
     isAdmin,

@@ -37,6 +37,12 @@ export interface Filter {
 /** `code` is one of docs/errors.md, also where PostgreSQL's own error comes through as it is in SQL. */
 export type Answer<Done> = { code: string; text: string } | ({ code: null } & Done);
 
+/** The answer, which must be none that refuses. */
+export function accepted<Done>(answer: Answer<Done>, where = 'it'): Done {
+  if (answer.code !== null) throw new Error(`${where} was refused with ${answer.code}: ${answer.text}`);
+  return answer;
+}
+
 export interface Door {
   name: string;
   way: Way;
@@ -68,7 +74,12 @@ export type Json = any;
 
 const FIELDS = 'packetId content scope projectId kind metadata';
 const fromGraphql = ({ packetId: id, content, scope, projectId: project, kind, metadata }: Json): Seen => ({
-  ...{ id, content, scope, project, kind, creator: metadata?.creator },
+  id,
+  content,
+  scope,
+  project,
+  kind,
+  creator: metadata?.creator,
 });
 export const camel = (fields: Fields) =>
   Object.fromEntries(
@@ -163,8 +174,13 @@ function graphqlDoor(house: House): Door {
         {},
         ({ memoryStats: s }) => ({
           stats: {
-            ...{ total: s.total, by_kind: s.byKind, by_scope: s.byScope, by_project: s.byProject },
-            ...{ by_creator: s.byCreator, embedded: s.embedded, awaiting_embedding: s.awaitingEmbedding },
+            total: s.total,
+            by_kind: s.byKind,
+            by_scope: s.byScope,
+            by_project: s.byProject,
+            by_creator: s.byCreator,
+            embedded: s.embedded,
+            awaiting_embedding: s.awaitingEmbedding,
           },
         }),
       ),
@@ -172,7 +188,12 @@ function graphqlDoor(house: House): Door {
 }
 
 const fromMcp = ({ packet_id: id, content, scope, project_id: project, kind, ...more }: Json): Seen => ({
-  ...{ id, content, scope, project, kind, creator: more.creator ?? more.metadata.creator },
+  id,
+  content,
+  scope,
+  project,
+  kind,
+  creator: more.creator ?? more.metadata.creator,
 });
 
 /** Any call of a tool, as a session. */
@@ -249,7 +270,12 @@ const columns = (row: string) =>
   `${row}.packet_id as id, ${row}.envelope ->> 'content' as content, ${row}.scope, ${row}.project_id as project,
    ${row}.packet_type as kind, ${row}.metadata ->> 'creator' as creator`;
 const fromRow = ({ id, content, scope, project, kind, creator }: Json): Seen => ({
-  ...{ id, content, scope, project, kind, creator },
+  id,
+  content,
+  scope,
+  project,
+  kind,
+  creator,
 });
 const read = <Done>(answer: Answer<{ rows: Json[] }>, done: (rows: Json[]) => Done): Answer<Done> =>
   answer.code === null ? { code: null, ...done(answer.rows) } : answer;

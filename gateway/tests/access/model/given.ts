@@ -29,8 +29,15 @@ export const oneOf = <T extends string>(weights: Record<T, number>): fc.Arbitrar
 
 export const scopes = ['developer', 'l-private', 'global', 'research', 'notices', 'nowhere'];
 export const filters: Filter[] = [
-  ...[{ scope: 'developer' }, { scope: 'l-private' }, { scope: 'global', kind: 'note' }, { scope: 'research' }],
-  ...[{ scope: 'nowhere' }, { project: 'l9' }, { project: 'l9-more' }, { project: 'L9' }, { kind: 'decision' }],
+  { scope: 'developer' },
+  { scope: 'l-private' },
+  { scope: 'global', kind: 'note' },
+  { scope: 'research' },
+  { scope: 'nowhere' },
+  { project: 'l9' },
+  { project: 'l9-more' },
+  { project: 'L9' },
+  { kind: 'decision' },
 ];
 
 export interface Target {

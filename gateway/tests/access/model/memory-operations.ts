@@ -1,10 +1,10 @@
 // What is tried with memories: each done in the model and through a door, and the two compared.
-import assert from 'node:assert/strict';
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Memory } from '../model.ts';
 import * as model from '../model.ts';
-import { type Filter, statement } from './doors.ts';
+import { accepted, type Filter, statement } from './doors.ts';
 import {
   type Act,
   act,
@@ -45,7 +45,12 @@ export const memoryActs: Record<string, Act> = {
     34,
     all,
     fc.record({
-      ...{ text, scope, project, kind: number, expiry, parents: maybe(20, parents) },
+      text,
+      scope,
+      project,
+      kind: number,
+      expiry,
+      parents: maybe(20, parents),
       // The text and place of a memory that is there.
       copies: maybe(35, number),
       key: maybe(35, fc.nat({ max: 5 })),
@@ -67,26 +72,31 @@ export const memoryActs: Record<string, Act> = {
       turn.asked = wanted;
       const expected = model.save(run.world, me, wanted, door.way);
       const answer = await door.save(session, {
-        ...{ content: wanted.content, scope, project_id: wanted.project, kind: wanted.kind, metadata: forged },
+        content: wanted.content,
+        scope,
+        project_id: wanted.project,
+        kind: wanted.kind,
+        metadata: forged,
         envelope: envelopes[wanted.kind] ?? {},
-        ...{ parent_ids: wanted.parents, ttl: ttls[wanted.expiry] },
+        parent_ids: wanted.parents,
+        ttl: ttls[wanted.expiry],
         // Many of one thread: whatever comes before it that its readers may read is its context.
         ...(wanted.content.length % 2 === 0 ? { thread_id: 'the thread' } : {}),
         ...(wanted.idempotencyKey === null ? {} : { idempotency_key: wanted.idempotencyKey }),
       });
       const refused = refusal(expected, answer);
       if (expected.refused || answer.code !== null) return refused!;
-      assert.equal(answer.status, expected.status);
+      expect(answer.status).toBe(expected.status);
       const { id } = answer.memory;
       if ('memory' in expected) {
-        assert.deepEqual(answer.memory, asSeen(expected.memory), 'the memory that is there already');
+        expect(answer.memory, 'the memory that is there already').toStrictEqual(asSeen(expected.memory));
         expected.commit();
         return expected.isRetry ? 'the first answer again' : expected.status;
       }
-      assert.ok(!run.world.memories.has(id), 'a new id');
+      expect(run.world.memories.has(id), 'a new id').toBe(false);
       expected.commit(id);
       if (wanted.expiry === 'later') run.world.knowledge.expireLater.add(id);
-      assert.deepEqual(answer.memory, asSeen(run.world.memories.get(id)!));
+      expect(answer.memory).toStrictEqual(asSeen(run.world.memories.get(id)!));
       if (wanted.expiry === 'soon') await expire(turn, id, answer.ttl!);
       return expected.status;
     },
@@ -96,8 +106,14 @@ export const memoryActs: Record<string, Act> = {
     20,
     all,
     fc.record({
-      ...{ target, expiry, text: maybe(40, text), scope: maybe(25, scope), project: maybe(25, project) },
-      ...{ kind: maybe(15, number), parents: maybe(15, parents), copies: maybe(30, number) },
+      target,
+      expiry,
+      text: maybe(40, text),
+      scope: maybe(25, scope),
+      project: maybe(25, project),
+      kind: maybe(15, number),
+      parents: maybe(15, parents),
+      copies: maybe(30, number),
     }),
     async (turn, given) => {
       const { run, session, me, door } = turn;
@@ -118,7 +134,9 @@ export const memoryActs: Record<string, Act> = {
       const { project: project_id, parents: parent_ids, expiry, ...rest } = change;
       const ttl = ttls[expiry ?? 'never'];
       const answer = await door.update(session, id, {
-        ...{ ...rest, metadata: forged, ...nextImportance(turn) },
+        ...rest,
+        metadata: forged,
+        ...nextImportance(turn),
         ...(project_id && { project_id }),
         ...(parent_ids && { parent_ids }),
         ...(ttl && { ttl }),
@@ -127,7 +145,7 @@ export const memoryActs: Record<string, Act> = {
       const refused = refusal(expected, answer);
       if (expected.refused || answer.code !== null) return refused!;
       expected.commit();
-      assert.deepEqual(answer.memory, asSeen(run.world.memories.get(id)!));
+      expect(answer.memory).toStrictEqual(asSeen(run.world.memories.get(id)!));
       if (expiry === 'soon') await expire(turn, id, answer.ttl!);
       return 'updated';
     },
@@ -153,7 +171,7 @@ export const memoryActs: Record<string, Act> = {
     const answer = await door.get(session, id);
     const refused = refusal(expected, answer);
     if (expected.refused || answer.code !== null) return refused!;
-    assert.deepEqual(answer.memory, asSeen(expected.memory));
+    expect(answer.memory).toStrictEqual(asSeen(expected.memory));
     return 'found';
   }),
 
@@ -163,10 +181,10 @@ export const memoryActs: Record<string, Act> = {
     turn.asked = filter;
     const answer = await door.list(session, filter);
     if (!me) return nothing(answer);
-    assert.equal(answer.code, null);
+    const { seen, count } = accepted(answer);
     const expected = model.visible(run.world, me).filter((memory) => fits(memory, filter));
-    same(answer.seen, expected, `a list of ${JSON.stringify(filter)}`);
-    assert.equal(answer.count, expected.length, 'how many there are');
+    same(seen, expected, `a list of ${JSON.stringify(filter)}`);
+    expect(count, 'how many there are').toBe(expected.length);
     return expected.length > 0 ? 'found' : 'found nothing';
   }),
 
@@ -181,13 +199,13 @@ export const memoryActs: Record<string, Act> = {
       turn.asked = { word, mode: given.mode, ...filter };
       const answer = await door.search(session, word, given.mode, filter);
       if (!me) return nothing(answer);
-      assert.equal(answer.code, null);
+      const { seen } = accepted(answer);
       // A search in a project is also one of what belongs to no project.
       const searched = model
         .visible(run.world, me)
         .filter((memory) => fits(memory, { ...filter, project: memory.project === null ? undefined : filter.project }));
       const isHit = (memory: Memory) => memory.content.toLowerCase().includes(word);
-      const ids = new Set(answer.seen.map(({ id }) => id));
+      const ids = new Set(seen.map(({ id }) => id));
       // By what came before it, only where that says so to the same readers, and is there.
       const isHitByContext = (memory: Memory) =>
         ids.has(memory.id) &&
@@ -197,7 +215,7 @@ export const memoryActs: Record<string, Act> = {
       );
       // What is found by meaning alone depends on whether its vector has landed.
       const certain = given.mode === 'semantic' ? expected.filter(({ id }) => ids.has(id)) : expected;
-      same(answer.seen, certain, `a ${given.mode} search for ${word} in ${JSON.stringify(filter)}`);
+      same(seen, certain, `a ${given.mode} search for ${word} in ${JSON.stringify(filter)}`);
       return certain.length > 0 ? 'found' : 'found nothing';
     },
   ),
@@ -220,7 +238,7 @@ export const memoryActs: Record<string, Act> = {
         const again = await door.cleanUp(session);
         deleted += again.code === null ? again.deleted : 0;
       }
-      assert.equal(deleted, expected.deleted, 'how many were cleaned up');
+      expect(deleted, 'how many were cleaned up').toBe(expected.deleted);
       expected.commit();
       return expected.deleted > 0 ? 'cleaned up' : 'nothing to clean up';
     },
@@ -262,7 +280,7 @@ export const memoryActs: Record<string, Act> = {
     const answer = await statement(run.house, session, HISTORY, [id]);
     const refused = refusal(expected, answer);
     if (expected.refused || answer.code !== null) return refused!;
-    assert.deepEqual(answer.rows, expected.states.map(model.stateOf), 'the history, the newest first');
+    expect(answer.rows, 'the history, the newest first').toStrictEqual(expected.states.map(model.stateOf));
     return 'told';
   }),
 };
@@ -304,10 +322,6 @@ async function changeAll(turn: Turn, filter: Filter, sql: string, commit: (memor
   const refused = refusal(session.claims.role === 'l9_platform_admin' ? { refused: ['L9SCP'] } : done, answer);
   if (answer.code !== null) return refused!;
   const expected = everything(run).filter((memory) => fits(memory, filter) && model.mayChange(me, memory));
-  assert.deepEqual(
-    answer.rows.sort(byId),
-    expected.map(({ id }) => ({ id })),
-    'the rows that it concerned',
-  );
+  expect(answer.rows.sort(byId), 'the rows that it concerned').toStrictEqual(expected.map(({ id }) => ({ id })));
   return expected.map(commit)[0] ?? 'found nothing';
 }

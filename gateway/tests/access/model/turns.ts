@@ -1,10 +1,11 @@
 // Whose turn it is in the model-based test, and what is compared whenever someone looks.
-import assert from 'node:assert/strict';
+
 import { eventually } from '../../support/eventually.ts';
 import type { House } from '../../support/house.ts';
 import type { Identity, Memory, World } from '../model.ts';
 import * as model from '../model.ts';
 import type { Answer, Door, Doors, Seen } from './doors.ts';
+import { accepted } from './doors.ts';
 import type { Session } from './world.ts';
 
 export interface Run {
@@ -33,7 +34,9 @@ export const turnOf = (run: Run, session: Session, door: Door): Turn => {
 
 /** The doors that a session can come through. */
 export const doorsOf = ({ doors }: Run, { apiKey }: Session): Door[] => [
-  ...[doors.table, doors.sql, doors.graphql],
+  doors.table,
+  doors.sql,
+  doors.graphql,
   ...(apiKey ? [doors.mcp] : []),
 ];
 
@@ -46,45 +49,48 @@ export const done = { refused: null };
 /** Whether it was done, after making sure that it was to be; or the code that it was refused with. */
 export function refusal<Done>(expected: { refused: model.Code[] | null }, answer: Answer<Done>): string | null {
   if (expected.refused) {
-    assert.notEqual(answer.code, null, `it was done, but should be refused with ${expected.refused.join(' or ')}`);
-    assert.ok(
-      (expected.refused as (string | null)[]).includes(answer.code),
+    expect(answer.code, `it was done, but should be refused with ${expected.refused.join(' or ')}`).not.toBeNull();
+    expect(
+      expected.refused as (string | null)[],
       `it was refused with ${answer.code}, but should be with ${expected.refused.join(' or ')}`,
-    );
+    ).toContain(answer.code);
   } else {
-    assert.equal(
+    expect(
       answer.code,
-      null,
       `it was refused with ${answer.code} (${'text' in answer && answer.text}), but is allowed`,
-    );
+    ).toBeNull();
   }
   return answer.code;
 }
 
 export const asSeen = ({ id, content, scope, project, kind, creator }: Memory): Seen => ({
-  ...{ id, content, scope, project, kind, creator },
+  id,
+  content,
+  scope,
+  project,
+  kind,
+  creator,
 });
 
 /** The same memories, each with the same in it. */
 export function same(seen: readonly Seen[], expected: readonly Memory[], where: string): void {
   const is = new Map(seen.map((memory) => [memory.id, memory]));
-  assert.equal(is.size, seen.length, `${where}: a memory is there twice`);
-  for (const memory of expected) assert.deepEqual(is.get(memory.id), asSeen(memory), `${where}: is, and should be`);
+  expect(is.size, `${where}: a memory is there twice`).toBe(seen.length);
+  for (const memory of expected) expect(is.get(memory.id), `${where}: is, and should be`).toStrictEqual(asSeen(memory));
   const allowed = new Set(expected.map(({ id }) => id));
-  assert.deepEqual(
+  expect(
     seen.filter(({ id }) => !allowed.has(id)),
-    [],
     `${where}: shows what is not to be seen`,
-  );
+  ).toStrictEqual([]);
 }
 
 /** Nobody is shown nothing: either as an error, or as there being none. */
 export function nothing(answer: Answer<{ seen: Seen[] }>): string {
   if (answer.code === null) {
-    assert.deepEqual(answer.seen, []);
+    expect(answer.seen).toStrictEqual([]);
     return 'found nothing';
   }
-  assert.equal(answer.code, 'L9AUT');
+  expect(answer.code).toBe('L9AUT');
   return answer.code;
 }
 
@@ -98,10 +104,10 @@ export async function heardOf({ world, doors }: Run, session: Session): Promise<
 export async function compareList({ run, session, me, door }: Turn): Promise<string> {
   const answer = await door.list(session, {});
   if (!me) return nothing(answer);
-  assert.equal(answer.code, null);
+  const { seen, count } = accepted(answer);
   const expected = model.visible(run.world, me);
-  same(answer.seen, expected, `all that the caller sees through ${door.name}`);
-  assert.equal(answer.count, expected.length, 'how many there are');
+  same(seen, expected, `all that the caller sees through ${door.name}`);
+  expect(count, 'how many there are').toBe(expected.length);
   return 'found';
 }
 
@@ -120,17 +126,16 @@ export async function compareStats({ run, session, me, door }: Turn): Promise<st
   if (answer.code !== null) return refused!;
   const memories = model.visible(run.world, me);
   const { total, by_kind, by_scope, by_project, by_creator, embedded, awaiting_embedding } = answer.stats;
-  assert.deepEqual(
+  expect(
     { total, by_kind, by_scope, by_project, by_creator, with_and_without_vectors: embedded + awaiting_embedding },
-    {
-      total: memories.length,
-      by_kind: countBy(memories, ({ kind }) => kind),
-      by_scope: countBy(memories, ({ scope }) => scope),
-      by_project: countBy(memories, ({ project }) => project),
-      by_creator: countBy(memories, ({ creator }) => creator),
-      with_and_without_vectors: memories.length,
-    },
     `counts through ${door.name}`,
-  );
+  ).toStrictEqual({
+    total: memories.length,
+    by_kind: countBy(memories, ({ kind }) => kind),
+    by_scope: countBy(memories, ({ scope }) => scope),
+    by_project: countBy(memories, ({ project }) => project),
+    by_creator: countBy(memories, ({ creator }) => creator),
+    with_and_without_vectors: memories.length,
+  });
   return 'counted';
 }

@@ -50,7 +50,12 @@ async function store(pool: pg.Pool, rows: any[]) {
       JSON.stringify([...vector, ...new Array(1536 - embedder.dimensions).fill(0)]),
     );
     await pool.query("select l9_private.store_vectors($1, $2, $3, array[$4], '{}', '{}', '{}', $5, $6)", [
-      ...[packet_id, content_hash, embedder.model, own, context_id, together ?? null],
+      packet_id,
+      content_hash,
+      embedder.model,
+      own,
+      context_id,
+      together ?? null,
     ]);
   }
 }
