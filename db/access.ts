@@ -12,7 +12,7 @@ const POLICIES = `
   from pg_policy p
   join pg_class c on c.oid = p.polrelid
   join pg_namespace n on n.oid = c.relnamespace
-  where n.nspname in ('public', 'l9_private')
+  where n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate'
   order by 1, p.polpermissive, 2`;
 
 const TABLE_GRANTS = `
@@ -30,7 +30,7 @@ const TABLE_GRANTS = `
   from pg_class c
   join pg_namespace n on n.oid = c.relnamespace
   cross join pg_roles g
-  where n.nspname in ('public', 'l9_private') and c.relkind in ('r', 'p', 'v', 'm') and g.rolname = any ($1)
+  where n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate' and c.relkind in ('r', 'p', 'v', 'm') and g.rolname = any ($1)
     and g.rolname <> 'l9_owner'
   order by 1, array_position($1, g.rolname::text)`;
 
@@ -42,7 +42,7 @@ const FUNCTIONS = `
     obj_description(p.oid, 'pg_proc') as what
   from pg_proc p
   join pg_namespace n on n.oid = p.pronamespace
-  where n.nspname in ('public', 'l9_private') and p.prorettype <> 'trigger'::regtype
+  where n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate' and p.prorettype <> 'trigger'::regtype
     and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
   order by n.nspname desc, p.proname, 1`;
 
@@ -50,7 +50,7 @@ const DEFINER_TRIGGERS = `
   select p.oid::regprocedure::text as function, obj_description(p.oid, 'pg_proc') as what
   from pg_proc p
   join pg_namespace n on n.oid = p.pronamespace
-  where n.nspname in ('public', 'l9_private') and p.prorettype = 'trigger'::regtype and p.prosecdef
+  where n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate' and p.prorettype = 'trigger'::regtype and p.prosecdef
   order by 1`;
 
 /** The page as Markdown. `client` may be any role: the catalogue is open to all. */

@@ -11,7 +11,7 @@ const rootUrl = process.env.ROOT_DATABASE_URL;
 if (!rootUrl) throw new Error('ROOT_DATABASE_URL: the URL of a superuser on a PostgreSQL 18 server');
 
 const migrations = join(import.meta.dirname, 'migrations');
-const fixtures = join(migrations, 'fixtures');
+const fixtures = join(import.meta.dirname, 'schema');
 const current = join(migrations, 'current', '1-current.sql');
 const name = `l9_regenerate_${process.pid}`;
 

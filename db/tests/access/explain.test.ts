@@ -158,9 +158,7 @@ describe('explain_access', () => {
     );
     try {
       expect((await explain(target, [row.packet_id]))[0].decided_by).toStrictEqual('new_rule');
-      await house.asSuperuser(
-        "alter policy new_rule on packet_store using ((select l9_private.current_tool()) = 'sql')",
-      );
+      await house.asSuperuser("alter policy new_rule on packet_store using ((select audit.current_tool()) = 'sql')");
       await expect(explain(target, [row.packet_id]), "what it can't evaluate it says").rejects.toMatchObject({
         code: '0A000',
       });
@@ -190,7 +188,7 @@ describe('explain_access', () => {
     const [expired] = await house.asSuperuser('select packet_id from packet_store where ttl < now()');
     expect(await message(expired.packet_id, cut), 'an expired one neither').toBe(await message(missing, cut));
     expect((await explain(target, [expired.packet_id]))[0].decided_by).toBe('scope_access');
-    const [row] = await house.sql('L', 'select to_jsonb(l9_private.expired_memory($1)) as row', [expired.packet_id]);
+    const [row] = await house.sql('L', 'select to_jsonb(access.expired_memory($1)) as row', [expired.packet_id]);
     expect(row.row.packet_id, 'what it said is gone').toBeTruthy();
     expect(JSON.stringify(row), 'what it said is gone').not.toMatch(/soon expired/);
 

@@ -89,7 +89,9 @@ describe('a look of a platform admin', () => {
       await asSuperuser(house, "update public.actors set is_active = true where caller = 'P'");
     });
     expect(seen).toStrictEqual([]);
-    await expect(house.sql('C', "select l9_private.platform_look('x')")).rejects.toMatchObject({ code: '42501' });
+    await expect(house.sql('C', "select identity.allow_and_audit_operator_read('x')")).rejects.toMatchObject({
+      code: '42501',
+    });
   });
 
   it('names whom it was for, and no content', async () => {
@@ -160,7 +162,7 @@ describe('the details of an audit row', () => {
   it('can’t be made to name anybody else', async () => {
     const lie =
       '{"caller": "L", "creator": "L-CTO", "source": "l9-kernel", "tool_name": "x", "user_id": "01900000-0000-7000-8000-000000000002", "note": 1}';
-    await house.sql('C', `select l9_private.audit_read('READ', '${lie}')`);
+    await house.sql('C', `select audit.audit_read('READ', '${lie}')`);
     expect((await last()).details).toStrictEqual({
       caller: 'C',
       creator: 'Cursor-IDE',
@@ -168,7 +170,7 @@ describe('the details of an audit row', () => {
       tool_name: 'sql',
       note: 1,
     });
-    await house.sql('C', `select l9_private.audit_refusal('READ', null, null, null, 'L9OWN', '${lie}')`);
+    await house.sql('C', `select audit.audit_refusal('READ', null, null, null, 'L9OWN', '${lie}')`);
     expect((await last()).details).toStrictEqual({
       caller: 'C',
       creator: 'Cursor-IDE',
@@ -176,10 +178,8 @@ describe('the details of an audit row', () => {
       tool_name: 'sql',
       note: 1,
     });
-    await expect(house.sql('C', "select l9_private.audit_export('{}')")).rejects.toMatchObject({ code: '42501' });
-    await expect(house.sql('C', "select l9_private.audit_read('EXPORT', '{}')")).rejects.toMatchObject({
-      code: 'L9VAL',
-    });
+    await expect(house.sql('C', "select audit.audit_export('{}')")).rejects.toMatchObject({ code: '42501' });
+    await expect(house.sql('C', "select audit.audit_read('EXPORT', '{}')")).rejects.toMatchObject({ code: 'L9VAL' });
   });
 });
 

@@ -30,13 +30,13 @@ describe('extraction', () => {
   const worker = async (query: string, values: unknown[] = []) =>
     (await house.gateway.database.workerPool.query(query, values)).rows;
   const isPending = async (packet: string) =>
-    (await worker('select from l9_private.pending_extractions where packet_id = $1', [packet])).length === 1;
+    (await worker('select from extraction.pending_extractions where packet_id = $1', [packet])).length === 1;
   const store = async (packet: string, found: object, model = 'a-model') => {
     const [{ content_hash: hash }] = await house.asSuperuser(
       'select content_hash from public.packet_store where packet_id = $1',
       [packet],
     );
-    const [row] = await worker('select * from l9_private.store_extraction($1, $2, $3, $4)', [
+    const [row] = await worker('select * from extraction.store_extraction($1, $2, $3, $4)', [
       packet,
       hash,
       JSON.stringify(found),
@@ -99,19 +99,19 @@ describe('extraction', () => {
     expect(await isPending(hidden)).toBe(true);
     // Wanted no more when a job comes: it is not shown to it.
     await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [hidden]);
-    const claimed = await worker("select * from l9_private.claim_extractions(100, '1 minute')");
+    const claimed = await worker("select * from extraction.lease_extractions(100, '1 minute')");
     expect(claimed.map(({ content }) => content)).toStrictEqual(['a note']);
     expect(await isPending(hidden)).toBe(false);
-    expect(await worker("select * from l9_private.claim_extractions(100, '1 minute')")).toStrictEqual([]);
+    expect(await worker("select * from extraction.lease_extractions(100, '1 minute')")).toStrictEqual([]);
   });
 
   it('shows C nothing of settings, usage and the list, and L what is its tenant’s', async () => {
-    await worker('select l9_private.reserve_tokens($1, 10)', [TENANT]);
+    await worker('select extraction.reserve_tokens($1, 10)', [TENANT]);
     for (const table of [
       'public.extraction_settings',
       'public.extraction_usage',
-      'l9_private.pending_extractions',
-      'l9_private.summary_claims',
+      'extraction.pending_extractions',
+      'extraction.summary_leases',
     ]) {
       await expect(house.sql('C', `select * from ${table}`), table).rejects.toMatchObject({ code: '42501' });
     }
@@ -122,14 +122,14 @@ describe('extraction', () => {
       expect(await house.sql('L', `select * from ${table}`, [], cut), `${table}: names other scopes`).toHaveLength(0);
     }
     for (const call of [
-      "l9_private.claim_extractions(1, '1 minute')",
-      "l9_private.store_extraction(null, null, '{}', 'm')",
-      "l9_private.store_model_summary(null, 'topic', 'x', '{}', '{}', '{}', 'm')",
-      "l9_private.claim_summaries(1, '1 minute')",
-      `l9_private.reserve_tokens('${TENANT}', 1)`,
-      `l9_private.settle_tokens('${TENANT}', '2026-01-01', 1, 1, 1)`,
-      `l9_private.withdraw_extracted_relations('${TENANT}')`,
-      'l9_private.extraction_backlog()',
+      "extraction.lease_extractions(1, '1 minute')",
+      "extraction.store_extraction(null, null, '{}', 'm')",
+      "extraction.store_model_summary(null, 'topic', 'x', '{}', '{}', '{}', 'm')",
+      "extraction.lease_summaries(1, '1 minute')",
+      `extraction.reserve_tokens('${TENANT}', 1)`,
+      `extraction.record_token_usage('${TENANT}', '2026-01-01', 1, 1, 1)`,
+      `extraction.withdraw_extracted_relations('${TENANT}')`,
+      'extraction.extraction_backlog()',
     ]) {
       for (const caller of ['C', 'L']) {
         await expect(house.sql(caller, `select ${call}`), call).rejects.toMatchObject({ code: '42501' });
@@ -144,23 +144,23 @@ describe('extraction', () => {
     await settings({ tokens_per_day: 50_000 });
     await house.asSuperuser('delete from public.extraction_usage');
     const days = await Promise.all(
-      Array.from({ length: 8 }, () => worker('select l9_private.reserve_tokens($1, 15000)::text as day', [TENANT])),
+      Array.from({ length: 8 }, () => worker('select extraction.reserve_tokens($1, 15000)::text as day', [TENANT])),
     );
     const granted = days.map(([row]) => row.day).filter(Boolean);
     expect(granted).toHaveLength(3);
     // Settled with less, there is room again; negative or absurd counts give nothing back.
-    await worker('select l9_private.settle_tokens($1, $2, 15000, -999999, 1000)', [TENANT, granted[0]]);
+    await worker('select extraction.record_token_usage($1, $2, 15000, -999999, 1000)', [TENANT, granted[0]]);
     const [row] = await house.asSuperuser('select * from public.extraction_usage');
     expect([row.prompt_tokens, row.completion_tokens, row.reserved_tokens]).toStrictEqual(['0', '1000', '30000']);
-    expect((await worker('select l9_private.reserve_tokens($1, 15000) as day', [TENANT]))[0].day).toBeTruthy();
-    expect((await worker('select l9_private.reserve_tokens($1, 15000) as day', [TENANT]))[0].day).toBeNull();
+    expect((await worker('select extraction.reserve_tokens($1, 15000) as day', [TENANT]))[0].day).toBeTruthy();
+    expect((await worker('select extraction.reserve_tokens($1, 15000) as day', [TENANT]))[0].day).toBeNull();
     // Nobody said that it wants a model.
     expect(
-      (await worker('select l9_private.reserve_tokens($1, 1) as day', [acme['jwt.claims.tenant_id']]))[0].day,
+      (await worker('select extraction.reserve_tokens($1, 1) as day', [acme['jwt.claims.tenant_id']]))[0].day,
     ).toBeNull();
     await settings({ tokens_per_day: 1_000_000 });
     await house.asSuperuser('update public.tenants set is_active = false where tenant_id = $1', [TENANT]);
-    expect((await worker('select l9_private.reserve_tokens($1, 1) as day', [TENANT]))[0].day).toBeNull();
+    expect((await worker('select extraction.reserve_tokens($1, 1) as day', [TENANT]))[0].day).toBeNull();
     await house.asSuperuser('update public.tenants set is_active = true where tenant_id = $1', [TENANT]);
   });
 
@@ -198,7 +198,7 @@ describe('extraction', () => {
     const found = { facts: [fact('keel', 'iron')] };
     const nothing = { is_stored: false, facts: 0, relations: 0, dropped: 0 };
     const stale = Buffer.alloc(32);
-    const [row] = await worker('select * from l9_private.store_extraction($1, $2, $3, $4)', [
+    const [row] = await worker('select * from extraction.store_extraction($1, $2, $3, $4)', [
       packet,
       stale,
       found,
@@ -251,18 +251,18 @@ describe('extraction', () => {
     const postpone = async (counts: boolean) =>
       (
         await worker(
-          "select l9_private.postpone_extraction($1, '0 s', 'BadAnswer to the text of a memory', $2) as up",
+          "select extraction.postpone_extraction($1, '0 s', 'BadAnswer to the text of a memory', $2) as up",
           [packet, counts],
         )
       )[0].up;
     for (let i = 0; i < 10; i++) expect(await postpone(false)).toBe(false);
     for (let i = 0; i < 4; i++) expect(await postpone(true)).toBe(false);
     expect(await postpone(true)).toBe(true);
-    const [row] = await worker('select last_error, attempts from l9_private.pending_extractions where packet_id = $1', [
+    const [row] = await worker('select last_error, attempts from extraction.pending_extractions where packet_id = $1', [
       packet,
     ]);
     expect(row).toStrictEqual({ last_error: 'BadAnswer', attempts: 5 });
-    const claimed = await worker("select packet_id from l9_private.claim_extractions(100, '1 minute')");
+    const claimed = await worker("select packet_id from extraction.lease_extractions(100, '1 minute')");
     expect(claimed.some(({ packet_id }) => packet_id === packet)).toBe(false);
   });
 

@@ -50,7 +50,7 @@ describe('the roll-up of the access log', () => {
   it('has use decay', async () => {
     const id = await save(house, 'C', 'a compass from long ago');
     await house.asSuperuser(
-      `insert into l9_private.memory_access_log (access_id, accessed_at, target_id, agent_id, access_context, tenant_id, scope, project_id, is_admin)
+      `insert into importance.memory_access_log (access_id, accessed_at, target_id, agent_id, access_context, tenant_id, scope, project_id, is_admin)
        select x.id, uuid_extract_timestamp(x.id), $1, 'C', 'get', '00000000-0000-7000-8000-000000000001', 'developer', 'l9', false
        from (select uuidv7(interval '-60 days') as id) x`,
       [id],
@@ -112,18 +112,18 @@ describe('the roll-up of the access log', () => {
     await search(house, 'C', 'chronometer');
     await rollUp(house);
     // As if everything so far had been written in a cluster that was far ahead.
-    await house.asSuperuser("update l9_private.access_roll_up set to_xid = '900000000000'");
+    await house.asSuperuser("update importance.access_roll_up set to_xid = '900000000000'");
     await search(house, 'C', 'chronometer');
     await house.asSuperuser(
-      `insert into l9_private.memory_access_log (access_id, accessed_at, xid, target_id, agent_id, access_context, tenant_id, scope, project_id, is_admin)
+      `insert into importance.memory_access_log (access_id, accessed_at, xid, target_id, agent_id, access_context, tenant_id, scope, project_id, is_admin)
        select x.id, uuid_extract_timestamp(x.id), '900000000001', $1, 'C', 'get', '00000000-0000-7000-8000-000000000001', 'developer', 'l9', false
        from (select uuidv7(interval '-10 days') as id) x`,
       [id],
     );
     const { workerPool } = house.gateway.database;
-    const { rows } = await workerPool.query('select l9_private.are_accesses_waiting() as due');
+    const { rows } = await workerPool.query('select importance.are_accesses_waiting() as due');
     expect(rows[0].due).toBe(true);
-    for (let n = 0; n < 3; n++) await workerPool.query('select l9_private.roll_up_accesses()');
+    for (let n = 0; n < 3; n++) await workerPool.query('select facts.roll_up_accesses()');
     await search(house, 'C', 'chronometer');
     await rollUp(house);
     expect((await signals(id)).access_count).toBe(4);
@@ -140,7 +140,7 @@ describe('the roll-up of the access log', () => {
     await expect(house.sql('C', 'update public.memory_signals set useful = 9')).rejects.toMatchObject({
       code: '42501',
     });
-    await expect(house.sql('C', 'select l9_private.roll_up_accesses()')).rejects.toMatchObject({ code: '42501' });
+    await expect(house.sql('C', 'select facts.roll_up_accesses()')).rejects.toMatchObject({ code: '42501' });
     await house.sql('L', "select public.update_memory($1, scope => 'developer')", [id]);
     expect(await read('C'), 'it follows the memory').toHaveLength(1);
   });
@@ -188,7 +188,7 @@ describe('the roll-up of the access log', () => {
       const access = () =>
         house.sql(
           'C',
-          "select l9_private.log_accesses('search', $1::uuid[], array_fill('developer'::text, array[cardinality($1::uuid[])]), array_fill('l9'::text, array[cardinality($1::uuid[])]))",
+          "select importance.log_accesses('search', $1::uuid[], array_fill('developer'::text, array[cardinality($1::uuid[])]), array_fill('l9'::text, array[cardinality($1::uuid[])]))",
           [ids.slice(0, 100)],
         );
       const stats = async () => {
@@ -231,7 +231,7 @@ describe('the roll-up of the access log', () => {
       try {
         await client.query('begin');
         await client.query(
-          `insert into l9_private.memory_access_log (access_id, accessed_at, target_id, agent_id, access_context, tenant_id, scope, project_id, is_admin)
+          `insert into importance.memory_access_log (access_id, accessed_at, target_id, agent_id, access_context, tenant_id, scope, project_id, is_admin)
            select x.id, uuid_extract_timestamp(x.id), $1, 'C', 'get', '00000000-0000-7000-8000-000000000001', 'developer', 'l9', false
            from (select uuidv7() as id) x`,
           [id],
@@ -239,7 +239,7 @@ describe('the roll-up of the access log', () => {
         // Later transactions commit first.
         for (let n = 0; n < 3; n++) await house.sql('C', 'select public.get_memory($1)', [id]);
         const { workerPool } = house.gateway.database;
-        for (let n = 0; n < 3; n++) await workerPool.query('select l9_private.roll_up_accesses()');
+        for (let n = 0; n < 3; n++) await workerPool.query('select facts.roll_up_accesses()');
         expect(await signals(id), 'they wait for it').toBeUndefined();
         await client.query('commit');
       } finally {
@@ -257,7 +257,7 @@ describe('the roll-up of the access log', () => {
       const { workerPool } = house.gateway.database;
       await Promise.all([
         atOnce(20, () => search(house, 'C', 'theodolite', {}, 20)),
-        atOnce(4, () => workerPool.query('select l9_private.roll_up_accesses(7)')),
+        atOnce(4, () => workerPool.query('select facts.roll_up_accesses(7)')),
         atOnce(10, (n) => house.sql('C', 'select public.delete_memory($1)', [going[n]])),
       ]);
       await rollUp(house);
@@ -274,7 +274,7 @@ describe('the roll-up of the access log', () => {
       const { rows } = await client.query('select pg_backend_pid() as pid');
       await client.query('set role l9_worker');
       await client.query('begin');
-      await client.query('select l9_private.roll_up_accesses()');
+      await client.query('select facts.roll_up_accesses()');
       await house.asSuperuser('select pg_terminate_backend($1)', [rows[0].pid]);
       await client.end().catch(() => {});
       await rollUp(house);

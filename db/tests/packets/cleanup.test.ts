@@ -47,7 +47,7 @@ describe('cleanup', () => {
     );
   const batch = async (maxRows = 1000) =>
     Number(
-      (await house.gateway.database.workerPool.query('select l9_private.delete_expired_batch($1) as n', [maxRows]))
+      (await house.gateway.database.workerPool.query('select memories.delete_expired_batch($1) as n', [maxRows]))
         .rows[0].n,
     );
 
@@ -72,7 +72,7 @@ describe('cleanup', () => {
     expect(await left(young)).toStrictEqual([]);
     for (const bad of [0, 100_001, null]) {
       await expect(
-        house.gateway.database.workerPool.query('select l9_private.delete_expired_batch($1)', [bad]),
+        house.gateway.database.workerPool.query('select memories.delete_expired_batch($1)', [bad]),
       ).rejects.toMatchObject({ code: 'L9VAL' });
     }
   });
@@ -109,12 +109,12 @@ describe('cleanup', () => {
 
   it('by the job is for the job alone', async () => {
     for (const caller of ['C', 'L']) {
-      await expect(house.sql(caller, 'select l9_private.delete_expired_batch(1)')).rejects.toMatchObject({
+      await expect(house.sql(caller, 'select memories.delete_expired_batch(1)')).rejects.toMatchObject({
         code: '42501',
       });
-      await expect(house.sql(caller, 'select l9_private.delete_expired(1)')).rejects.toMatchObject({ code: '42501' });
+      await expect(house.sql(caller, 'select memories.delete_expired(1)')).rejects.toMatchObject({ code: '42501' });
     }
-    await expect(house.gateway.database.workerPool.query('select l9_private.delete_expired(1)')).rejects.toMatchObject({
+    await expect(house.gateway.database.workerPool.query('select memories.delete_expired(1)')).rejects.toMatchObject({
       code: '42501',
     });
   });

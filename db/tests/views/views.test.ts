@@ -68,23 +68,16 @@ describe('materialized views', () => {
   it('can be selected from by nobody, and refreshed by admins and jobs only', async () => {
     for (const view of VIEWS)
       for (const caller of ['C', 'L'])
-        await expect(house.sql(caller, `select * from l9_private.${view}`), view).rejects.toMatchObject({
-          code: '42501',
-        });
-    await expect(house.gateway.database.workerPool.query(`select * from l9_private.${VIEWS[0]}`)).rejects.toMatchObject(
-      { code: '42501' },
-    );
+        await expect(house.sql(caller, `select * from views.${view}`), view).rejects.toMatchObject({ code: '42501' });
+    await expect(house.gateway.database.workerPool.query(`select * from views.${VIEWS[0]}`)).rejects.toMatchObject({
+      code: '42501',
+    });
     await expect(refresh('C')).rejects.toMatchObject({ code: '42501' });
     for (const caller of ['C', 'L'])
-      for (const statement of [
-        'select * from l9_private.memory_view_refreshes',
-        'select l9_private.is_refreshing_views()',
-      ])
+      for (const statement of ['select * from views.memory_view_refreshes', 'select views.is_refreshing_views()'])
         await expect(house.sql(caller, statement), statement).rejects.toMatchObject({ code: '42501' });
     for (const view of VIEWS)
-      await expect(house.sql('L', `refresh materialized view l9_private.${view}`)).rejects.toMatchObject({
-        code: '42501',
-      });
+      await expect(house.sql('L', `refresh materialized view views.${view}`)).rejects.toMatchObject({ code: '42501' });
   });
 
   it('show what was there at the last refresh, of every tenant to itself, whoever refreshes', async () => {
@@ -160,7 +153,7 @@ describe('materialized views', () => {
     await refresh();
     for (const view of VIEWS) {
       const [row] = await house.asSuperuser(
-        `select count(*)::int as n from l9_private.${view} v where to_jsonb(v) ->> 'scope' = 'developer' and tenant_id = '00000000-0000-7000-8000-000000000001'`,
+        `select count(*)::int as n from views.${view} v where to_jsonb(v) ->> 'scope' = 'developer' and tenant_id = '00000000-0000-7000-8000-000000000001'`,
       );
       expect(row.n, view).toBe(0);
     }
@@ -197,9 +190,9 @@ describe('materialized views', () => {
       const [secret] = (await house.home.superuserUrl)
         ? await house.asSuperuser("select packet_id as id from public.packet_store where scope = 'l-private' limit 1")
         : [{ id: '01900000-0000-7000-8000-000000000000' }];
-      await expect(
-        client.query(`select l9_private.assert_fact_from($1, 'a', 'b', '1')`, [secret.id]),
-      ).rejects.toMatchObject({ code: 'L9OWN' });
+      await expect(client.query(`select facts.assert_fact_from($1, 'a', 'b', '1')`, [secret.id])).rejects.toMatchObject(
+        { code: 'L9OWN' },
+      );
     });
     // Nor within the transaction of a refresh, once it is done.
     await house.asCaller('L', async (client) => {
@@ -217,7 +210,7 @@ describe('materialized views', () => {
     expect(status.map(({ view_name }) => view_name)).toStrictEqual(VIEWS);
     expect(status.every(({ age_seconds, seconds }) => age_seconds >= 0 && age_seconds < 60 && seconds >= 0)).toBe(true);
     await asSuperuser(house, (client) =>
-      client.query('refresh materialized view l9_private.mv_high_confidence_facts with no data'),
+      client.query('refresh materialized view views.mv_high_confidence_facts with no data'),
     );
     await expect(house.sql('C', 'select * from public.high_confidence_facts()')).rejects.toMatchObject({
       code: '55000',

@@ -73,7 +73,7 @@ describe('the world model', () => {
     expect(await state('C', p)).toStrictEqual({});
     await apply('C', p, [{ entity_id: 'api' }]);
     expect((await versions('C', p)).api).toBe(6);
-    await isFolded(restored.world_id);
+    await isFolded(restored.audience_id);
     await expect(restore('C', p, '99')).rejects.toMatchObject({ code: 'L9VAL', column: 'snapshot' });
     await expect(restore('C', p, before.snapshot_id, 1)).rejects.toMatchObject({
       code: 'L9VAL',
@@ -81,7 +81,7 @@ describe('the world model', () => {
     });
     // The restore is an update like others: when its memory goes, it was never made.
     await remove('L', restored.source_packet);
-    await isFolded(restored.world_id);
+    await isFolded(restored.audience_id);
   });
 
   it('is worked out again when a memory is deleted, versions never coming twice', async () => {
@@ -95,7 +95,7 @@ describe('the world model', () => {
     await remove('C', c.source_packet);
     expect(await state('C', p)).toStrictEqual({ x: { color: 'red', size: 1 } });
     expect([(await world('C', p)).version, (await versions('C', p)).x]).toStrictEqual([5, 5]);
-    await isFolded(a.world_id);
+    await isFolded(a.audience_id);
     const d = await apply('C', p, [{ entity_id: 'x' }]);
     expect(d.state_version_after).toBe(6);
     // Many at once, in one statement.
@@ -106,12 +106,12 @@ describe('the world model', () => {
       more.slice(1).map((it) => it.source_packet),
     ]);
     expect(await state('C', p)).toStrictEqual({ x: { color: 'red', size: 1, k0: 0 }, y0: {} });
-    await isFolded(a.world_id);
+    await isFolded(a.audience_id);
     await house.sql('C', 'delete from public.packet_store where project_id = $1', [p]);
     expect(await state('C', p)).toStrictEqual({});
     expect((await world('C', p)).version).toBeGreaterThan(11);
-    const left = await house.asSuperuser('select 1 from l9_private.departed_entities where world_id = $1', [
-      a.world_id,
+    const left = await house.asSuperuser('select 1 from world_model.removed_entities where audience_id = $1', [
+      a.audience_id,
     ]);
     expect(left, 'not even names stay').toStrictEqual([]);
   });
@@ -128,7 +128,7 @@ describe('the world model', () => {
     ]);
     expect(await state('C', p)).toStrictEqual({ x: { k19: 19, n0: 0, n1: 1, n2: 2, n3: 3, n4: 4 }, y19: {} });
     expect((await world('C', p)).version).toBe(44);
-    await isFolded(kept.world_id);
+    await isFolded(kept.audience_id);
     const strays = await house.asSuperuser(
       'select 1 from public.world_model_entities e where not exists (select from public.packet_store p where p.packet_id = e.source_packet)',
     );
@@ -169,7 +169,7 @@ describe('the world model', () => {
       [s.snapshot_id],
     );
     expect(again).toStrictEqual({ entity_count: 1, relation_count: 0 });
-    await isFolded(secret.world_id);
+    await isFolded(secret.audience_id);
   });
 
   it('moves updates to the end of the other world with their memory, and works both out again', async () => {
@@ -185,13 +185,13 @@ describe('the world model', () => {
     expect(privately.version).toBe(2);
     expect((await world('C', p)).version).toBe(3);
     expect(await diff('C', p, s.snapshot_id)).toStrictEqual([]);
-    await isFolded(a.world_id);
-    await isFolded(privately.world_id);
+    await isFolded(a.audience_id);
+    await isFolded(privately.audience_id);
     await house.sql('L', "select public.update_memory($1, scope => 'developer')", [b.source_packet]);
     expect(await state('C', p)).toStrictEqual({ x: { from: 'a', secret: 'b' }, y: {} });
     expect((await world('C', p)).version).toBe(4);
-    await isFolded(a.world_id);
-    await isFolded(privately.world_id);
+    await isFolded(a.audience_id);
+    await isFolded(privately.audience_id);
     await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [s.source_packet]);
     expect(
       await house.sql('L', 'select 1 from public.world_model_snapshots where snapshot_id = $1', [s.snapshot_id]),
@@ -210,7 +210,7 @@ describe('the world model', () => {
         `set session_replication_role = replica;
          update public.packet_store set ttl = now() - interval '1 s' where packet_id = '${b.source_packet}';
          update public.world_model_updates set ttl = now() - interval '1 s' where source_packet = '${b.source_packet}';
-         update public.world_model_entities set ttl = now() - interval '1 s' where world_id = '${a.world_id}' and ttl is not null;
+         update public.world_model_entities set ttl = now() - interval '1 s' where audience_id = '${a.audience_id}' and ttl is not null;
          set session_replication_role = origin`,
       );
     await expire();
@@ -222,7 +222,7 @@ describe('the world model', () => {
     });
     await house.sql('L', 'select public.delete_expired_memories()');
     expect(await state('C', p)).toStrictEqual({ x: { stays: 1, more: 1 }, z: {} });
-    await isFolded(a.world_id);
+    await isFolded(a.audience_id);
   });
 
   it('is always what its updates make up, whatever is done in whatever order', async () => {
@@ -302,11 +302,11 @@ describe('the world model', () => {
         model[other]!.push({ ...moved!, version: v, restores: null });
       }
       for (const it of [p, q]) {
-        const { version, world_id } = await world('L', it);
+        const { version, audience_id } = await world('L', it);
         expect(version).toBeGreaterThanOrEqual(seen[it]!);
         seen[it] = version;
         expect(await state('L', it), `step ${step}`).toStrictEqual(fold(it));
-        await isFolded(world_id);
+        await isFolded(audience_id);
       }
     }
   });

@@ -20,12 +20,14 @@ describe('a world', () => {
     expect(own.state_version_after, 'a world of its own, whose versions begin with 1').toBe(1);
     expect(await state('C', p)).toStrictEqual({ own: {} });
     expect(await state('C', p, '', 'developer', user)).toStrictEqual({ 'of-user': {} });
-    expect(await state('C', p, `, world_id => '${own.world_id}'`, 'developer', user)).toStrictEqual({ own: {} });
+    expect(await state('C', p, `, audience_id => '${own.audience_id}'`, 'developer', user)).toStrictEqual({ own: {} });
 
     for (const table of ['world_model_entities', 'world_model_updates', 'world_model_snapshots']) {
-      const [{ n }] = await house.sql('C', `select count(*)::int as n from public.${table} where world_id = any ($1)`, [
-        [hidden.world_id, foreign.world_id, ofUser.world_id],
-      ]);
+      const [{ n }] = await house.sql(
+        'C',
+        `select count(*)::int as n from public.${table} where audience_id = any ($1)`,
+        [[hidden.audience_id, foreign.audience_id, ofUser.audience_id]],
+      );
       expect(n, table).toBe(0);
       for (const statement of [
         `delete from public.${table}`,
@@ -44,28 +46,28 @@ describe('a world', () => {
         );
       for (const id of ids) expect(await answer(id), call(id)[0]).toBe(await answer(missing));
     };
-    const foreignWorlds = [hidden.world_id, foreign.world_id, ofUser.world_id];
-    await alike((id) => ['select public.get_world_model(world_id => $1)', [id]], foreignWorlds);
-    await alike((id) => ['select l9_private.reach_world(null, null, $1)', [id]], foreignWorlds);
-    await alike((id) => ["select * from public.diff_world('0', '1', world_id => $1)", [id]], foreignWorlds);
-    await alike((id) => ["select * from l9_private.fold_world($1, '{[1,10]}')", [id]], foreignWorlds);
-    await alike((id) => ['select l9_private.world_lineage($1, 1)', [id]], foreignWorlds);
+    const foreignWorlds = [hidden.audience_id, foreign.audience_id, ofUser.audience_id];
+    await alike((id) => ['select public.get_world_model(audience_id => $1)', [id]], foreignWorlds);
+    await alike((id) => ['select world_model.reach_world(null, null, $1)', [id]], foreignWorlds);
+    await alike((id) => ["select * from public.diff_world('0', '1', audience_id => $1)", [id]], foreignWorlds);
+    await alike((id) => ["select * from world_model.fold_world($1, '{[1,10]}')", [id]], foreignWorlds);
+    await alike((id) => ['select world_model.world_lineage($1, 1)', [id]], foreignWorlds);
     await alike((id) => ['select public.restore_world($1)', [id]], [shot.snapshot_id]);
     await alike(
       (id) => ['select public.restore_world($1, source_packet => $2)', [id, own.source_packet]],
       [shot.snapshot_id],
     );
     await alike(
-      (id) => ['select l9_private.write_world_restore($2, $1, null)', [id, own.source_packet]],
+      (id) => ['select world_model.write_world_restore($2, $1, null)', [id, own.source_packet]],
       [shot.snapshot_id],
     );
     await alike((id) => ['select * from public.diff_world($1, $2)', [id, '0']], [shot.snapshot_id]);
     const packets = [hidden.source_packet, foreign.source_packet, ofUser.source_packet];
     const insight = JSON.stringify({ insight_type: 'x', content: 'y' });
     await alike((id) => ['select public.apply_world_update($2, source_packet => $1)', [id, insight]], packets);
-    await alike((id) => ['select l9_private.write_world_update($1, $2, 5)', [id, insight]], packets);
-    await alike((id) => ["select l9_private.write_world_snapshot($1, 'x')", [id]], packets);
-    await alike((id) => ["select l9_private.write_world_restore($1, '0', 5)", [id]], packets);
+    await alike((id) => ['select world_model.write_world_update($1, $2, 5)', [id, insight]], packets);
+    await alike((id) => ["select world_model.write_world_snapshot($1, 'x')", [id]], packets);
+    await alike((id) => ["select world_model.write_world_restore($1, '0', 5)", [id]], packets);
     for (const scope of ['l-private', 'no-such-scope']) {
       await expect(world('C', p, '', scope)).rejects.toMatchObject({
         code: 'L9SCP',
@@ -78,21 +80,21 @@ describe('a world', () => {
       });
     }
     for (const call of [
-      'settle_world(gen_random_uuid(), true)',
+      'recompute_world(gen_random_uuid(), true)',
       'lock_world(gen_random_uuid())',
       'next_world_version(gen_random_uuid(), null)',
       "touch_entity(gen_random_uuid(), '{}', 1, null, null)",
       "measure_world(gen_random_uuid(), '{}')",
     ])
-      await expect(house.sql('C', `select l9_private.${call}`), call).rejects.toMatchObject({ code: '42501' });
-    for (const table of ['worlds', 'departed_entities', 'stale_worlds'])
-      await expect(house.sql('C', `select * from l9_private.${table}`)).rejects.toMatchObject({ code: '42501' });
+      await expect(house.sql('C', `select world_model.${call}`), call).rejects.toMatchObject({ code: '42501' });
+    for (const table of ['worlds', 'removed_entities', 'stale_worlds'])
+      await expect(house.sql('C', `select * from world_model.${table}`)).rejects.toMatchObject({ code: '42501' });
     // A token that is cut down to some projects reaches no other.
     const cut = { 'jwt.claims.projects': '["elsewhere"]' };
     await expect(world('C', p, '', 'developer', cut)).rejects.toMatchObject({ code: 'L9SCP', column: 'project_id' });
-    await expect(world('C', p, `, world_id => '${own.world_id}'`, 'developer', cut)).rejects.toMatchObject({
+    await expect(world('C', p, `, audience_id => '${own.audience_id}'`, 'developer', cut)).rejects.toMatchObject({
       code: 'L9OWN',
-      column: 'world_id',
+      column: 'audience_id',
     });
   });
 

@@ -20,7 +20,7 @@ describe('an update of the world', () => {
     expect([next.state_version_before, next.state_version_after]).toStrictEqual([1, 2]);
     const { entities, ...rest } = await world('C', p);
     expect(rest).toStrictEqual({
-      world_id: first.world_id,
+      audience_id: first.audience_id,
       scope: 'developer',
       project_id: p,
       version: 2,
@@ -47,7 +47,7 @@ describe('an update of the world', () => {
     expect(await state('C', p, ", entity_type => 'service'")).toStrictEqual({});
     const cut = await world('C', p, ', max_entities => 1');
     expect([cut.entity_count, cut.entities.length]).toStrictEqual([2, 1]);
-    await isFolded(first.world_id);
+    await isFolded(first.audience_id);
   });
 
   it('saves a memory of kind insight, or comes from the one given, in whose world it is', async () => {
@@ -60,7 +60,7 @@ describe('an update of the world', () => {
     );
     expect(memory).toStrictEqual({ packet_type: 'insight', content: 'a was seen', scope: 'developer' });
     const given = await apply('C', 'elsewhere', [{ entity_id: 'b' }], { packet: own.source_packet, scope: 'global' });
-    expect([given.world_id, given.source_packet]).toStrictEqual([own.world_id, own.source_packet]);
+    expect([given.audience_id, given.source_packet]).toStrictEqual([own.audience_id, own.source_packet]);
     await expect(apply('C', p, [], { insight: { content: undefined } })).rejects.toMatchObject({
       code: 'L9VAL',
       column: 'insight.content',
@@ -109,7 +109,7 @@ describe('an update of the world', () => {
     const { entities } = await world('C', p);
     expect(entities[0].version).toBe(23);
     expect(Object.keys(entities[0].attributes)).toHaveLength(23);
-    await isFolded(all[0]!.world_id);
+    await isFolded(all[0]!.audience_id);
   });
 
   it('refuses what is malformed or too much, naming the field', async () => {

@@ -90,7 +90,7 @@ describe('an API key of the table', () => {
     await becomes(apiKey, 200);
     const claims = { 'jwt.claims.key_id': keyId };
     const me = async () =>
-      (await house.sql('C', 'select i.caller from l9_private.current_identity() i', [], claims))[0].caller;
+      (await house.sql('C', 'select i.caller from identity.current_identity() i', [], claims))[0].caller;
     expect(await me()).toBe('C');
     const { data } = await house.graphql(
       'L',
@@ -103,7 +103,7 @@ describe('an API key of the table', () => {
     const again = await house.sql('L', 'select revoked_at from revoke_api_key($1)', [keyId]);
     expect(again[0].revoked_at.toISOString()).toBe(new Date(data.revokeApiKey.apiKey.revokedAt).toISOString());
     expect(
-      (await house.sql('L', 'select i.caller from l9_private.current_identity() i', [], claims))[0].caller,
+      (await house.sql('L', 'select i.caller from identity.current_identity() i', [], claims))[0].caller,
       "nor is it another caller's",
     ).toBeNull();
   });
@@ -119,7 +119,7 @@ describe('an API key of the table', () => {
     expect((await call(apiKey, 'get_memory_stats')).status).toBe(401);
     const claims = { 'jwt.claims.key_id': keyId };
     expect(
-      (await house.sql('C', 'select i.caller from l9_private.current_identity() i', [], claims))[0].caller,
+      (await house.sql('C', 'select i.caller from identity.current_identity() i', [], claims))[0].caller,
     ).toBeNull();
   });
 
@@ -153,9 +153,7 @@ describe('an API key of the table', () => {
     const denied = await house.graphql('C', '{ apiKeys { totalCount } }');
     expect(denied.errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
     for (const caller of ['L', 'C'])
-      await expect(house.sql(caller, 'select * from l9_private.api_key_hashes')).rejects.toMatchObject({
-        code: '42501',
-      });
+      await expect(house.sql(caller, 'select * from identity.api_key_hashes')).rejects.toMatchObject({ code: '42501' });
     const [{ columns }] = await house.asSuperuser(
       "select string_agg(attname, ' ') as columns from pg_attribute where attrelid = 'api_keys'::regclass",
     );

@@ -86,7 +86,7 @@ describe('transactions', () => {
   it('jobs run as l9_worker, also after a failed query', async () => {
     expect(await roleOf(database.workerPool)).toBe('l9_worker');
     await expect(database.workerPool.query('select 1/0')).rejects.toMatchObject({ code: '22012' });
-    await expect(database.workerPool.query('select * from l9_private.nothing')).rejects.toThrow();
+    await expect(database.workerPool.query('select * from identity.nothing')).rejects.toThrow();
     expect(await roleOf(database.workerPool)).toBe('l9_worker');
     expect(await roleOf(database.pool)).toBe('l9_gateway');
   });

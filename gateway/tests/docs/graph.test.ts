@@ -40,12 +40,12 @@ describe('docs/graph.md', () => {
   });
 
   it('states the bounds that the functions have', async () => {
-    const [{ edges }] = await house.asSuperuser('select l9_private.edges_of_a_name() as edges');
+    const [{ edges }] = await house.asSuperuser('select graph.edges_of_a_name() as edges');
     expect(page).toMatch(new RegExp(`at most ${edges.toLocaleString('en')} relations`));
     const [{ body }] = await house.asSuperuser(`select prosrc as body from pg_proc where proname = 'walk_graph'`);
     expect(body).toMatch(/budget constant integer := 20000/);
     expect(page).toMatch(/20,000 in one call/);
-    const [{ sure }] = await house.asSuperuser('select l9_private.noisy_or(array[0.8, 0.8]) as sure');
+    const [{ sure }] = await house.asSuperuser('select graph.noisy_or(array[0.8, 0.8]) as sure');
     expect(page).toMatch(new RegExp(`Two mentions of 0\\.8 make ${sure}`));
   });
 });

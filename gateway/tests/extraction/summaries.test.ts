@@ -60,7 +60,7 @@ describe('summaries by a chat model', () => {
     await run();
     expect(server.asked).toHaveLength(1);
     expect(await summaries('L')).toStrictEqual([]);
-    await house.asSuperuser('update l9_private.summary_claims set next_attempt_at = now()');
+    await house.asSuperuser('update extraction.summary_leases set next_attempt_at = now()');
   });
 
   it('are not stored where a source was changed meanwhile', async () => {
