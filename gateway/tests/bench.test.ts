@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Results } from '../../bench/support/results.ts';
-import { describeOnServer } from '../../db/tests/support/engine.ts';
+import { describeOnServer } from '../../db/tests/support/on-engine.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 /** Mem0ai would have to be installed; the embedded engine's start has tests of its own, and takes its time. */

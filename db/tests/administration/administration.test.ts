@@ -1,29 +1,29 @@
 // Tenants, orgs, users, scopes and actors change by functions, within what the administrator has itself.
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asOwner } from '../../../gateway/tests/support/logins.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
+
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 const anywhere = '01900000-0000-7000-8000-00000000abcd';
 
 describe('administration', () => {
-  let house: House;
+  let gateway: TestGateway;
   let acme: string;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    await asOwner(house, "select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
-    acme = (await house.sql('ops', "select tenant_id from create_tenant('acme')", [], operator))[0].tenant_id;
+    gateway = await startTestGateway({ embedder: standIn });
+    await gateway.asOwner("select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
+    acme = (await gateway.sql('ops', "select tenant_id from create_tenant('acme')", [], operator))[0].tenant_id;
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const operator = { role: 'l9_platform_admin' };
   const inAcme = (more = {}) => ({ 'jwt.claims.tenant_id': acme, ...more });
-  const L = (query: string, values: unknown[] = [], claims = {}) => house.sql('L', query, values, claims);
-  const ops = (query: string, values: unknown[] = []) => house.sql('ops', query, values, operator);
+  const L = (query: string, values: unknown[] = [], claims = {}) => gateway.sql('L', query, values, claims);
+  const ops = (query: string, values: unknown[] = []) => gateway.sql('ops', query, values, operator);
   const refused = async (asked: Promise<unknown>, code: string, message: RegExp) => {
     await expect(asked).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   };
   const identity = async (caller: string, claims = {}) =>
-    (await house.sql(caller, 'select i.caller from identity.current_identity() i', [], claims))[0].caller;
+    (await gateway.sql(caller, 'select i.caller from identity.current_identity() i', [], claims))[0].caller;
 
   describe('of tenants', () => {
     it('gives a new one the built-in scopes, and its own L and C', async () => {
@@ -37,13 +37,13 @@ describe('administration', () => {
         { caller: 'C', creator: 'Cursor-IDE', role: 'l9_agent', readable_scopes: ['developer', 'global'] },
         { caller: 'L', creator: 'L-CTO', role: 'l9_admin', readable_scopes: ['*'] },
       ]);
-      await house.sql('C', "select save_memory('of acme', scope => 'global')", [], inAcme());
-      expect(await house.sql('L', "select 1 from packet_store where content = 'of acme'")).toStrictEqual([]);
+      await gateway.sql('C', "select save_memory('of acme', scope => 'global')", [], inAcme());
+      expect(await gateway.sql('L', "select 1 from packet_store where content = 'of acme'")).toStrictEqual([]);
     });
 
     it('is for operators alone', async () => {
       await refused(L("select create_tenant('mine')"), '42501', /permission denied/);
-      await refused(house.sql('C', "select create_tenant('mine')"), '42501', /permission denied/);
+      await refused(gateway.sql('C', "select create_tenant('mine')"), '42501', /permission denied/);
       await refused(L('select deactivate_tenant($1)', [acme]), '42501', /permission denied/);
       await refused(ops("select create_tenant('acme')"), 'L9VAL', /another tenant has it/);
       await refused(ops("select create_tenant('Acme Corp')"), 'L9VAL', /^name:/);
@@ -81,7 +81,7 @@ describe('administration', () => {
       await ops('select deactivate_tenant($1)', [acme]);
       expect(await identity('L', inAcme())).toBeNull();
       await refused(
-        house.sql('C', "select save_memory('x', scope => 'global')", [], inAcme()),
+        gateway.sql('C', "select save_memory('x', scope => 'global')", [], inAcme()),
         'L9AUT',
         /has no identity/,
       );
@@ -146,7 +146,7 @@ describe('administration', () => {
         'select * from users',
         'select * from api_keys',
       ]) {
-        await refused(house.sql('C', query), '42501', /permission denied/);
+        await refused(gateway.sql('C', query), '42501', /permission denied/);
       }
       expect(await L('select name from users')).toHaveLength(1);
       expect(await L('select name from users', [], inAcme())).toHaveLength(0);
@@ -159,11 +159,11 @@ describe('administration', () => {
       await L("select register_scope('design', true, 'Drawings.')");
       await L("select save_memory('a drawing', scope => 'design', project_id => 'l9')");
       const seen = async (caller: string) =>
-        (await house.sql(caller, "select 1 from packet_store where content = 'a drawing'")).length;
+        (await gateway.sql(caller, "select 1 from packet_store where content = 'a drawing'")).length;
       expect([await seen('L'), await seen('C')]).toStrictEqual([1, 0]);
       await L("select register_actor('D', readable_scopes => '{design,global}')");
       expect(await seen('D')).toBe(1);
-      expect(await house.sql('C', "select scope from scopes where scope = 'design'")).toStrictEqual([]);
+      expect(await gateway.sql('C', "select scope from scopes where scope = 'design'")).toStrictEqual([]);
       await L("select register_actor('D', readable_scopes => '{global}', writable_scopes => '{global}')");
       expect(await seen('D')).toBe(0);
     });
@@ -186,7 +186,7 @@ describe('administration', () => {
       const [scope] = await L("select (register_scope('design', true, 'Plans.')).*");
       expect(scope.description).toBe('Plans.');
       await refused(L("select register_scope('De Sign')"), 'L9VAL', /^scope:/);
-      await refused(house.sql('C', "select register_scope('mine')"), '42501', /permission denied/);
+      await refused(gateway.sql('C', "select register_scope('mine')"), '42501', /permission denied/);
     });
   });
 
@@ -196,7 +196,7 @@ describe('administration', () => {
       expect([made.creator, made.source, made.agent, made.role, made.readable_scopes, made.can_clean_up]).toStrictEqual(
         ['Editor', 'editor', 'e', 'l9_agent', ['developer', 'global'], false],
       );
-      const [saved] = await house.sql('E', "select (memory).metadata from save_memory('by E', scope => 'global')");
+      const [saved] = await gateway.sql('E', "select (memory).metadata from save_memory('by E', scope => 'global')");
       expect(saved.metadata.creator).toBe('Editor');
       const [changed] = await L("select (register_actor('E', source => 'editor-2')).*");
       expect([changed.creator, changed.source, changed.readable_scopes]).toStrictEqual([
@@ -221,8 +221,8 @@ describe('administration', () => {
       expect(await identity('E')).toBe('E');
       await L("select deactivate_actor('E')");
       expect(await identity('E')).toBeNull();
-      await refused(house.sql('E', "select save_memory('x', scope => 'global')"), 'L9AUT', /has no identity/);
-      expect(await house.sql('E', 'select 1 from packet_store')).toStrictEqual([]);
+      await refused(gateway.sql('E', "select save_memory('x', scope => 'global')"), 'L9AUT', /has no identity/);
+      expect(await gateway.sql('E', 'select 1 from packet_store')).toStrictEqual([]);
       await L("select reactivate_actor('E')");
       expect(await identity('E')).toBe('E');
     });
@@ -258,7 +258,7 @@ describe('administration', () => {
         "select deactivate_actor('E')",
         "select create_api_key('k', 'C')",
       ])
-        await refused(house.sql('C', query), '42501', /permission denied/);
+        await refused(gateway.sql('C', query), '42501', /permission denied/);
       // Not with the claims of L either: they are nobody's under an agent's role.
       await refused(L("select register_actor('X')", [], { role: 'l9_agent' }), '42501', /permission denied/);
     });
@@ -352,7 +352,7 @@ describe('administration', () => {
         for (const claims of [developer, l9]) await refused(L(query, [], claims), 'L9SCP', /not cut down/);
       }
       await refused(
-        house.sql('ops', "select create_tenant('cut')", [], { ...operator, ...developer }),
+        gateway.sql('ops', "select create_tenant('cut')", [], { ...operator, ...developer }),
         'L9SCP',
         /cut down/,
       );
@@ -361,7 +361,7 @@ describe('administration', () => {
 
   describe('on the record', () => {
     const rows = (table: string) =>
-      house.asSuperuser(
+      gateway.asSuperuser(
         'select operation, caller, row_id, details from audit_log where table_name = $1 order by audit_id',
         [table],
       );
@@ -388,7 +388,7 @@ describe('administration', () => {
     });
 
     it('is raw SQL of the owner too, and what changes nothing is not', async () => {
-      await asOwner(house, 'update tenants set audits_query_text = true where tenant_id = $1', [acme]);
+      await gateway.asOwner('update tenants set audits_query_text = true where tenant_id = $1', [acme]);
       const [last] = (await rows('tenants')).slice(-1);
       expect([last.caller, last.details.row]).toStrictEqual([
         'db:l9_owner',
@@ -402,7 +402,7 @@ describe('administration', () => {
     it('holds no key and no hash', async () => {
       const [{ api_key }] = await L("select api_key from create_api_key('secret', 'C')");
       const [{ text, hash }] =
-        await house.asSuperuser(`select (select string_agg(a::text, ' ') from audit_log a) as text,
+        await gateway.asSuperuser(`select (select string_agg(a::text, ' ') from audit_log a) as text,
           (select encode(hash, 'hex') from identity.api_key_hashes order by key_id desc limit 1) as hash`);
       expect(api_key).toMatch(/^l9_[\w-]{43}$/);
       expect(text).not.toContain(api_key);
@@ -411,18 +411,17 @@ describe('administration', () => {
   });
 
   it('is open to l9_owner in psql, who needs no identity, for any tenant', async () => {
-    const [made] = await asOwner(
-      house,
+    const [made] = await gateway.asOwner(
       "select (register_actor('ops-2', role => 'l9_platform_admin', tenant_id => $1)).*",
       [acme],
     );
     expect([made.tenant_id, made.role]).toStrictEqual([acme, 'l9_platform_admin']);
-    const [{ tenant_id }] = await asOwner(house, "select tenant_id from create_tenant('by-owner')");
-    expect(await asOwner(house, 'select 1 from actors where tenant_id = $1', [tenant_id])).toHaveLength(2);
+    const [{ tenant_id }] = await gateway.asOwner("select tenant_id from create_tenant('by-owner')");
+    expect(await gateway.asOwner('select 1 from actors where tenant_id = $1', [tenant_id])).toHaveLength(2);
     // But a superuser who has taken an agent's role has its rights, and no more.
     await refused(
       (async () => {
-        await house.asSuperuser("begin; set local role l9_agent; select create_tenant('no')");
+        await gateway.asSuperuser("begin; set local role l9_agent; select create_tenant('no')");
       })(),
       '42501',
       /permission denied/,

@@ -1,15 +1,15 @@
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 describe('audit_log', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const last = async (operation: string) => {
-    const rows = await house.sql(
+    const rows = await gateway.sql(
       'L',
       'select * from public.audit_log where operation = $1 order by audit_id desc limit 1',
       [operation],
@@ -31,19 +31,19 @@ describe('audit_log', () => {
   });
 
   it('has a row for each save, read, update, search, stats, delete and cleanup', async () => {
-    const saved = await house.tool('C', 'save_memory', { content: 'on the record', project_id: 'l9' });
+    const saved = await gateway.tool('C', 'save_memory', { content: 'on the record', project_id: 'l9' });
     const id = saved.result.memory.packet_id;
     const seen = { ...who.C, status: 'success', project_id: 'l9', scope: 'developer' };
     expect(picked(await last('INSERT'))).toStrictEqual({ ...seen, tool_name: 'save_memory' });
     expect((await last('INSERT')).row_id).toBe(id);
 
-    await house.tool('C', 'get_memory', { packet_id: id });
+    await gateway.tool('C', 'get_memory', { packet_id: id });
     expect(picked(await last('READ'))).toStrictEqual({ ...seen, tool_name: 'get_memory' });
 
-    await house.tool('C', 'update_memory', { packet_id: id, tags: ['x'] });
+    await gateway.tool('C', 'update_memory', { packet_id: id, tags: ['x'] });
     expect(picked(await last('UPDATE'))).toStrictEqual({ ...seen, tool_name: 'update_memory' });
 
-    await house.tool('C', 'search_memory', {
+    await gateway.tool('C', 'search_memory', {
       query: 'record',
       k: 3,
       mode: 'lexical',
@@ -58,13 +58,13 @@ describe('audit_log', () => {
     expect(search.details.query_sha256).toMatch(/^[0-9a-f]{64}$/);
     expect(JSON.stringify(search), 'the text of a query is not on the record').not.toContain('record"');
 
-    await house.tool('C', 'get_memory_stats', { project_id: 'l9' });
+    await gateway.tool('C', 'get_memory_stats', { project_id: 'l9' });
     expect(picked(await last('STATS'))).toStrictEqual({ ...seen, scope: null, tool_name: 'get_memory_stats' });
 
-    await house.tool('C', 'delete_memory', { packet_id: id });
+    await gateway.tool('C', 'delete_memory', { packet_id: id });
     expect(picked(await last('DELETE'))).toStrictEqual({ ...seen, tool_name: 'delete_memory' });
 
-    await house.graphql('L', 'mutation { deleteExpiredMemories(input: {}) { deleted } }');
+    await gateway.graphql('L', 'mutation { deleteExpiredMemories(input: {}) { deleted } }');
     const cleanup = await last('CLEANUP');
     expect(picked(cleanup)).toStrictEqual({
       ...who.L,
@@ -76,8 +76,8 @@ describe('audit_log', () => {
     expect(cleanup.details.deleted).toBe(0);
   });
 
-  it('has a row with status error for every refused call, through either door', async () => {
-    const own = (await house.tool('L', 'save_memory', { content: 'of L', scope: 'global' })).result.memory.packet_id;
+  it('has a row with status error for every refused call, through either API', async () => {
+    const own = (await gateway.tool('L', 'save_memory', { content: 'of L', scope: 'global' })).result.memory.packet_id;
     const calls: [string, object, string, string][] = [
       ['save_memory', { content: 'x', scope: 'l-private', project_id: 'l9' }, 'INSERT', 'L9SCP'],
       ['save_memory', { content: ' ', project_id: 'l9' }, 'INSERT', 'L9VAL'],
@@ -90,7 +90,7 @@ describe('audit_log', () => {
       ['delete_expired_memories', {}, 'CLEANUP', 'L9SCP'],
     ];
     for (const [tool, args, operation, sqlstate] of calls) {
-      expect((await house.tool('C', tool, args)).isError, tool).toBe(true);
+      expect((await gateway.tool('C', tool, args)).isError, tool).toBe(true);
       const row = await last(operation);
       const { caller, creator, source, tool_name, status } = row;
       expect({ caller, creator, source, tool_name, status }).toStrictEqual({
@@ -100,7 +100,7 @@ describe('audit_log', () => {
       });
       expect(row.sqlstate).toBe(sqlstate);
     }
-    await house.graphql('C', 'mutation ($id: UUID!) { deleteMemory(input: { packetId: $id }) { packetId } }', {
+    await gateway.graphql('C', 'mutation ($id: UUID!) { deleteMemory(input: { packetId: $id }) { packetId } }', {
       id: own,
     });
     const row = await last('DELETE');
@@ -113,25 +113,25 @@ describe('audit_log', () => {
   });
 
   it('keeps a write and its row together: neither is there when the transaction rolls back', async () => {
-    const count = async () => (await house.sql('L', 'select count(*)::int as n from public.audit_log'))[0].n;
+    const count = async () => (await gateway.sql('L', 'select count(*)::int as n from public.audit_log'))[0].n;
     const before = await count();
-    await house
+    await gateway
       .asCaller('C', async (client) => {
         await client.query("select public.save_memory('rolled back', project_id => 'l9')");
         throw new Error('on purpose');
       })
       .catch(() => {});
     expect(await count()).toBe(before);
-    expect(await house.sql('C', "select 1 from public.packet_store where content = 'rolled back'")).toHaveLength(0);
+    expect(await gateway.sql('C', "select 1 from public.packet_store where content = 'rolled back'")).toHaveLength(0);
   });
 
   it('writes one row for each memory of a batch', async () => {
-    await house.sql(
+    await gateway.sql(
       'C',
       `insert into public.packet_store (envelope, project_id)
        select jsonb_build_object('content', 'batch ' || i), 'l9' from generate_series(1, 50) i`,
     );
-    const rows = await house.sql(
+    const rows = await gateway.sql(
       'L',
       "select count(*)::int as n from public.audit_log where operation = 'INSERT' and tool_name = 'sql'",
     );
@@ -147,26 +147,28 @@ describe('audit_log', () => {
         `insert into public.audit_log (operation, table_name, details)
          values ('READ', 'x', '{"caller": "C", "creator": null, "source": null, "tool_name": "x"}')`,
       ]) {
-        await expect(house.sql(caller, statement), `${caller}: ${statement}`).rejects.toMatchObject({ code: '42501' });
+        await expect(gateway.sql(caller, statement), `${caller}: ${statement}`).rejects.toMatchObject({
+          code: '42501',
+        });
       }
     }
-    await expect(house.gateway.database.workerPool.query('delete from public.audit_log')).rejects.toMatchObject({
+    await expect(gateway.instance.database.workerPool.query('delete from public.audit_log')).rejects.toMatchObject({
       code: '42501',
     });
   });
 
   it('tells an agent nothing: it can read no row, not even a count', async () => {
-    await expect(house.sql('C', 'select count(*) from public.audit_log')).rejects.toMatchObject({ code: '42501' });
-    const { data, errors } = await house.graphql('C', '{ auditLogs { totalCount } }');
+    await expect(gateway.sql('C', 'select count(*) from public.audit_log')).rejects.toMatchObject({ code: '42501' });
+    const { data, errors } = await gateway.graphql('C', '{ auditLogs { totalCount } }');
     expect(data?.auditLogs?.totalCount ?? null).toBeNull();
     expect(errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
   });
 
   it('shows L only the scopes of its token', async () => {
-    await house.tool('L', 'save_memory', { content: 'kept private', scope: 'l-private', project_id: 'l9' });
+    await gateway.tool('L', 'save_memory', { content: 'kept private', scope: 'l-private', project_id: 'l9' });
     const scopes = async (claims: Record<string, string>) =>
       (
-        await house.sql(
+        await gateway.sql(
           'L',
           'select distinct scope from public.audit_log where scope is not null order by 1',
           [],
@@ -178,9 +180,9 @@ describe('audit_log', () => {
   });
 
   it('holds no content', async () => {
-    await house.tool('C', 'save_memory', { content: 'xylophone quartz', project_id: 'l9', tags: ['zither'] });
-    await house.tool('C', 'search_memory', { query: 'xylophone' });
-    const rows = await house.sql('L', 'select audit_log::text as text from public.audit_log');
+    await gateway.tool('C', 'save_memory', { content: 'xylophone quartz', project_id: 'l9', tags: ['zither'] });
+    await gateway.tool('C', 'search_memory', { query: 'xylophone' });
+    const rows = await gateway.sql('L', 'select audit_log::text as text from public.audit_log');
     expect(rows.filter(({ text }) => /xylophone|quartz/.test(text))).toHaveLength(0);
   });
 });

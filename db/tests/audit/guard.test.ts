@@ -1,24 +1,24 @@
 // What keeps the record whole against the owner of its tables.
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { addPlatformAdmin, asSuperuser, claimsOfP, sealAll } from './support.ts';
+import { addPlatformAdmin, claimsOfP, runAsSuperuser, sealAll } from './support.ts';
 
 describe('the owner of the audit log', () => {
-  let house: House;
+  let gateway: TestGateway;
   let partition: string;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    await addPlatformAdmin(house);
-    await house.tool('C', 'save_memory', { content: 'on the record', scope: 'global' });
-    const [{ name }] = await asSuperuser(
-      house,
+    gateway = await startTestGateway({ embedder: standIn });
+    await addPlatformAdmin(gateway);
+    await gateway.tool('C', 'save_memory', { content: 'on the record', scope: 'global' });
+    const [{ name }] = await runAsSuperuser(
+      gateway,
       'select tableoid::regclass::text as name from public.audit_log limit 1',
     );
     partition = name;
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
-  const asOwner = (...statements: string[]) => asSuperuser(house, ['set local role l9_owner', ...statements]);
+  const asOwner = (...statements: string[]) => runAsSuperuser(gateway, ['set local role l9_owner', ...statements]);
   const refused = (statement: string, code = 'L9IMM') =>
     expect(asOwner(statement), `${statement} should be refused`).rejects.toMatchObject({ code });
 
@@ -46,8 +46,8 @@ describe('the owner of the audit log', () => {
       'truncate public.audit_log',
       "set local session_replication_role = 'replica'; delete from public.audit_log",
     ])
-      await expect(asSuperuser(house, [statement]), statement).rejects.toMatchObject({ code: 'L9IMM' });
-    await asSuperuser(house, [
+      await expect(runAsSuperuser(gateway, [statement]), statement).rejects.toMatchObject({ code: 'L9IMM' });
+    await runAsSuperuser(gateway, [
       'alter table public.audit_archives disable trigger all',
       'drop table public.audit_archives cascade',
     ]);
@@ -127,7 +127,7 @@ describe('the owner of the audit log', () => {
       "select audit.create_month_partitions('public.audit_log', '2040-01-01', 2)",
     );
     // A job's role has tables of its own.
-    await asSuperuser(house, [
+    await runAsSuperuser(gateway, [
       'set local role l9_worker',
       'create schema scratch',
       'create table scratch.a (a int)',
@@ -137,45 +137,45 @@ describe('the owner of the audit log', () => {
 });
 
 describe('partitions of the audit log', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    await addPlatformAdmin(house);
+    gateway = await startTestGateway({ embedder: standIn });
+    await addPlatformAdmin(gateway);
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const insertAt = (time: string, name: string) => `
     insert into public.audit_log (occurred_at, operation, table_name, details)
     values ('${time}', 'READ', '${name}', '{"caller": "x", "creator": null, "source": null, "tool_name": "x"}')`;
   const partitionOf = async (name: string) =>
     (
-      await asSuperuser(
-        house,
+      await runAsSuperuser(
+        gateway,
         `select tableoid::regclass::text as p from public.audit_log where table_name = '${name}'`,
       )
     )[0]?.p;
   const make = async (from: string, months: number) =>
     (
-      await house.gateway.database.workerPool.query(
+      await gateway.instance.database.workerPool.query(
         "select audit.create_month_partitions('public.audit_log', $1, $2) as made",
         [from, months],
       )
     ).rows[0].made as string[];
 
   it('are there for this month and thirteen ahead, by the month of UTC', async () => {
-    const [{ ahead }] = await asSuperuser(
-      house,
+    const [{ ahead }] = await runAsSuperuser(
+      gateway,
       `select count(*)::int as ahead from generate_series(0, 13) i
        where to_regclass('partitions.audit_log_' || to_char((now() at time zone 'UTC')::date + make_interval(months => i), 'YYYY_MM')) is not null`,
     );
     expect(ahead).toBeGreaterThanOrEqual(13);
     await make('2031-01-15', 2);
-    await asSuperuser(house, [
+    await runAsSuperuser(gateway, [
       "set local timezone = 'Pacific/Auckland'",
       insertAt('2031-02-01 00:30:00+13', 'january'),
       'commit',
     ]);
-    await asSuperuser(house, insertAt('2031-02-01 00:00:00+00', 'february'));
+    await runAsSuperuser(gateway, insertAt('2031-02-01 00:00:00+00', 'february'));
     expect(await partitionOf('january')).toBe('partitions.audit_log_2031_01');
     expect(await partitionOf('february')).toBe('partitions.audit_log_2031_02');
   });
@@ -183,46 +183,46 @@ describe('partitions of the audit log', () => {
   it('are made once, and not where rows were waiting already', async () => {
     expect(await make('2032-05-01', 2)).toStrictEqual(['audit_log_2032_05', 'audit_log_2032_06']);
     expect(await make('2032-05-01', 3)).toStrictEqual(['audit_log_2032_07']);
-    await asSuperuser(house, insertAt('2033-03-03 03:00+00', 'early'));
+    await runAsSuperuser(gateway, insertAt('2033-03-03 03:00+00', 'early'));
     expect(await partitionOf('early'), 'no row is lost').toBe('partitions.audit_log_default');
     expect(await make('2033-02-01', 3)).toStrictEqual(['audit_log_2033_02', 'audit_log_2033_04']);
     await expect(make('2033-01-01', 1000)).rejects.toMatchObject({ code: 'L9VAL' });
     for (const table of ['public.packet_store', 'pg_catalog.pg_class'])
       await expect(
-        house.gateway.database.workerPool.query(`select audit.create_month_partitions('${table}', now()::date, 1)`),
+        gateway.instance.database.workerPool.query(`select audit.create_month_partitions('${table}', now()::date, 1)`),
       ).rejects.toMatchObject({ code: 'L9VAL' });
   });
 
   it('can be reached by nobody but through the table', async () => {
-    const [{ p }] = await asSuperuser(
-      house,
+    const [{ p }] = await runAsSuperuser(
+      gateway,
       "select inhrelid::regclass::text as p from pg_inherits where inhparent = 'public.audit_log'::regclass limit 1",
     );
     for (const caller of ['C', 'L'])
-      await expect(house.sql(caller, `select * from ${p}`)).rejects.toMatchObject({ code: '42501' });
-    await expect(house.sql('P', `select * from ${p}`, [], claimsOfP)).rejects.toMatchObject({ code: '42501' });
-    await expect(house.gateway.database.workerPool.query(`select * from ${p}`)).rejects.toMatchObject({
+      await expect(gateway.sql(caller, `select * from ${p}`)).rejects.toMatchObject({ code: '42501' });
+    await expect(gateway.sql('P', `select * from ${p}`, [], claimsOfP)).rejects.toMatchObject({ code: '42501' });
+    await expect(gateway.instance.database.workerPool.query(`select * from ${p}`)).rejects.toMatchObject({
       code: '42501',
     });
   });
 
   it('are detached when over and sealed, by operators only, and verify_audit knows it', async () => {
     const detach = (month: string, caller = 'P') =>
-      house.sql(
+      gateway.sql(
         caller,
         `select d.* from public.detach_audit_partition('${month}') d`,
         [],
         caller === 'P' ? claimsOfP : {},
       );
-    const verify = async () => (await house.sql('P', 'select v.* from public.verify_audit() v', [], claimsOfP))[0];
+    const verify = async () => (await gateway.sql('P', 'select v.* from public.verify_audit() v', [], claimsOfP))[0];
     await make('2020-01-01', 2);
-    for (let n = 0; n < 3; n++) await asSuperuser(house, insertAt(`2020-01-0${n + 1}`, `old ${n}`));
-    await asSuperuser(house, insertAt('2020-02-01', 'younger'));
+    for (let n = 0; n < 3; n++) await runAsSuperuser(gateway, insertAt(`2020-01-0${n + 1}`, `old ${n}`));
+    await runAsSuperuser(gateway, insertAt('2020-02-01', 'younger'));
     await expect(detach('2020-01-15')).rejects.toMatchObject({
       code: 'L9VAL',
       message: expect.stringMatching(/not all of its rows are sealed/),
     });
-    await sealAll(house);
+    await sealAll(gateway);
     await expect(detach('2020-01-15', 'L')).rejects.toMatchObject({ code: '42501' });
     await expect(detach('2019-01-15')).rejects.toMatchObject({
       code: 'L9VAL',
@@ -240,15 +240,15 @@ describe('partitions of the audit log', () => {
       3,
       'P',
     ]);
-    expect(await asSuperuser(house, "select from public.audit_log where table_name like 'old%'")).toHaveLength(0);
-    expect(await asSuperuser(house, 'select from partitions.audit_log_2020_01')).toHaveLength(3);
-    await sealAll(house);
+    expect(await runAsSuperuser(gateway, "select from public.audit_log where table_name like 'old%'")).toHaveLength(0);
+    expect(await runAsSuperuser(gateway, 'select from partitions.audit_log_2020_01')).toHaveLength(3);
+    await sealAll(gateway);
     const result = await verify();
     expect(result.ok, result.reason).toBe(true);
     expect(Number(result.archived)).toBe(3);
     expect(Number(result.rows)).toBeGreaterThanOrEqual(Number(before.rows) - 3);
-    const [row] = await asSuperuser(
-      house,
+    const [row] = await runAsSuperuser(
+      gateway,
       "select details from public.audit_log where operation = 'CLEANUP' order by occurred_at desc limit 1",
     );
     expect([row.details.detached, row.details.rows, row.details.caller]).toStrictEqual([
@@ -258,7 +258,7 @@ describe('partitions of the audit log', () => {
     ]);
 
     // What was detached is no cover for removing more.
-    const more = await asSuperuser(house, [
+    const more = await runAsSuperuser(gateway, [
       'alter table partitions.audit_log_2020_02 disable trigger all',
       "delete from partitions.audit_log_2020_02 where table_name = 'younger'",
       'select v.* from public.verify_audit() v',
@@ -266,7 +266,7 @@ describe('partitions of the audit log', () => {
     expect(more[0].ok).toBe(false);
 
     // Nobody reads it any more, its rows stay, it isn't made again, and only a superuser drops it.
-    await expect(house.sql('P', 'select * from partitions.audit_log_2020_01', [], claimsOfP)).rejects.toMatchObject({
+    await expect(gateway.sql('P', 'select * from partitions.audit_log_2020_01', [], claimsOfP)).rejects.toMatchObject({
       code: '42501',
     });
     for (const statement of [
@@ -274,25 +274,25 @@ describe('partitions of the audit log', () => {
       'truncate partitions.audit_log_2020_01',
       'drop table partitions.audit_log_2020_01',
     ])
-      await expect(asSuperuser(house, ['set local role l9_owner', statement]), statement).rejects.toMatchObject({
+      await expect(runAsSuperuser(gateway, ['set local role l9_owner', statement]), statement).rejects.toMatchObject({
         code: 'L9IMM',
       });
     expect(await make('2020-01-01', 1)).toStrictEqual([]);
-    await asSuperuser(house, 'drop table partitions.audit_log_2020_01');
+    await runAsSuperuser(gateway, 'drop table partitions.audit_log_2020_01');
     expect((await verify()).ok).toBe(true);
-    await asSuperuser(house, ['set local role l9_owner', 'create table public.after_it (a int)']);
+    await runAsSuperuser(gateway, ['set local role l9_owner', 'create table public.after_it (a int)']);
   });
 
   it('are detached through GraphQL too', async () => {
     await make('2021-01-01', 1);
-    const token = await house.token({ caller: 'P' });
+    const token = await gateway.token({ caller: 'P' });
     const query = 'mutation { detachAuditPartition(input: { month: "2021-01-01" }) { result { tableName rowCount } } }';
-    const { data, errors } = await house.graphql({ token }, query);
+    const { data, errors } = await gateway.graphql({ token }, query);
     expect(errors).toBeUndefined();
     expect(data.detachAuditPartition.result).toStrictEqual({
       tableName: 'partitions.audit_log_2021_01',
       rowCount: '0',
     });
-    expect((await house.graphql('L', query)).errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
+    expect((await gateway.graphql('L', query)).errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
   });
 });

@@ -1,27 +1,28 @@
-// What the record says of who looked: operators, at any table and through any door, and the texts of searches.
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+// What the record says of who looked: operators, at any table and through any API, and the texts of searches.
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { addPlatformAdmin, addTenant, asSuperuser, claimsOfP, sealAll } from './support.ts';
+import { addTenant } from '../support/tenants.ts';
+import { addPlatformAdmin, claimsOfP, runAsSuperuser, sealAll } from './support.ts';
 
 describe('a look of a platform admin', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    await addPlatformAdmin(house);
-    await house.tool('C', 'save_memory', { content: 'seen by operators', scope: 'global' });
-    await house.embedded();
-    await sealAll(house);
-    const acme = await addTenant(house, 'acme');
-    await house.sql('L', "select public.save_memory('of acme', 'l-private', 'x')", [], {
-      'jwt.claims.tenant_id': acme,
+    gateway = await startTestGateway({ embedder: standIn });
+    await addPlatformAdmin(gateway);
+    await gateway.tool('C', 'save_memory', { content: 'seen by operators', scope: 'global' });
+    await gateway.embedded();
+    await sealAll(gateway);
+    const acme = await addTenant(gateway, 'acme');
+    await gateway.sql('L', "select public.save_memory('of acme', 'l-private', 'x')", [], {
+      ...acme,
     });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const looks = async (): Promise<string[]> =>
     (
-      await asSuperuser(
-        house,
+      await runAsSuperuser(
+        gateway,
         "select table_name from public.audit_log where details ->> 'look' = 'platform' and caller = 'P' order by occurred_at, audit_id",
       )
     ).map(({ table_name }) => table_name);
@@ -30,7 +31,7 @@ describe('a look of a platform admin', () => {
     await work();
     return (await looks()).slice(before.length);
   };
-  const asP = (query: string) => house.sql('P', query, [], claimsOfP);
+  const asP = (query: string) => gateway.sql('P', query, [], claimsOfP);
 
   it('at any table of any tenant that has rows leaves one row a query and table', async () => {
     const tables = ['packet_store', 'memory_embeddings', 'tenants', 'scopes', 'actors', 'audit_log', 'audit_seals'];
@@ -53,9 +54,9 @@ describe('a look of a platform admin', () => {
   });
 
   it('through GraphQL works, and is one', async () => {
-    const token = await house.token({ caller: 'P' });
+    const token = await gateway.token({ caller: 'P' });
     const seen = await during(async () => {
-      const { data, errors } = await house.graphql(
+      const { data, errors } = await gateway.graphql(
         { token },
         '{ memories { nodes { content embeddings { nodes { model } } } } auditSeals { totalCount } }',
       );
@@ -67,7 +68,7 @@ describe('a look of a platform admin', () => {
 
   it('fails, and shows nothing, where it could not be recorded', async () => {
     await expect(
-      house.asCaller(
+      gateway.asCaller(
         'P',
         async (client) => {
           await client.query('set transaction read only');
@@ -82,14 +83,14 @@ describe('a look of a platform admin', () => {
     const seen = await during(async () => {
       for (const claims of [{ 'jwt.claims.caller': 'L' }, { 'jwt.claims.caller': '' }, { 'jwt.claims.tenant_id': 'x' }])
         expect(
-          await house.sql('P', 'select * from public.packet_store', [], { ...claimsOfP, ...claims }),
+          await gateway.sql('P', 'select * from public.packet_store', [], { ...claimsOfP, ...claims }),
         ).toStrictEqual([]);
-      await asSuperuser(house, "update public.actors set is_active = false where caller = 'P'");
+      await runAsSuperuser(gateway, "update public.actors set is_active = false where caller = 'P'");
       expect(await asP('select * from public.packet_store')).toStrictEqual([]);
-      await asSuperuser(house, "update public.actors set is_active = true where caller = 'P'");
+      await runAsSuperuser(gateway, "update public.actors set is_active = true where caller = 'P'");
     });
     expect(seen).toStrictEqual([]);
-    await expect(house.sql('C', "select identity.allow_and_audit_operator_read('x')")).rejects.toMatchObject({
+    await expect(gateway.sql('C', "select identity.allow_and_audit_operator_read('x')")).rejects.toMatchObject({
       code: '42501',
     });
   });
@@ -100,15 +101,15 @@ describe('a look of a platform admin', () => {
       'jwt.claims.org_id': '01900000-0000-7000-8000-000000000001',
       'jwt.claims.user_id': '01900000-0000-7000-8000-000000000002',
     };
-    await house.sql('P', 'select * from public.packet_store', [], claims);
-    const [row] = await asSuperuser(
-      house,
+    await gateway.sql('P', 'select * from public.packet_store', [], claims);
+    const [row] = await runAsSuperuser(
+      gateway,
       "select * from public.audit_log where details ->> 'look' = 'platform' order by occurred_at desc limit 1",
     );
     expect(row.details).toStrictEqual({
       look: 'platform',
       caller: 'P',
-      creator: 'Operator',
+      creator: 'P',
       source: 'operations',
       tool_name: 'sql',
       org_id: claims['jwt.claims.org_id'],
@@ -117,7 +118,7 @@ describe('a look of a platform admin', () => {
     expect([row.operation, row.caller, row.creator, row.source, row.tool_name]).toStrictEqual([
       'READ',
       'P',
-      'Operator',
+      'P',
       'operations',
       'sql',
     ]);
@@ -125,21 +126,24 @@ describe('a look of a platform admin', () => {
 });
 
 describe('the details of an audit row', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const last = async () =>
-    (await house.sql('L', 'select * from public.audit_log order by occurred_at desc, audit_id desc limit 1'))[0];
+    (await gateway.sql('L', 'select * from public.audit_log order by occurred_at desc, audit_id desc limit 1'))[0];
 
   it('always say who, with nulls for work that no actor asked for', async () => {
-    await house.tool('C', 'save_memory', { content: 'x', scope: 'global' });
-    await asSuperuser(house, ["update public.packet_store set tags = '{y}'", 'commit']).catch(() => {});
-    await house.tool('C', 'save_memory', { content: 'x', scope: 'nowhere' });
-    await house.tool('C', 'search_memory', { query: 'x' });
-    const rows = await asSuperuser(house, 'select details, caller, creator, source, tool_name from public.audit_log');
+    await gateway.tool('C', 'save_memory', { content: 'x', scope: 'global' });
+    await runAsSuperuser(gateway, ["update public.packet_store set tags = '{y}'", 'commit']).catch(() => {});
+    await gateway.tool('C', 'save_memory', { content: 'x', scope: 'nowhere' });
+    await gateway.tool('C', 'search_memory', { query: 'x' });
+    const rows = await runAsSuperuser(
+      gateway,
+      'select details, caller, creator, source, tool_name from public.audit_log',
+    );
     expect(rows.length).toBeGreaterThanOrEqual(3);
     for (const { details, ...columns } of rows) {
       const { caller, creator, source, tool_name } = details;
@@ -152,7 +156,7 @@ describe('the details of an audit row', () => {
       '{"caller": null, "creator": null, "source": null, "tool_name": "x"}',
     ])
       await expect(
-        asSuperuser(house, [
+        runAsSuperuser(gateway, [
           `insert into public.audit_log (operation, table_name, details) values ('READ', 'x', '${details}')`,
         ]),
         details,
@@ -162,7 +166,7 @@ describe('the details of an audit row', () => {
   it('can’t be made to name anybody else', async () => {
     const lie =
       '{"caller": "L", "creator": "L-CTO", "source": "l9-kernel", "tool_name": "x", "user_id": "01900000-0000-7000-8000-000000000002", "note": 1}';
-    await house.sql('C', `select audit.audit_read('READ', '${lie}')`);
+    await gateway.sql('C', `select audit.audit_read('READ', '${lie}')`);
     expect((await last()).details).toStrictEqual({
       caller: 'C',
       creator: 'Cursor-IDE',
@@ -170,7 +174,7 @@ describe('the details of an audit row', () => {
       tool_name: 'sql',
       note: 1,
     });
-    await house.sql('C', `select audit.audit_refusal('READ', null, null, null, 'L9OWN', '${lie}')`);
+    await gateway.sql('C', `select audit.audit_refusal('READ', null, null, null, 'L9OWN', '${lie}')`);
     expect((await last()).details).toStrictEqual({
       caller: 'C',
       creator: 'Cursor-IDE',
@@ -178,31 +182,31 @@ describe('the details of an audit row', () => {
       tool_name: 'sql',
       note: 1,
     });
-    await expect(house.sql('C', "select audit.audit_export('{}')")).rejects.toMatchObject({ code: '42501' });
-    await expect(house.sql('C', "select audit.audit_read('EXPORT', '{}')")).rejects.toMatchObject({ code: 'L9VAL' });
+    await expect(gateway.sql('C', "select audit.audit_export('{}')")).rejects.toMatchObject({ code: '42501' });
+    await expect(gateway.sql('C', "select audit.audit_read('EXPORT', '{}')")).rejects.toMatchObject({ code: 'L9VAL' });
   });
 });
 
 describe('the texts of searches', () => {
-  let house: House;
+  let gateway: TestGateway;
   const user = '01900000-0000-7000-8000-000000000002';
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    await addPlatformAdmin(house);
+    gateway = await startTestGateway({ embedder: standIn });
+    await addPlatformAdmin(gateway);
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const searchAsUser = (query: string) =>
-    house.sql('C', 'select public.search_memory($1)', [query], {
+    gateway.sql('C', 'select public.search_memory($1)', [query], {
       'jwt.claims.org_id': user,
       'jwt.claims.user_id': user,
     });
   const kept = async (caller = 'L', claims = {}) =>
-    (await house.sql(caller, 'select query from public.audit_query_texts order by audit_id', [], claims)).map(
+    (await gateway.sql(caller, 'select query from public.audit_query_texts order by audit_id', [], claims)).map(
       ({ query }) => query,
     );
   const allow = (enabled: boolean) =>
-    house.graphql(
+    gateway.graphql(
       'L',
       'mutation ($enabled: Boolean) { setQueryTextAudit(input: { enabled: $enabled }) { tenant { auditsQueryText } } }',
       { enabled },
@@ -214,7 +218,7 @@ describe('the texts of searches', () => {
     const { data, errors } = await allow(true);
     expect(errors).toBeUndefined();
     expect(data.setQueryTextAudit.tenant.auditsQueryText).toBe(true);
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       'L',
       "select operation, table_name, details from public.audit_log where table_name = 'tenants'",
     );
@@ -224,15 +228,15 @@ describe('the texts of searches', () => {
     await allow(false);
     await searchAsUser('a second secret');
     expect(await kept()).toStrictEqual(['an open wish']);
-    const [{ n }] = await asSuperuser(
-      house,
+    const [{ n }] = await runAsSuperuser(
+      gateway,
       "select count(*)::int as n from public.audit_log a where a::text like '%wish%' or a::text like '%second secret%'",
     );
     expect(n, 'audit_log itself, which nobody can erase from, holds none').toBe(0);
   });
 
   it('are for admins of the tenant, beside the row they belong to', async () => {
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       'L',
       '{ auditLogs(condition: { operation: "SEARCH" }) { nodes { queryText details } } }',
     );
@@ -244,35 +248,35 @@ describe('the texts of searches', () => {
     ]);
     expect(data.auditLogs.nodes[1].details.user_id).toBe(user);
     expect(await kept('P', claimsOfP)).toStrictEqual(['an open wish']);
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       'P',
       "select public.audit_log_query_text(a) as text from public.audit_log a where operation = 'SEARCH' order by occurred_at offset 1 limit 1",
       [],
       claimsOfP,
     );
     expect(row.text).toBe('an open wish');
-    const acme = await addTenant(house, 'acme');
-    expect(await kept('L', { 'jwt.claims.tenant_id': acme })).toStrictEqual([]);
+    const acme = await addTenant(gateway, 'acme');
+    expect(await kept('L', acme)).toStrictEqual([]);
     await expect(kept('C')).rejects.toMatchObject({ code: '42501' });
     for (const query of ['select public.set_query_text_audit(true)', 'delete from public.audit_query_texts'])
-      await expect(house.sql('C', query)).rejects.toMatchObject({ code: '42501' });
-    await expect(house.sql('L', 'delete from public.audit_query_texts')).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('C', query)).rejects.toMatchObject({ code: '42501' });
+    await expect(gateway.sql('L', 'delete from public.audit_query_texts')).rejects.toMatchObject({ code: '42501' });
   });
 
   it('of a scope the token has not are not shown', async () => {
     await allow(true);
-    await house.sql('L', "select public.search_memory('in private', scopes => '{l-private}')");
+    await gateway.sql('L', "select public.search_memory('in private', scopes => '{l-private}')");
     expect(await kept()).toContain('in private');
     expect(await kept('L', { 'jwt.claims.scopes': '["global"]' })).not.toContain('in private');
   });
 
   it('can be erased, and the record stays whole', async () => {
-    await asSuperuser(house, [
+    await runAsSuperuser(gateway, [
       'set local role l9_owner',
       `delete from public.audit_query_texts where user_id = '${user}'`,
       'commit',
     ]);
     expect(await kept()).not.toContain('an open wish');
-    expect((await house.sql('L', 'select v.ok from public.verify_audit() v'))[0].ok).toBe(true);
+    expect((await gateway.sql('L', 'select v.ok from public.verify_audit() v'))[0].ok).toBe(true);
   });
 });

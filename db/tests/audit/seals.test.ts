@@ -1,45 +1,46 @@
 // The chain of seals: what it covers, and what it betrays.
 
 import pg from 'pg';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { describeOnServer } from '../support/engine.ts';
-import { addPlatformAdmin, addTenant, asSuperuser, claimsOfP, sealAll } from './support.ts';
+import { describeOnServer } from '../support/on-engine.ts';
+import { addTenant } from '../support/tenants.ts';
+import { addPlatformAdmin, claimsOfP, runAsSuperuser, sealAll } from './support.ts';
 
 describe('the chain of seals', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    await addPlatformAdmin(house);
+    gateway = await startTestGateway({ embedder: standIn });
+    await addPlatformAdmin(gateway);
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const verify = async (caller = 'L', args = '', claims: Record<string, string> = {}) =>
-    (await house.sql(caller, `select (v).* from public.verify_audit(${args}) v`, [], claims))[0];
+    (await gateway.sql(caller, `select (v).* from public.verify_audit(${args}) v`, [], claims))[0];
   const verifyAll = async (args = '') =>
-    (await house.sql('P', `select v.* from public.verify_audit(${args}) v`, [], claimsOfP))[0];
-  const save = (content: string) => house.sql('C', "select public.save_memory($1, scope => 'global')", [content]);
-  const head = async () => (await house.sql('L', 'select hash from public.audit_head()'))[0].hash as string;
+    (await gateway.sql('P', `select v.* from public.verify_audit(${args}) v`, [], claimsOfP))[0];
+  const save = (content: string) => gateway.sql('C', "select public.save_memory($1, scope => 'global')", [content]);
+  const head = async () => (await gateway.sql('L', 'select hash from public.audit_head()'))[0].hash as string;
 
   it('covers what has committed, and says that it is whole', async () => {
     for (let n = 0; n < 5; n++) await save(`sealed ${n}`);
-    await sealAll(house);
+    await sealAll(gateway);
     const result = await verify();
     expect(result.ok, result.reason).toBe(true);
     expect(Number(result.rows)).toBeGreaterThanOrEqual(5);
     expect(result.is_complete).toBe(true);
     expect(result.head).toBe(await head());
-    const [{ sealed, logged }] = await asSuperuser(
-      house,
+    const [{ sealed, logged }] = await runAsSuperuser(
+      gateway,
       'select (select sum(row_count) from public.audit_seals)::int as sealed, (select count(*) from public.audit_log)::int as logged',
     );
     expect(sealed).toBe(logged - Number((await verifyAll()).unsealed));
   });
 
   it('grows by nothing when there is nothing new', async () => {
-    await sealAll(house);
+    await sealAll(gateway);
     const before = await head();
-    const { rows } = await house.gateway.database.workerPool.query(
+    const { rows } = await gateway.instance.database.workerPool.query(
       'select audit.seal_audit()::int as n, audit.is_audit_unsealed() as due',
     );
     expect(rows[0]).toStrictEqual({ n: 0, due: false });
@@ -47,14 +48,14 @@ describe('the chain of seals', () => {
   });
 
   it('seals a transaction whole, however many rows it has', async () => {
-    await house.sql(
+    await gateway.sql(
       'C',
       `insert into public.packet_store (envelope, scope) select jsonb_build_object('content', 'whole ' || i), 'global' from generate_series(1, 25) i`,
     );
     for (let n = 0; n < 6; n++) await save(`one by one ${n}`);
-    await sealAll(house, 4);
-    const seals = await asSuperuser(
-      house,
+    await sealAll(gateway, 4);
+    const seals = await runAsSuperuser(
+      gateway,
       'select row_count, from_xid::text, to_xid::text from public.audit_seals order by seal_id',
     );
     expect(seals.some(({ row_count }) => row_count >= 25)).toBe(true);
@@ -75,8 +76,8 @@ describe('the chain of seals', () => {
       part = await verifyAll(`max_rows => 3, after_seal => ${part.last_seal}`);
     }
     expect(rows).toBe(Number(whole.rows));
-    const [{ middle }] = await asSuperuser(
-      house,
+    const [{ middle }] = await runAsSuperuser(
+      gateway,
       'select first_occurred_at as middle from public.audit_seals order by seal_id desc limit 1',
     );
     const since = await verifyAll(`"from" => '${middle.toISOString()}'`);
@@ -95,7 +96,7 @@ describe('the chain of seals', () => {
   /** Runs as a superuser with the guards of a table off, looks at what verify_audit says, and undoes it. */
   async function tampered(statement: string, args = '') {
     return (
-      await asSuperuser(house, [
+      await runAsSuperuser(gateway, [
         'alter table public.audit_log disable trigger all; alter table public.audit_seals disable trigger all',
         `do $$ declare p record; begin for p in select inhrelid::regclass as t from pg_inherits where inhparent = 'public.audit_log'::regclass loop
           execute format('alter table %s disable trigger all', p.t); end loop; end $$`,
@@ -106,8 +107,8 @@ describe('the chain of seals', () => {
   }
   const someRow = async () =>
     (
-      await asSuperuser(
-        house,
+      await runAsSuperuser(
+        gateway,
         'select audit_id, seal_id::int from public.audit_seals, unnest(audit_ids) audit_id where seal_id > 1 order by seal_id limit 1',
       )
     )[0] as { audit_id: string; seal_id: number };
@@ -162,7 +163,7 @@ describe('the chain of seals', () => {
   it('notices a seal that was altered, removed or made anew', async () => {
     const { seal_id } = await someRow();
     await save('one seal more');
-    await sealAll(house);
+    await sealAll(gateway);
     for (const change of [
       'row_hashes[1] = sha256(row_hashes[1])',
       'audit_ids[1] = uuidv7()',
@@ -189,7 +190,7 @@ describe('the chain of seals', () => {
 
   it('betrays that its end was cut off to whoever kept a head', async () => {
     await save('the last');
-    await sealAll(house);
+    await sealAll(gateway);
     const kept = await head();
     const cut = `with gone as (delete from public.audit_seals where seal_id = (select max(seal_id) from public.audit_seals) returning audit_ids)
       delete from public.audit_log a using gone where a.audit_id = any (gone.audit_ids)`;
@@ -198,7 +199,7 @@ describe('the chain of seals', () => {
     expect(result.ok).toBe(false);
     expect(result.reason).toMatch(/the end of the chain was removed/);
     await save('after the last');
-    await sealAll(house);
+    await sealAll(gateway);
     expect((await verify('L', `head => '${kept}'`)).ok, 'a head stays good as the chain grows').toBe(true);
     await expect(verify('L', "head => 'nonsense'")).rejects.toMatchObject({ code: 'L9VAL' });
   });
@@ -209,15 +210,16 @@ describe('the chain of seals', () => {
       'select public.audit_head()',
       'select * from public.audit_seals',
     ])
-      await expect(house.sql('C', query), query).rejects.toMatchObject({ code: '42501' });
-    await expect(house.sql('L', 'select * from public.audit_seals')).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('C', query), query).rejects.toMatchObject({ code: '42501' });
+    await expect(gateway.sql('L', 'select * from public.audit_seals')).rejects.toMatchObject({ code: '42501' });
 
-    const other = await addTenant(house, 'acme');
-    const claims = { 'jwt.claims.tenant_id': other };
-    await house.sql('L', "select public.save_memory('of acme', scope => 'global')", [], claims);
-    await sealAll(house);
+    const claims = await addTenant(gateway, 'acme');
+    await gateway.sql('L', "select public.save_memory('of acme', scope => 'global')", [], claims);
+    await sealAll(gateway);
     const ofAcme = await verify('L', '', claims);
-    const [{ n }] = await house.asSuperuser('select count(*) as n from public.audit_log where tenant_id = $1', [other]);
+    const [{ n }] = await gateway.asSuperuser('select count(*) as n from public.audit_log where tenant_id = $1', [
+      claims['jwt.claims.tenant_id'],
+    ]);
     expect([ofAcme.ok, Number(ofAcme.rows), ofAcme.archived]).toStrictEqual([true, Number(n), null]);
     expect(Number(ofAcme.unsealed)).toBe(0);
     const ours = await verify();
@@ -227,38 +229,38 @@ describe('the chain of seals', () => {
     // Somebody else's broken row is not named to them, only that there is one.
     const { audit_id } = await someRow();
     const change = `update public.audit_log set table_name = 'x' where audit_id = '${audit_id}'`;
-    const seen = await asSuperuser(house, [
+    const seen = await runAsSuperuser(gateway, [
       `do $$ declare p record; begin for p in select inhrelid::regclass as t from pg_inherits where inhparent = 'public.audit_log'::regclass loop
         execute format('alter table %s disable trigger all', p.t); end loop; end $$`,
       'alter table public.audit_log disable trigger all',
       change,
       'set local role l9_admin',
-      `select set_config('jwt.claims.tenant_id', '${other}', true), set_config('jwt.claims.caller', 'L', true)`,
+      `select set_config('jwt.claims.tenant_id', '${claims['jwt.claims.tenant_id']}', true), set_config('jwt.claims.caller', 'L', true)`,
       'select v.* from public.verify_audit() v',
     ]);
     expect([seen[0].ok, seen[0].broken_row, seen[0].reason]).toStrictEqual([false, null, 'a row was altered']);
   });
 
   it('is the same through GraphQL', async () => {
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       'L',
       '{ verifyAudit { ok seals rows head reason } auditHead { hash } }',
     );
     expect(errors).toBeUndefined();
     expect(data.verifyAudit.ok, data.verifyAudit.reason).toBe(true);
     expect(data.auditHead.hash).toMatch(/^[0-9a-f]{64}$/);
-    const refused = await house.graphql('C', '{ verifyAudit { ok } }');
+    const refused = await gateway.graphql('C', '{ verifyAudit { ok } }');
     expect(refused.errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
   });
 
   it('can be remade outside of the database from an export', async () => {
-    await sealAll(house);
-    const [seal] = await asSuperuser(
-      house,
+    await sealAll(gateway);
+    const [seal] = await runAsSuperuser(
+      gateway,
       "select seal_id::text, audit_ids[1] as audit_id, encode(row_hashes[1], 'hex') as hash from public.audit_seals where row_count > 0 order by seal_id limit 1",
     );
-    const [{ text }] = await asSuperuser(
-      house,
+    const [{ text }] = await runAsSuperuser(
+      gateway,
       `select jsonb_build_array(audit_id, extract(epoch from occurred_at)::text, xid::text, operation, table_name, row_id, tenant_id,
         project_id, scope, status, sqlstate, details)::text as text from public.audit_log where audit_id = '${seal.audit_id}'`,
     );
@@ -267,9 +269,9 @@ describe('the chain of seals', () => {
   });
 
   it('begins a new era where the database was restored into another cluster', async () => {
-    await sealAll(house);
+    await sealAll(gateway);
     // As if transactions were far ahead when these rows were written and (all but one) sealed.
-    await asSuperuser(house, [
+    await runAsSuperuser(gateway, [
       `insert into public.audit_log (xid, operation, table_name, details) select xid::text::xid8, 'READ', 'restored',
         '{"caller": "x", "creator": null, "source": null, "tool_name": "x"}' from (values (1000000000), (1000000001), (2000000000)) v (xid)`,
       "select audit.seal_audit_until('1000000002', 10000)",
@@ -278,9 +280,9 @@ describe('the chain of seals', () => {
     const kept = await head();
     await save('in the new cluster');
     await save('again in the new cluster');
-    await sealAll(house);
-    const eras = await asSuperuser(
-      house,
+    await sealAll(gateway);
+    const eras = await runAsSuperuser(
+      gateway,
       'select era, sum(row_count)::int as rows, min(from_xid)::text as first from public.audit_seals group by era order by era',
     );
     expect(eras.map(({ era }) => era)).toStrictEqual([1, 2]);
@@ -289,10 +291,10 @@ describe('the chain of seals', () => {
     const all = await verifyAll(`head => '${kept}'`);
     expect(all.ok, all.reason).toBe(true);
     expect(Number(all.unsealed)).toBe(0);
-    const [{ logged }] = await asSuperuser(house, 'select count(*)::int as logged from public.audit_log');
+    const [{ logged }] = await runAsSuperuser(gateway, 'select count(*)::int as logged from public.audit_log');
     expect(Number(all.rows), 'the row that came unsealed is sealed too').toBeGreaterThanOrEqual(logged - 2);
     await save('and the chain goes on');
-    await sealAll(house);
+    await sealAll(gateway);
     expect((await verifyAll()).ok).toBe(true);
     // Also a row of the old era that is altered, or one put into it, is found.
     const altered = await tampered(
@@ -308,37 +310,37 @@ describe('the chain of seals', () => {
 });
 
 describeOnServer('sealing beside transactions in flight', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    await addPlatformAdmin(house);
+    gateway = await startTestGateway({ embedder: standIn });
+    await addPlatformAdmin(gateway);
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   it('waits for the oldest, and then skips nothing', async () => {
-    const slow = new pg.Client({ connectionString: house.home.superuserUrl! });
+    const slow = new pg.Client({ connectionString: gateway.home.superuserUrl! });
     await slow.connect();
     try {
       await slow.query('begin');
       await slow.query(
         `insert into public.audit_log (operation, table_name, details) values ('READ', 'slow', '{"caller": "x", "creator": null, "source": null, "tool_name": "x"}')`,
       );
-      await house.tool('C', 'save_memory', { content: 'quick', scope: 'global' });
-      await house.gateway.database.workerPool.query('select audit.seal_audit()');
-      const [quick] = await asSuperuser(
-        house,
+      await gateway.tool('C', 'save_memory', { content: 'quick', scope: 'global' });
+      await gateway.instance.database.workerPool.query('select audit.seal_audit()');
+      const [quick] = await runAsSuperuser(
+        gateway,
         `select exists (select from public.audit_seals s join public.audit_log a on a.audit_id = any (s.audit_ids)
             where a.operation = 'INSERT' and a.table_name = 'packet_store') as sealed`,
       );
       expect(quick.sealed, 'what came after a transaction in flight waits for it').toBe(false);
       await slow.query('commit');
-      await sealAll(house);
-      const [counts] = await asSuperuser(
-        house,
+      await sealAll(gateway);
+      const [counts] = await runAsSuperuser(
+        gateway,
         'select (select count(*) from public.audit_log)::int as logged, (select sum(row_count) from public.audit_seals)::int as sealed',
       );
       expect(counts.sealed).toBe(counts.logged);
-      expect((await house.sql('P', 'select v.ok from public.verify_audit() v', [], claimsOfP))[0].ok).toBe(true);
+      expect((await gateway.sql('P', 'select v.ok from public.verify_audit() v', [], claimsOfP))[0].ok).toBe(true);
     } finally {
       await slow.end();
     }
@@ -347,18 +349,18 @@ describeOnServer('sealing beside transactions in flight', () => {
   it('makes one chain, however many seal at once, while others write', async () => {
     let isDone = false;
     const sealers = Array.from({ length: 3 }, async () => {
-      while (!isDone) await house.gateway.database.workerPool.query('select audit.seal_audit(7)');
+      while (!isDone) await gateway.instance.database.workerPool.query('select audit.seal_audit(7)');
     });
     await Promise.all(
       Array.from({ length: 4 }, async (_, writer) => {
         for (let n = 0; n < 25; n++)
-          await house.sql('C', `select public.save_memory('writer ${writer} row ${n}', scope => 'global')`);
+          await gateway.sql('C', `select public.save_memory('writer ${writer} row ${n}', scope => 'global')`);
       }),
     );
     isDone = true;
     await Promise.all(sealers);
-    await sealAll(house);
-    const result = (await house.sql('P', 'select v.* from public.verify_audit() v', [], claimsOfP))[0];
+    await sealAll(gateway);
+    const result = (await gateway.sql('P', 'select v.* from public.verify_audit() v', [], claimsOfP))[0];
     expect(result.ok, result.reason).toBe(true);
     expect(Number(result.seals)).toBeGreaterThan(1);
     expect(Number(result.rows)).toBeGreaterThanOrEqual(100);

@@ -1,33 +1,36 @@
 import pg from 'pg';
 import { inTransaction } from '../../../gateway/src/database/index.ts';
-import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { named } from '../../../gateway/tests/support/named.ts';
-import { describeOnServer } from '../support/engine.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
+import { named } from '../support/named.ts';
+import { describeOnServer } from '../support/on-engine.ts';
+import { claimsOf } from '../support/sessions.ts';
 import { different, same } from './judged-pairs.ts';
 
 const SAVE = 'select r.status, (r.memory).packet_id, to_jsonb(r."similar") as similar from public.save_memory';
 
 describe('near duplicates', () => {
-  let house: House;
+  let gateway: TestGateway;
   let project = 0;
   beforeAll(async () => {
-    house = await openHouse();
+    gateway = await startTestGateway();
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   /** A place of its own for each test. */
   const place = () => ({ project_id: `p${++project}` });
   const save = async (caller: string, args: Record<string, unknown>, claims = {}) => {
-    const rows = await house.sql(caller, `${SAVE}(${named(args)}) r`, Object.values(args), claims);
+    const rows = await gateway.sql(caller, `${SAVE}(${named(args)}) r`, Object.values(args), claims);
     return rows[0];
   };
   const memory = async (id: string) =>
     (
-      await house.sql('L', 'select content, tags, parent_ids, ttl from public.packet_store where packet_id = $1', [id])
+      await gateway.sql('L', 'select content, tags, parent_ids, ttl from public.packet_store where packet_id = $1', [
+        id,
+      ])
     )[0];
   const count = async (p: { project_id: string }) =>
     (
-      await house.sql('L', 'select count(*)::int as n from public.packet_store where project_id = $1', [p.project_id])
+      await gateway.sql('L', 'select count(*)::int as n from public.packet_store where project_id = $1', [p.project_id])
     )[0].n;
 
   const text = 'The release train leaves every Tuesday at ten from the main branch, after the smoke tests.';
@@ -37,22 +40,22 @@ describe('near duplicates', () => {
     const judge = async (pairs: [string, string][]) =>
       Promise.all(
         pairs.map(async ([one, other]) => {
-          const [mine, theirs] = (await house.gateway.embedder.embed([one, other])) as [number[], number[]];
+          const [mine, theirs] = (await gateway.instance.embedder.embed([one, other])) as [number[], number[]];
           const padded = (vector: number[]) => JSON.stringify([...vector, ...new Array(1536 - vector.length).fill(0)]);
           const p = place();
           const { packet_id } = await save('C', { ...p, content: one });
-          await house.gateway.database.workerPool.query(
+          await gateway.instance.database.workerPool.query(
             `select embeddings.store_embeddings(p.packet_id, p.content_hash, $2, array[$3], '{}', '{}', '{}')
              from public.packet_store p where p.packet_id = $1`,
-            [packet_id, house.gateway.servingModel(), padded(mine)],
+            [packet_id, gateway.instance.servingModel(), padded(mine)],
           );
           const given = { ...p, content: other, on_similar: 'keep' };
           const byWords = await save('C', given);
-          await house.sql('C', 'select public.delete_memory($1)', [byWords.packet_id]);
+          await gateway.sql('C', 'select public.delete_memory($1)', [byWords.packet_id]);
           const byBoth = await save('C', {
             ...given,
             content_vector: padded(theirs),
-            model: house.gateway.servingModel(),
+            model: gateway.instance.servingModel(),
           });
           return { pair: [one, other], words: byWords.similar.length, both: byBoth.similar.length };
         }),
@@ -114,7 +117,7 @@ describe('near duplicates', () => {
       parent_ids: [one.packet_id, two.packet_id].sort(),
       ttl: null,
     });
-    const versions = await house.sql('C', 'select content, tags from public.packet_versions where packet_id = $1', [
+    const versions = await gateway.sql('C', 'select content, tags from public.packet_versions where packet_id = $1', [
       first.packet_id,
     ]);
     expect(versions).toStrictEqual([{ content: variant, tags: ['a', 'b'] }]);
@@ -214,7 +217,7 @@ describe('near duplicates', () => {
   it('are found among many, in long texts, and in scripts without spaces', async () => {
     const p = place();
     const words = 'alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima mike november'.split(' ');
-    await house.sql(
+    await gateway.sql(
       'C',
       `insert into public.packet_store (envelope, project_id)
        select jsonb_build_object('content', (
@@ -257,7 +260,7 @@ describe('near duplicates', () => {
     let pool: pg.Pool;
     // biome-ignore lint/suspicious/noDuplicateTestHooks: Biome does not know describeOnServer
     beforeAll(() => {
-      pool = new pg.Pool({ connectionString: house.home.env.DATABASE_URL!, max: 20 });
+      pool = new pg.Pool({ connectionString: gateway.home.env.DATABASE_URL!, max: 20 });
     });
     // biome-ignore lint/suspicious/noDuplicateTestHooks: Biome does not know describeOnServer
     afterAll(() => pool.end());
@@ -299,7 +302,7 @@ describe('near duplicates', () => {
       const { content, tags } = await memory(answers[0].packet_id);
       expect(tags.sort()).toStrictEqual(texts.map((_, i) => `tag${i}`).sort());
       expect(content.length).toBe(Math.max(...texts.map(({ length }) => length)));
-      const versions = await house.sql('C', 'select 1 from public.packet_versions where packet_id = $1', [
+      const versions = await gateway.sql('C', 'select 1 from public.packet_versions where packet_id = $1', [
         answers[0].packet_id,
       ]);
       expect(versions).toHaveLength(19);
@@ -329,16 +332,16 @@ describe('near duplicates', () => {
     });
   });
 
-  describe('through the doors', () => {
+  describe('through the APIs', () => {
     it('are reported by a plain save over MCP, with its answer', async () => {
       const p = place();
-      const first = await house.tool('C', 'save_memory', { ...p, content: text });
+      const first = await gateway.tool('C', 'save_memory', { ...p, content: text });
       expect(first.result.similar).toStrictEqual([]);
-      const second = await house.tool('C', 'save_memory', { ...p, content: variant });
+      const second = await gateway.tool('C', 'save_memory', { ...p, content: variant });
       expect(second.result.status).toBe('inserted');
       expect(second.result.similar[0].packet_id).toBe(first.result.memory.packet_id);
       expect(second.text).toMatch(new RegExp(`Nearly the same: ${first.result.memory.packet_id}`));
-      const third = await house.tool('C', 'save_memory', { ...p, content: `${variant}?`, on_similar: 'skip' });
+      const third = await gateway.tool('C', 'save_memory', { ...p, content: `${variant}?`, on_similar: 'skip' });
       expect(third.result.status).toBe('skipped_dedupe');
       expect(third.result.similar.length).toBe(2);
     });
@@ -347,14 +350,14 @@ describe('near duplicates', () => {
       const p = { projectId: place().project_id };
       const mutation = (fields: string) =>
         `mutation ($input: SaveMemoryInput!) { saveMemory(input: $input) { ${fields} } }`;
-      const first = await house.graphql('C', mutation('status memory { packetId }'), {
+      const first = await gateway.graphql('C', mutation('status memory { packetId }'), {
         input: { ...p, content: text },
       });
       const fields = 'status similar { packetId similarity memory { content } } memory { packetId tags }';
-      const second = await house.graphql('C', mutation(fields), { input: { ...p, content: variant } });
+      const second = await gateway.graphql('C', mutation(fields), { input: { ...p, content: variant } });
       expect(second.data.saveMemory.status).toBe('inserted');
       expect(second.data.saveMemory.similar[0].memory).toStrictEqual({ content: text });
-      const third = await house.graphql('C', mutation(fields), {
+      const third = await gateway.graphql('C', mutation(fields), {
         input: { ...p, content: `${text} Yes.`, tags: ['t'], onSimilar: 'merge' },
       });
       expect(third.data.saveMemory.status).toBe('updated');
@@ -362,7 +365,7 @@ describe('near duplicates', () => {
         packetId: first.data.saveMemory.memory.packetId,
         tags: ['t'],
       });
-      const refused = await house.graphql('C', mutation(fields), { input: { ...p, content: 'x', onSimilar: 'no' } });
+      const refused = await gateway.graphql('C', mutation(fields), { input: { ...p, content: 'x', onSimilar: 'no' } });
       expect(refused.errors).toBeTruthy();
     });
   });

@@ -1,17 +1,18 @@
 // Memories of kind event and reasoning_trace are checked, laid out, kept in step, and gone when they go.
-import { grepDatabase } from '../../../gateway/tests/support/dump.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { named } from '../../../gateway/tests/support/named.ts';
-import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
+import { grepDatabase } from '../support/dump.ts';
+
+import { named } from '../support/named.ts';
+import { addTenant } from '../support/tenants.ts';
 import { embedder, vectorOf } from './words.ts';
 
 describe('events and traces of reasoning', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder });
+    gateway = await startTestGateway({ embedder });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   let count = 0;
   const save = async (
@@ -28,7 +29,7 @@ describe('events and traces of reasoning', () => {
       envelope: JSON.stringify(envelope),
       ...args,
     };
-    const [{ id }] = await house.sql(
+    const [{ id }] = await gateway.sql(
       caller,
       `select (memory).packet_id as id from public.save_memory(${named(given)})`,
       Object.values(given),
@@ -38,11 +39,11 @@ describe('events and traces of reasoning', () => {
   };
   /** A save over MCP has the job look at once. */
   const settled = async () => {
-    await house.tool('C', 'save_memory', { content: `kick ${++count}`, project_id: 'l9' });
-    await house.embedded();
+    await gateway.tool('C', 'save_memory', { content: `kick ${++count}`, project_id: 'l9' });
+    await gateway.embedded();
   };
   const rows = (caller: string, table: string, id: string, claims = {}) =>
-    house.sql(caller, `select * from public.${table} where packet_id = $1`, [id], claims);
+    gateway.sql(caller, `select * from public.${table} where packet_id = $1`, [id], claims);
   const refused = (code: string, column: string) => ({
     code,
     column,
@@ -76,7 +77,7 @@ describe('events and traces of reasoning', () => {
     ]);
     const plain = await save('C', 'event', { event_type: 'x' });
     const [filled] = await rows('C', 'agent_memory_events', plain);
-    const [{ timestamp }] = await house.sql('C', 'select "timestamp" from public.packet_store where packet_id = $1', [
+    const [{ timestamp }] = await gateway.sql('C', 'select "timestamp" from public.packet_store where packet_id = $1', [
       plain,
     ]);
     expect([filled.agent_id, filled.timestamp]).toStrictEqual(['cursor', timestamp]);
@@ -139,7 +140,7 @@ describe('events and traces of reasoning', () => {
         refused(code, field),
       );
     const id = await save('C', 'note', {});
-    await expect(house.sql('C', "select public.update_memory($1, kind => 'event')", [id])).rejects.toMatchObject(
+    await expect(gateway.sql('C', "select public.update_memory($1, kind => 'event')", [id])).rejects.toMatchObject(
       refused('L9VAL', 'envelope.event_type'),
     );
   });
@@ -147,7 +148,7 @@ describe('events and traces of reasoning', () => {
   it('follows changes of content, kind, scope and expiry, and goes with the memory', async () => {
     const id = await save('C', 'event', { event_type: 'first' });
     const [before] = await rows('C', 'agent_memory_events', id);
-    await house.sql(
+    await gateway.sql(
       'C',
       `select public.update_memory($1, content => 'new words', envelope => '{"event_type": "second"}')`,
       [id],
@@ -158,26 +159,26 @@ describe('events and traces of reasoning', () => {
       'second',
       { content: 'new words' },
     ]);
-    await house.sql(
+    await gateway.sql(
       'C',
       `select public.update_memory($1, kind => 'reasoning_trace', envelope => '{"steps": ["why"]}')`,
       [id],
     );
     expect(await rows('C', 'agent_memory_events', id)).toStrictEqual([]);
     expect((await rows('C', 'reasoning_traces', id))[0].steps).toStrictEqual(['why']);
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private', ttl => now() + interval '1 hour')", [
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private', ttl => now() + interval '1 hour')", [
       id,
     ]);
     expect(await rows('C', 'reasoning_traces', id)).toStrictEqual([]);
     const [moved] = await rows('L', 'reasoning_traces', id);
     expect(moved.scope).toBe('l-private');
     expect(moved.ttl > new Date()).toBe(true);
-    await house.sql('L', "select public.update_memory($1, scope => 'developer', kind => 'note')", [id]);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'developer', kind => 'note')", [id]);
     expect(await rows('L', 'reasoning_traces', id)).toStrictEqual([]);
-    await house.sql('L', `select public.update_memory($1, kind => 'event')`, [id]);
-    await house.sql('L', 'select public.delete_memory($1)', [id]);
+    await gateway.sql('L', `select public.update_memory($1, kind => 'event')`, [id]);
+    await gateway.sql('L', 'select public.delete_memory($1)', [id]);
     expect(
-      await house.asSuperuser('select 1 from public.agent_memory_events where packet_id = $1', [id]),
+      await gateway.asSuperuser('select 1 from public.agent_memory_events where packet_id = $1', [id]),
     ).toStrictEqual([]);
   });
 
@@ -185,20 +186,20 @@ describe('events and traces of reasoning', () => {
     const word = 'Hush77';
     const own = { event_type: word, steps: [word] };
     const user = { 'jwt.claims.user_id': '01900000-0000-7000-8000-0000000000aa' };
-    const second = await addTenant(house, 'the-other');
+    const second = await addTenant(gateway, 'the-other');
     await save('L', 'event', own, { scope: 'l-private' });
     await save('L', 'reasoning_trace', own, { scope: 'l-private' });
     await save('C', 'event', own, {}, second);
     await save('C', 'event', own, {}, user);
     for (const table of ['agent_memory_events', 'reasoning_traces']) {
-      const [{ n }] = await house.sql(
+      const [{ n }] = await gateway.sql(
         'C',
         `select count(*)::int as n from public.${table} t where t::text like '%${word}%'`,
       );
       expect(n, table).toBe(0);
-      await expect(house.sql('C', `delete from public.${table}`)).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('C', `delete from public.${table}`)).rejects.toMatchObject({ code: '42501' });
     }
-    const [{ n }] = await house.sql(
+    const [{ n }] = await gateway.sql(
       'C',
       `select count(*)::int as n from public.agent_memory_events t where t::text like '%${word}%'`,
       [],
@@ -206,10 +207,10 @@ describe('events and traces of reasoning', () => {
     );
     expect(n).toBe(1);
     for (const name of ['tg_packet_store__fill_event', 'tg_packet_store__fill_reasoning'])
-      await expect(house.sql('C', `select events.${name}()`)).rejects.toMatchObject({
+      await expect(gateway.sql('C', `select events.${name}()`)).rejects.toMatchObject({
         code: expect.stringMatching(/42501|0A000/),
       });
-    const samples = await house.asSuperuser("select 1 from pg_stats where most_common_vals::text like '%Hush77%'");
+    const samples = await gateway.asSuperuser("select 1 from pg_stats where most_common_vals::text like '%Hush77%'");
     expect(samples).toStrictEqual([]);
   });
 
@@ -225,17 +226,17 @@ describe('events and traces of reasoning', () => {
       ),
     ];
     await settled();
-    const grep = () => asSuperuser(house, (client) => grepDatabase(client, [word]));
+    const grep = () => gateway.inSuperuserSession((client) => grepDatabase(client, [word]));
     const held = await grep();
     for (const table of ['agent_memory_events', 'reasoning_traces'])
       expect(held[`public.${table}`], table).toBeTruthy();
-    for (const id of ids) await house.sql('L', "select public.erase_memory($1, 'a test')", [id]);
+    for (const id of ids) await gateway.sql('L', "select public.erase_memory($1, 'a test')", [id]);
     expect(await grep()).toStrictEqual({});
   });
 
   describe('what the steps say', () => {
     const find = async (caller: string, word: string, more = '') =>
-      house.sql(
+      gateway.sql(
         caller,
         `select h.packet_id, h.semantic_score, h.explanation from public.search_memory($1, mode => 'semantic', k => 100, explain => true,
            threshold => 0.5, query_vector => $2, model => 'words'${more}) r, unnest(r.hits) h`,
@@ -249,7 +250,7 @@ describe('events and traces of reasoning', () => {
         steps: [{ thought: 'a zeppelin', deep: { er: ['over the harbour'] } }],
       });
       await settled();
-      const vectors = await house.asSuperuser(
+      const vectors = await gateway.asSuperuser(
         'select embedding_type, chunk_index from public.memory_embeddings where packet_id = $1 order by 1, 2',
         [id],
       );
@@ -270,11 +271,11 @@ describe('events and traces of reasoning', () => {
       const id = await save('C', 'reasoning_trace', { steps: ['blue'] });
       await settled();
       expect(await idsOf('C', 'blue')).toStrictEqual([id]);
-      await house.sql('C', `select public.update_memory($1, envelope => '{"steps": ["green"]}')`, [id]);
+      await gateway.sql('C', `select public.update_memory($1, envelope => '{"steps": ["green"]}')`, [id]);
       expect(await idsOf('C', 'blue')).toStrictEqual([]);
       await settled();
       expect(await idsOf('C', 'green')).toStrictEqual([id]);
-      await house.tool('C', 'update_memory', { packet_id: id, scope: 'global', kind: 'note' });
+      await gateway.tool('C', 'update_memory', { packet_id: id, scope: 'global', kind: 'note' });
       await settled();
       expect(await idsOf('C', 'green')).toStrictEqual([]);
     });
@@ -283,7 +284,7 @@ describe('events and traces of reasoning', () => {
       const id = await save('C', 'reasoning_trace', { steps: ['blue'] });
       await settled();
       const store = (reasoning: string) =>
-        house.gateway.database.workerPool.query(
+        gateway.instance.database.workerPool.query(
           "select embeddings.store_reasoning($1, $2, 'words', array[$3], '{}', '{}', '{}') as stored",
           [id, reasoning, '[1]'],
         );
@@ -296,7 +297,7 @@ describe('events and traces of reasoning', () => {
       await settled();
       expect(await idsOf('C', 'lantern')).toStrictEqual([shared]);
       expect((await idsOf('L', 'lantern')).sort()).toStrictEqual([id, shared].sort());
-      await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [shared]);
+      await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [shared]);
       expect(await idsOf('C', 'lantern')).toStrictEqual([]);
     });
   });
@@ -305,7 +306,7 @@ describe('events and traces of reasoning', () => {
     const id = await save('C', 'reasoning_trace', { steps: ['kettle'] }, { content: 'about tea' });
     const secret = await save('L', 'note', {}, { content: 'secret tea', scope: 'l-private' });
     await settled();
-    const seen = await house.sql(
+    const seen = await gateway.sql(
       'C',
       'select packet_id, agent_id, embedding_type, payload, extensions.vector_dims(vector) as dims from public.semantic_memory where packet_id = any ($1) order by embedding_type',
       [[id, secret]],
@@ -316,8 +317,12 @@ describe('events and traces of reasoning', () => {
       ['content', 'cursor', 'about tea', 1536],
       ['reasoning', 'cursor', 'kettle', 1536],
     ]);
-    expect(await house.sql('L', 'select 1 from public.semantic_memory where packet_id = $1', [secret])).toHaveLength(1);
+    expect(await gateway.sql('L', 'select 1 from public.semantic_memory where packet_id = $1', [secret])).toHaveLength(
+      1,
+    );
     for (const statement of ['delete from public.semantic_memory', "update public.semantic_memory set agent_id = 'x'"])
-      await expect(house.sql('L', statement)).rejects.toMatchObject({ code: expect.stringMatching(/^(42501|55000)$/) });
+      await expect(gateway.sql('L', statement)).rejects.toMatchObject({
+        code: expect.stringMatching(/^(42501|55000)$/),
+      });
   });
 });

@@ -1,25 +1,25 @@
 // Who may say what a chat model reads, who sees what came of it, and what the functions of the job can be made to do.
-import { grepDatabase } from '../../../gateway/tests/support/dump.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { named } from '../../../gateway/tests/support/named.ts';
-import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 import { save } from '../importance/support.ts';
+import { grepDatabase } from '../support/dump.ts';
+import { named } from '../support/named.ts';
+import { addTenant } from '../support/tenants.ts';
 
 const TENANT = '00000000-0000-7000-8000-000000000001';
 
 describe('extraction', () => {
-  let house: House;
+  let gateway: TestGateway;
   let acme: Record<string, string>;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    acme = await addTenant(house, 'acme');
+    gateway = await startTestGateway({ embedder: standIn });
+    acme = await addTenant(gateway, 'acme');
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const settings = async (args: Record<string, unknown>, caller = 'L', claims = {}) => {
-    const rows = await house.sql(
+    const rows = await gateway.sql(
       caller,
       `select s.* from public.set_extraction_settings(${named(args)}) s`,
       Object.values(args),
@@ -28,11 +28,11 @@ describe('extraction', () => {
     return rows[0];
   };
   const worker = async (query: string, values: unknown[] = []) =>
-    (await house.gateway.database.workerPool.query(query, values)).rows;
+    (await gateway.instance.database.workerPool.query(query, values)).rows;
   const isPending = async (packet: string) =>
     (await worker('select from extraction.pending_extractions where packet_id = $1', [packet])).length === 1;
   const store = async (packet: string, found: object, model = 'a-model') => {
-    const [{ content_hash: hash }] = await house.asSuperuser(
+    const [{ content_hash: hash }] = await gateway.asSuperuser(
       'select content_hash from public.packet_store where packet_id = $1',
       [packet],
     );
@@ -46,14 +46,14 @@ describe('extraction', () => {
   };
   const fact = (subject: string, object: string) => ({ subject, predicate: 'is', object, confidence: 0.6 });
   const factsOf = (packet: string) =>
-    house.asSuperuser(
+    gateway.asSuperuser(
       `select f.subject, f.object, f.scope, f.retracted_at is not null as is_retracted, e.extracted_by
        from public.fact_evidence e join public.knowledge_facts f using (fact_id) where e.packet_id = $1 order by 1, 2`,
       [packet],
     );
 
   it('is off until an administrator of every scope turns it on, on the record', async () => {
-    const packet = await save(house, 'C', 'saved while nobody wanted it');
+    const packet = await save(gateway, 'C', 'saved while nobody wanted it');
     expect(await isPending(packet)).toBe(false);
     await expect(settings({ is_enabled: true }, 'C')).rejects.toMatchObject({ code: '42501' });
     await expect(settings({ is_enabled: true }, 'L', { 'jwt.claims.scopes': '["developer"]' })).rejects.toMatchObject({
@@ -80,7 +80,7 @@ describe('extraction', () => {
       false,
       '200000',
     ]);
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       'L',
       "select operation, details from public.audit_log where table_name = 'extraction_settings' order by audit_id desc limit 1",
     );
@@ -88,17 +88,17 @@ describe('extraction', () => {
   });
 
   it('lists what is saved or changed, where kind and scope are wanted', async () => {
-    expect(await isPending(await save(house, 'C', 'a note'))).toBe(true);
-    expect(await isPending(await save(house, 'C', 'a decision', { kind: 'decision' }))).toBe(false);
-    expect(await isPending(await save(house, 'C', 'gone already', { ttl: '2000-01-01' }).catch(() => TENANT))).toBe(
+    expect(await isPending(await save(gateway, 'C', 'a note'))).toBe(true);
+    expect(await isPending(await save(gateway, 'C', 'a decision', { kind: 'decision' }))).toBe(false);
+    expect(await isPending(await save(gateway, 'C', 'gone already', { ttl: '2000-01-01' }).catch(() => TENANT))).toBe(
       false,
     );
-    const hidden = await save(house, 'L', 'a private note', { scope: 'l-private' });
+    const hidden = await save(gateway, 'L', 'a private note', { scope: 'l-private' });
     expect(await isPending(hidden)).toBe(false);
-    await house.sql('L', "select public.update_memory($1, scope => 'developer')", [hidden]);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'developer')", [hidden]);
     expect(await isPending(hidden)).toBe(true);
     // Wanted no more when a job comes: it is not shown to it.
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [hidden]);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [hidden]);
     const claimed = await worker("select * from extraction.lease_extractions(100, '1 minute')");
     expect(claimed.map(({ content }) => content)).toStrictEqual(['a note']);
     expect(await isPending(hidden)).toBe(false);
@@ -113,13 +113,13 @@ describe('extraction', () => {
       'extraction.pending_extractions',
       'extraction.summary_leases',
     ]) {
-      await expect(house.sql('C', `select * from ${table}`), table).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('C', `select * from ${table}`), table).rejects.toMatchObject({ code: '42501' });
     }
     for (const table of ['public.extraction_settings', 'public.extraction_usage']) {
-      expect(await house.sql('L', `select * from ${table}`), table).toHaveLength(1);
-      expect(await house.sql('L', `select * from ${table}`, [], acme), table).toHaveLength(0);
+      expect(await gateway.sql('L', `select * from ${table}`), table).toHaveLength(1);
+      expect(await gateway.sql('L', `select * from ${table}`, [], acme), table).toHaveLength(0);
       const cut = { 'jwt.claims.scopes': '["developer"]' };
-      expect(await house.sql('L', `select * from ${table}`, [], cut), `${table}: names other scopes`).toHaveLength(0);
+      expect(await gateway.sql('L', `select * from ${table}`, [], cut), `${table}: names other scopes`).toHaveLength(0);
     }
     for (const call of [
       "extraction.lease_extractions(1, '1 minute')",
@@ -132,17 +132,17 @@ describe('extraction', () => {
       'extraction.extraction_backlog()',
     ]) {
       for (const caller of ['C', 'L']) {
-        await expect(house.sql(caller, `select ${call}`), call).rejects.toMatchObject({ code: '42501' });
+        await expect(gateway.sql(caller, `select ${call}`), call).rejects.toMatchObject({ code: '42501' });
       }
     }
     for (const table of ['public.extraction_settings', 'public.extraction_usage']) {
-      await expect(house.sql('L', `delete from ${table}`), table).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('L', `delete from ${table}`), table).rejects.toMatchObject({ code: '42501' });
     }
   });
 
   it('keeps within the budget, whoever reserves at once', async () => {
     await settings({ tokens_per_day: 50_000 });
-    await house.asSuperuser('delete from public.extraction_usage');
+    await gateway.asSuperuser('delete from public.extraction_usage');
     const days = await Promise.all(
       Array.from({ length: 8 }, () => worker('select extraction.reserve_tokens($1, 15000)::text as day', [TENANT])),
     );
@@ -150,7 +150,7 @@ describe('extraction', () => {
     expect(granted).toHaveLength(3);
     // Settled with less, there is room again; negative or absurd counts give nothing back.
     await worker('select extraction.record_token_usage($1, $2, 15000, -999999, 1000)', [TENANT, granted[0]]);
-    const [row] = await house.asSuperuser('select * from public.extraction_usage');
+    const [row] = await gateway.asSuperuser('select * from public.extraction_usage');
     expect([row.prompt_tokens, row.completion_tokens, row.reserved_tokens]).toStrictEqual(['0', '1000', '30000']);
     expect((await worker('select extraction.reserve_tokens($1, 15000) as day', [TENANT]))[0].day).toBeTruthy();
     expect((await worker('select extraction.reserve_tokens($1, 15000) as day', [TENANT]))[0].day).toBeNull();
@@ -159,19 +159,19 @@ describe('extraction', () => {
       (await worker('select extraction.reserve_tokens($1, 1) as day', [acme['jwt.claims.tenant_id']]))[0].day,
     ).toBeNull();
     await settings({ tokens_per_day: 1_000_000 });
-    await house.asSuperuser('update public.tenants set is_active = false where tenant_id = $1', [TENANT]);
+    await gateway.asSuperuser('update public.tenants set is_active = false where tenant_id = $1', [TENANT]);
     expect((await worker('select extraction.reserve_tokens($1, 1) as day', [TENANT]))[0].day).toBeNull();
-    await house.asSuperuser('update public.tenants set is_active = true where tenant_id = $1', [TENANT]);
+    await gateway.asSuperuser('update public.tenants set is_active = true where tenant_id = $1', [TENANT]);
   });
 
   it('replaces what was found before, leaves what callers say, and never finds again what was retracted', async () => {
-    const packet = await save(house, 'C', 'The mast is oak and tall.');
+    const packet = await save(gateway, 'C', 'The mast is oak and tall.');
     const first = { facts: [fact('mast', 'oak'), fact('mast', 'tall')], relations: [] };
     expect(await store(packet, first)).toStrictEqual({ is_stored: true, facts: 2, relations: 0, dropped: 0 });
     expect(await isPending(packet)).toBe(false);
-    await house.sql('C', "select public.assert_fact('mast', 'is', '\"high\"', source_packet => $1)", [packet]);
-    const [tall] = await house.sql('C', "select fact_id from public.find_facts('mast') where object = '\"tall\"'");
-    await house.sql('L', 'select public.retract_fact($1)', [tall.fact_id]);
+    await gateway.sql('C', "select public.assert_fact('mast', 'is', '\"high\"', source_packet => $1)", [packet]);
+    const [tall] = await gateway.sql('C', "select fact_id from public.find_facts('mast') where object = '\"tall\"'");
+    await gateway.sql('L', 'select public.retract_fact($1)', [tall.fact_id]);
     await store(
       packet,
       { ...first, relations: [{ source: 'mast', type: 'part of', target: 'ship', confidence: 0.5 }] },
@@ -184,9 +184,9 @@ describe('extraction', () => {
       { ...high, object: 'tall', is_retracted: true, extracted_by: 'a-model' },
     ]);
     // Its words change: what a model found in them is gone at once, whether or not it is read again.
-    await house.sql('C', "select public.update_memory($1, content => 'The mast is gone.')", [packet]);
+    await gateway.sql('C', "select public.update_memory($1, content => 'The mast is gone.')", [packet]);
     expect((await factsOf(packet)).filter(({ is_retracted }) => !is_retracted)).toStrictEqual([high]);
-    const relations = await house.asSuperuser('select from public.relationship_evidence where packet_id = $1', [
+    const relations = await gateway.asSuperuser('select from public.relationship_evidence where packet_id = $1', [
       packet,
     ]);
     expect(relations).toHaveLength(0);
@@ -194,7 +194,7 @@ describe('extraction', () => {
   });
 
   it('stores nothing for what was changed, moved out of reach or turned off while the model answered', async () => {
-    const packet = await save(house, 'C', 'The keel is iron.');
+    const packet = await save(gateway, 'C', 'The keel is iron.');
     const found = { facts: [fact('keel', 'iron')] };
     const nothing = { is_stored: false, facts: 0, relations: 0, dropped: 0 };
     const stale = Buffer.alloc(32);
@@ -206,9 +206,9 @@ describe('extraction', () => {
     ]);
     expect(row).toStrictEqual(nothing);
     expect(await isPending(packet)).toBe(true);
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [packet]);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [packet]);
     expect(await store(packet, found)).toStrictEqual(nothing);
-    await house.sql('L', "select public.update_memory($1, scope => 'developer')", [packet]);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'developer')", [packet]);
     await settings({ is_enabled: false });
     expect(await store(packet, found)).toStrictEqual(nothing);
     await settings({ is_enabled: true });
@@ -217,8 +217,8 @@ describe('extraction', () => {
   });
 
   it('takes nothing from an answer but names, values and confidence', async () => {
-    const victim = await save(house, 'L', 'the vault', { scope: 'l-private' });
-    const packet = await save(house, 'C', 'The lamp is red.');
+    const victim = await save(gateway, 'L', 'the vault', { scope: 'l-private' });
+    const packet = await save(gateway, 'C', 'The lamp is red.');
     const far = {
       scope: 'l-private',
       tenant_id: acme['jwt.claims.tenant_id'],
@@ -247,7 +247,7 @@ describe('extraction', () => {
   });
 
   it('gives up after five attempts of its own, not for those of the provider', async () => {
-    const packet = await save(house, 'C', 'a hard one');
+    const packet = await save(gateway, 'C', 'a hard one');
     const postpone = async (counts: boolean) =>
       (
         await worker(
@@ -267,14 +267,14 @@ describe('extraction', () => {
   });
 
   it('leaves nothing behind when the memory is erased', async () => {
-    const packet = await save(house, 'C', 'The zyxwv is a qponm.');
+    const packet = await save(gateway, 'C', 'The zyxwv is a qponm.');
     await store(packet, {
       entities: [{ name: 'zyxwv', type: 'qponm', confidence: 0.5 }],
       facts: [fact('zyxwv', 'qponm')],
       relations: [{ source: 'zyxwv', type: 'is', target: 'qponm', confidence: 0.5 }],
     });
-    await house.sql('L', "select public.erase_memory($1, 'asked to')", [packet]);
-    const left = await asSuperuser(house, (client) => grepDatabase(client, ['zyxwv', 'qponm']));
+    await gateway.sql('L', "select public.erase_memory($1, 'asked to')", [packet]);
+    const left = await gateway.inSuperuserSession((client) => grepDatabase(client, ['zyxwv', 'qponm']));
     expect(left).toStrictEqual({});
   });
 });

@@ -1,26 +1,25 @@
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { addOperator, addTenant } from '../../../gateway/tests/support/second-tenant.ts';
-import { describeOnServer } from '../support/engine.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
+import { describeOnServer } from '../support/on-engine.ts';
+import { addOperator, addTenant } from '../support/tenants.ts';
 
 const missing = '01900000-0000-7000-8000-000000000000';
 
 describe('erasure', () => {
-  let house: House;
+  let gateway: TestGateway;
   let acme: Record<string, string>;
   let operator: Record<string, string>;
   beforeAll(async () => {
-    house = await openHouse();
-    acme = await addTenant(house, 'acme');
-    operator = await addOperator(house, 'Ops');
+    gateway = await startTestGateway();
+    acme = await addTenant(gateway, 'acme');
+    operator = await addOperator(gateway, 'Ops');
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   let serial = 0;
   const save = async (caller: string, args: Record<string, unknown> = {}, claims = {}): Promise<string> => {
     const given = { content: `to be forgotten ${serial++}`, project_id: 'l9', ...args };
     const names = Object.keys(given);
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       caller,
       `select (memory).packet_id as id from public.save_memory(${names.map((name, i) => `${name} => $${i + 1}`)})`,
       Object.values(given),
@@ -29,17 +28,16 @@ describe('erasure', () => {
     return row.id;
   };
   const eraseMemory = async (caller: string, id: string, claims: Record<string, string> = {}, reason = 'a test') =>
-    (await house.sql(caller, 'select * from public.erase_memory($1, $2)', [id, reason], claims))[0];
+    (await gateway.sql(caller, 'select * from public.erase_memory($1, $2)', [id, reason], claims))[0];
   const eraseSubject = async (caller: string, user: string, claims = {}, tenant: string | null = null) =>
-    (await house.sql(caller, 'select * from public.erase_subject($1, $2, $3)', [user, 'a test', tenant], claims))[0];
+    (await gateway.sql(caller, 'select * from public.erase_subject($1, $2, $3)', [user, 'a test', tenant], claims))[0];
   const isThere = (id: string) =>
-    asSuperuser(
-      house,
+    gateway.inSuperuserSession(
       async (client) =>
         (await client.query('select 1 from public.packet_store where packet_id = $1', [id])).rowCount === 1,
     );
   const tombstones = (caller: string, ids: string[], claims = {}) =>
-    house.sql(
+    gateway.sql(
       caller,
       'select * from public.memory_tombstones where packet_id = any ($1) order by packet_id',
       [ids],
@@ -51,13 +49,13 @@ describe('erasure', () => {
       const ids = [await save('C'), await save('C')];
       const mutation =
         'mutation ($id: UUID!) { eraseMemory(input: { packetId: $id, reason: "asked for" }) { result { erasureId memories removed } } }';
-      const refused = await house.graphql('C', mutation, { id: ids[0] });
+      const refused = await gateway.graphql('C', mutation, { id: ids[0] });
       expect(refused.errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
       await expect(eraseMemory('C', ids[0]!)).rejects.toMatchObject({ code: 'L9SCP' });
       expect(await tombstones('L', ids)).toStrictEqual([]);
       expect(await isThere(ids[0]!)).toBe(true);
 
-      const { data, errors } = await house.graphql('L', mutation, { id: ids[0] });
+      const { data, errors } = await gateway.graphql('L', mutation, { id: ids[0] });
       expect(errors).toBeUndefined();
       expect({
         memories: data.eraseMemory.result.memories,
@@ -91,7 +89,7 @@ describe('erasure', () => {
     it('leaves on the record who erased what, and none of its contents', async () => {
       const id = await save('L', { content: 'Secret words on the record', scope: 'l-private' });
       const { erasure_id } = await eraseMemory('L', id);
-      const rows = await house.sql('L', 'select * from public.audit_log where row_id = $1 order by audit_id', [id]);
+      const rows = await gateway.sql('L', 'select * from public.audit_log where row_id = $1 order by audit_id', [id]);
       expect(rows.map(({ operation, status, caller, scope }) => [operation, status, caller, scope])).toStrictEqual(
         ['INSERT', 'DELETE', 'ERASE'].map((operation) => [operation, 'success', 'L', 'l-private']),
       );
@@ -109,7 +107,7 @@ describe('erasure', () => {
       expect(await seen('L', { 'jwt.claims.projects': '["l9"]' })).toStrictEqual([ids[0]]);
       expect(await seen('L', acme)).toStrictEqual([]);
       await expect(tombstones('C', ids)).rejects.toMatchObject({ code: '42501' });
-      const { data } = await house.graphql('C', '{ memoryTombstones { totalCount } }');
+      const { data } = await gateway.graphql('C', '{ memoryTombstones { totalCount } }');
       expect(data?.memoryTombstones?.totalCount ?? null).toBeNull();
     });
 
@@ -122,8 +120,8 @@ describe('erasure', () => {
           ['update_memory', { tags: ['x'] }],
           ['delete_memory', {}],
         ] as const) {
-          const erased = await house.tool(caller, tool, { ...args, packet_id: id });
-          const never = await house.tool(caller, tool, { ...args, packet_id: missing });
+          const erased = await gateway.tool(caller, tool, { ...args, packet_id: id });
+          const never = await gateway.tool(caller, tool, { ...args, packet_id: missing });
           expect(erased.text.replaceAll(id, '<id>')).toBe(never.text.replaceAll(missing, '<id>'));
           expect(erased.text).toMatch(/L9OWN/);
         }
@@ -141,7 +139,7 @@ describe('erasure', () => {
         'truncate public.memory_tombstones',
       ]) {
         for (const caller of ['C', 'L'])
-          await expect(house.sql(caller, statement), statement).rejects.toMatchObject({ code: '42501' });
+          await expect(gateway.sql(caller, statement), statement).rejects.toMatchObject({ code: '42501' });
       }
     });
 
@@ -192,7 +190,7 @@ describe('erasure', () => {
       ] as const) {
         await expect(eraseMemory('L', id, {}, reason)).rejects.toMatchObject({ code, column: 'reason' });
       }
-      await expect(house.sql('L', 'select public.erase_memory($1, null)', [id])).rejects.toMatchObject({
+      await expect(gateway.sql('L', 'select public.erase_memory($1, null)', [id])).rejects.toMatchObject({
         code: 'L9VAL',
       });
       expect((await eraseMemory('L', id, {}, 'é'.repeat(100))).memories).toBe(1);
@@ -204,7 +202,7 @@ describe('erasure', () => {
         { code: 'L9OWN' },
       );
       expect((await eraseMemory('Ops', id, operator)).memories).toBe(1);
-      const rows = await house.sql(
+      const rows = await gateway.sql(
         'L',
         "select caller from public.audit_log where row_id = $1 and operation = 'ERASE'",
         [id],
@@ -243,7 +241,7 @@ describe('erasure', () => {
     it('counts a parent that was deleted before as none', async () => {
       const [a, b] = [await save('C'), await save('C')];
       const summary = await derive('summary', [a, b]);
-      await house.sql('L', 'select public.delete_memory($1)', [a]);
+      await gateway.sql('L', 'select public.delete_memory($1)', [a]);
       expect(await isThere(summary)).toBe(true);
       expect((await eraseMemory('L', b)).memories).toBe(2);
       expect(await isThere(summary)).toBe(false);
@@ -271,7 +269,7 @@ describe('erasure', () => {
         await save('L', { scope: 'l-private', project_id: 'other' }, asUser),
         await save('C', { ttl: new Date(Date.now() + 100).toISOString() }, asUser),
       ];
-      await house.sql('C', "select public.update_memory($1, content => 'changed')", [own[0]], asUser);
+      await gateway.sql('C', "select public.update_memory($1, content => 'changed')", [own[0]], asUser);
       const others = [
         await save('C', { thread_id: 'a thread' }),
         await save('C', {}, { 'jwt.claims.user_id': missing }),
@@ -284,7 +282,7 @@ describe('erasure', () => {
       for (const id of own) expect(await isThere(id)).toBe(false);
       for (const id of others) expect(await isThere(id)).toBe(true);
 
-      const rows = await house.sql(
+      const rows = await gateway.sql(
         'L',
         "select table_name, row_id, details from public.audit_log where operation = 'ERASE' and details ->> 'erasure_id' = $1 order by audit_id",
         [erasure_id],
@@ -301,7 +299,7 @@ describe('erasure', () => {
         await expect(eraseSubject('L', user, claims)).rejects.toMatchObject({ code: 'L9SCP' });
       }
       await expect(eraseSubject('C', user)).rejects.toMatchObject({ code: 'L9SCP' });
-      const { errors } = await house.graphql(
+      const { errors } = await gateway.graphql(
         'C',
         'mutation ($id: UUID!) { eraseSubject(input: { userId: $id, reason: "x" }) { result { memories } } }',
         { id: user },
@@ -340,7 +338,7 @@ describe('erasure', () => {
     it('waits for a change that is under way, and takes what it left', async () => {
       const id = await save('C');
       let erasing: Promise<{ removed: { versions: number } }> | undefined;
-      await house.asCaller('C', async (client) => {
+      await gateway.asCaller('C', async (client) => {
         await client.query("select public.update_memory($1, content => 'written meanwhile')", [id]);
         erasing = eraseMemory('L', id);
         await new Promise((resolve) => setTimeout(resolve, 200));
@@ -350,9 +348,9 @@ describe('erasure', () => {
     });
 
     it('leaves an embedding that is under way nothing to store', async () => {
-      const worker = house.gateway.database.workerPool;
+      const worker = gateway.instance.database.workerPool;
       const id = await save('C');
-      const [{ content_hash }] = await house.sql(
+      const [{ content_hash }] = await gateway.sql(
         'L',
         'select content_hash from public.packet_store where packet_id = $1',
         [id],
@@ -360,7 +358,7 @@ describe('erasure', () => {
       await eraseMemory('L', id);
       const { rows } = await worker.query(
         "select embeddings.store_embeddings($1, $2, $3, array[$4], '{}', '{}', '{}') as stored",
-        [id, content_hash, house.gateway.embedder.model, JSON.stringify(new Array(1536).fill(0.1))],
+        [id, content_hash, gateway.instance.embedder.model, JSON.stringify(new Array(1536).fill(0.1))],
       );
       expect(rows[0].stored).toBe(false);
     });

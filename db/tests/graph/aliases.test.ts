@@ -1,16 +1,16 @@
-import { houseOfSuite } from '../../../gateway/tests/support/house-of-suite.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 import { graphOf, newPlace } from './support.ts';
 
 describe('aliases', () => {
-  const house = houseOfSuite();
-  const graph = graphOf(house);
+  const db = useTestDatabase({ rollsBack: true });
+  const graph = graphOf(db);
 
   const place = () => {
     const { project_id, name } = newPlace();
     return { project_id, k8s: name('k8s'), kubernetes: name('Kubernetes'), other: name('other') };
   };
   const names = async (caller: string, entity: string) =>
-    ((await house.sql(caller, 'select entities.names_of($1) as names', [entity]))[0].names as string[]).sort();
+    ((await db.sql(caller, 'select entities.names_of($1) as names', [entity]))[0].names as string[]).sort();
 
   it('join the names of an entity, from both ends', async () => {
     const { project_id, k8s, kubernetes, other } = place();
@@ -37,7 +37,7 @@ describe('aliases', () => {
     const source_packet = await graph.save('C', { content: `About ${k8s}`, project_id });
     await graph.addAlias('C', { alias: k8s, entity: kubernetes, source_packet });
     await graph.relate('C', { source: k8s, type: 'runs', target: other, project_id });
-    await house.sql('C', 'select public.delete_memory($1)', [source_packet]);
+    await db.sql('C', 'select public.delete_memory($1)', [source_packet]);
     expect(await names('C', k8s)).toStrictEqual([k8s]);
     expect((await graph.explore('C', { entity: kubernetes })).paths).toStrictEqual([]);
     expect((await graph.explore('C', { entity: other })).paths.map((path) => path.entity)).toStrictEqual([k8s]);
@@ -87,7 +87,7 @@ describe('aliases', () => {
     const source_packet = await graph.save('L', { content: `About ${k8s}`, project_id });
     await graph.addAlias('L', { alias: k8s, entity: kubernetes, source_packet });
     expect(await names('C', k8s)).toHaveLength(2);
-    await house.sql('L', `select public.update_memory($1, scope => 'l-private')`, [source_packet]);
+    await db.sql('L', `select public.update_memory($1, scope => 'l-private')`, [source_packet]);
     expect(await names('C', k8s)).toHaveLength(1);
     expect(await names('L', k8s)).toHaveLength(2);
   });

@@ -1,19 +1,18 @@
-import { houseOfSuite } from '../../../gateway/tests/support/house-of-suite.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+import { addTenant } from '../support/tenants.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 import { graphOf, newPlace } from './support.ts';
 
 describe('explore_graph', () => {
-  const house = houseOfSuite();
-  const graph = graphOf(house);
+  const db = useTestDatabase();
+  const graph = graphOf(db);
 
   const draw = async (project_id: string, edges: [string, string, string, number][]) => {
     for (const [source, type, target, confidence] of edges)
       await graph.relate('C', { source, type, target, confidence, project_id });
   };
-  /** Many edges at once, past the doors: as rows of C’s in its tenant. */
+  /** Many edges at once, past the APIs: as rows of C’s in its tenant. */
   const hub = (project_id: string, entity: string, count: number, scope = 'developer') =>
-    asSuperuser(house, async (client) => {
+    db.inSuperuserSession(async (client) => {
       await client.query('begin; set local session_replication_role = replica');
       await client.query(
         `with source as (
@@ -173,7 +172,7 @@ describe('explore_graph', () => {
     expect(await seen('L')).toStrictEqual([[0.875, 3]]);
     expect(await seen('C', { 'jwt.claims.scopes': 'global' })).toStrictEqual([[0.5, 1]]);
     expect(await seen('C', { 'jwt.claims.projects': 'another' })).toStrictEqual([[0.5, 1]]);
-    expect(await seen('C', await addTenant(house, 'graph-explore'))).toStrictEqual([]);
+    expect(await seen('C', await addTenant(db, 'graph-explore'))).toStrictEqual([]);
   });
 
   it('tells nothing of what is hidden: no path through it, no count, no cut', async () => {
@@ -233,7 +232,7 @@ describe('explore_graph', () => {
       ['source_normalized', 'entity_relationships_outgoing_idx'],
       ['target_normalized', 'entity_relationships_incoming_idx'],
     ]) {
-      const rows = await house.sql(
+      const rows = await db.sql(
         'C',
         `explain (costs off) select * from public.entity_relationships r
          where r.tenant_id = (select identity.current_tenant_id()) and r.${column} = $1 and r.scope = $2 and (r.ttl is null or r.ttl > now())
@@ -248,7 +247,7 @@ describe('explore_graph', () => {
   });
 
   it('writes nothing: it runs in a transaction that only reads', async () => {
-    await house.asCaller('C', async (client) => {
+    await db.asCaller('C', async (client) => {
       await client.query('set transaction read only');
       await client.query(`select public.explore_graph('x')`);
     });

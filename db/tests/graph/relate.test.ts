@@ -1,14 +1,13 @@
 import pg from 'pg';
-import { inTransaction } from '../../../gateway/src/database/index.ts';
-import { claimsOf } from '../../../gateway/tests/support/house.ts';
-import { houseOfSuite } from '../../../gateway/tests/support/house-of-suite.ts';
-import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
-import { itOnServer } from '../support/engine.ts';
+import { itOnServer } from '../support/on-engine.ts';
+import { sessionsOf } from '../support/sessions.ts';
+import { addTenant } from '../support/tenants.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 import { graphOf, newPlace } from './support.ts';
 
 describe('relations', () => {
-  const house = houseOfSuite();
-  const graph = graphOf(house);
+  const db = useTestDatabase();
+  const graph = graphOf(db);
 
   const place = () => {
     const { project_id, name } = newPlace();
@@ -20,7 +19,7 @@ describe('relations', () => {
     const stated = await graph.relate('C', { source: a, type: 'Depends On', target: b, project_id });
     expect(stated.relationship_type).toBe('depends_on');
     expect([stated.confidence, Number(stated.mention_count)]).toStrictEqual([0.8, 1]);
-    const [memory] = await house.sql('C', 'select content, packet_type from public.packet_store where packet_id = $1', [
+    const [memory] = await db.sql('C', 'select content, packet_type from public.packet_store where packet_id = $1', [
       stated.source_packet,
     ]);
     expect(memory).toStrictEqual({ content: `${a} depends on ${b}`, packet_type: 'fact' });
@@ -76,7 +75,7 @@ describe('relations', () => {
   it('are kept apart by scope, project, user and tenant, and counted in each alone', async () => {
     const { project_id, a, b } = place();
     const user = { 'jwt.claims.user_id': '01900000-0000-7000-8000-0000000000cc' };
-    const tenant = await addTenant(house, 'graph-apart');
+    const tenant = await addTenant(db, 'graph-apart');
     const triple = { source: a, type: 'uses', target: b };
     await graph.relate('L', { ...triple, scope: 'l-private', project_id });
     await graph.relate('L', { ...triple, scope: 'l-private', project_id });
@@ -123,13 +122,13 @@ describe('relations', () => {
       'Cursor-IDE',
     ]);
 
-    await house.sql('C', 'select public.delete_memory($1)', [shout]);
+    await db.sql('C', 'select public.delete_memory($1)', [shout]);
     const [left] = await graph.triples('C', a);
     expect([left!.confidence, Number(left!.mention_count)]).toStrictEqual([0.6, 1]);
     expect([left!.source_packet, left!.source_entity, left!.creator]).toStrictEqual([plain, a, 'L-CTO']);
     expect(left!.relationship_id).toBe(both.relationship_id);
 
-    await house.sql('L', `select public.erase_memory($1, 'a test')`, [plain]);
+    await db.sql('L', `select public.erase_memory($1, 'a test')`, [plain]);
     expect(await graph.triples('L', a)).toStrictEqual([]);
   });
 
@@ -139,9 +138,9 @@ describe('relations', () => {
       const source_packet = await graph.save('C', { content: `${n} of ${a}`, project_id });
       await graph.relate('C', { source: a, type: 'uses', target: b, source_packet });
     }
-    await house.sql('C', 'delete from public.packet_store where project_id = $1', [project_id]);
+    await db.sql('C', 'delete from public.packet_store where project_id = $1', [project_id]);
     expect(await graph.triples('L', a)).toStrictEqual([]);
-    const [{ n }] = await house.asSuperuser(
+    const [{ n }] = await db.asSuperuser(
       'select count(*)::int as n from public.relationship_evidence where project_id = $1',
       [project_id],
     );
@@ -159,7 +158,7 @@ describe('relations', () => {
     const shared = await graph.relate('C', { ...triple, project_id, confidence: 0.4 });
     expect((await graph.triples('C', a)).map((it) => it.confidence)).toStrictEqual([0.4]);
 
-    await house.sql('L', `select public.update_memory($1, scope => 'developer')`, [memories[0]]);
+    await db.sql('L', `select public.update_memory($1, scope => 'developer')`, [memories[0]]);
     const [joined] = await graph.triples('C', a);
     expect(joined!.relationship_id).toBe(shared.relationship_id);
     expect([joined!.confidence, Number(joined!.mention_count)]).toStrictEqual([0.7, 2]);
@@ -168,11 +167,11 @@ describe('relations', () => {
     const [, left] = await graph.triples('L', a);
     expect([left!.scope, left!.confidence, left!.source_packet]).toStrictEqual(['l-private', 0.5, memories[1]]);
 
-    await house.sql('L', `select public.update_memory($1, scope => 'l-private')`, [memories[0]]);
+    await db.sql('L', `select public.update_memory($1, scope => 'l-private')`, [memories[0]]);
     expect((await graph.triples('C', a)).map((it) => it.confidence)).toStrictEqual([0.4]);
     expect((await graph.triples('L', a)).map((it) => it.confidence)).toStrictEqual([0.4, 0.75]);
 
-    for (const packet of memories) await house.sql('L', `select public.update_memory($1, scope => 'global')`, [packet]);
+    for (const packet of memories) await db.sql('L', `select public.update_memory($1, scope => 'global')`, [packet]);
     const all = await graph.triples('L', a);
     expect(all.map((it) => [it.scope, it.project_id, it.confidence])).toStrictEqual([
       ['developer', project_id, 0.4],
@@ -187,7 +186,7 @@ describe('relations', () => {
     const triple = { source: a, type: 'uses', target: b };
     expect((await graph.relate('C', { ...triple, source_packet: short })).source_packet).toBe(short);
     expect((await graph.relate('C', { ...triple, source_packet: long })).source_packet).toBe(long);
-    await house.sql('C', `select public.update_memory($1, ttl => 'infinity')`, [short]);
+    await db.sql('C', `select public.update_memory($1, ttl => 'infinity')`, [short]);
     const [kept] = await graph.triples('C', a);
     expect([kept!.source_packet, kept!.ttl]).toStrictEqual([short, null]);
   });
@@ -203,8 +202,8 @@ describe('relations', () => {
     await new Promise((resolve) => setTimeout(resolve, 1_550));
     expect(await graph.triples('C', a)).toStrictEqual([]);
     expect((await graph.explore('C', { entity: a })).paths).toStrictEqual([]);
-    await house.sql('L', 'select public.delete_expired_memories()');
-    const [{ n }] = await house.asSuperuser(
+    await db.sql('L', 'select public.delete_expired_memories()');
+    const [{ n }] = await db.asSuperuser(
       'select count(*)::int as n from public.entity_relationships where project_id = $1',
       [project_id],
     );
@@ -214,7 +213,7 @@ describe('relations', () => {
   it('leave their audit rows, without the names', async () => {
     const { project_id, a, b } = place();
     const { relationship_id } = await graph.relate('C', { source: a, type: 'uses', target: b, project_id });
-    const rows = await house.sql('L', 'select operation, scope, details from public.audit_log where row_id = $1', [
+    const rows = await db.sql('L', 'select operation, scope, details from public.audit_log where row_id = $1', [
       relationship_id,
     ]);
     expect(rows.map(({ operation, scope }) => [operation, scope])).toStrictEqual([['INSERT', 'developer']]);
@@ -233,7 +232,7 @@ describe('relations', () => {
           `select * from public.add_alias('${a}', '${b}', source_packet => $1)`,
           `select * from entities.add_alias_from($1, '${a}', '${b}')`,
         ]) {
-          const error = await house.sql('C', text, [source_packet]).then(
+          const error = await db.sql('C', text, [source_packet]).then(
             () => null,
             (it: pg.DatabaseError) => it,
           );
@@ -247,22 +246,22 @@ describe('relations', () => {
     it('can’t be stated where the caller may only read, nor without an identity', async () => {
       const { project_id, a, b } = place();
       const readable = await graph.save('C', { content: `Readable of ${a}`, project_id });
-      await house.asSuperuser(`update public.actors set writable_scopes = '{global}' where caller = 'C'`);
+      await db.asSuperuser(`update public.actors set writable_scopes = '{global}' where caller = 'C'`);
       try {
         for (const text of [
           `select public.relate('${a}', 'uses', '${b}', source_packet => $1)`,
           `select graph.relate_from($1, '${a}', 'uses', '${b}')`,
           `select entities.add_alias_from($1, '${a}', '${b}')`,
         ])
-          await expect(house.sql('C', text, [readable])).rejects.toMatchObject({ code: 'L9SCP', column: 'scope' });
+          await expect(db.sql('C', text, [readable])).rejects.toMatchObject({ code: 'L9SCP', column: 'scope' });
       } finally {
-        await house.asSuperuser(`update public.actors set writable_scopes = '{developer,global}' where caller = 'C'`);
+        await db.asSuperuser(`update public.actors set writable_scopes = '{developer,global}' where caller = 'C'`);
       }
       await expect(
         graph.relate('C', { source: a, type: 'x', target: b }, { 'jwt.claims.caller': '' }),
       ).rejects.toMatchObject({ code: 'L9AUT' });
       await expect(
-        house.sql('C', `select graph.relate_from($1, 'x', 'y', 'z')`, [readable], {
+        db.sql('C', `select graph.relate_from($1, 'x', 'y', 'z')`, [readable], {
           'jwt.claims.caller': '',
         }),
       ).rejects.toMatchObject({ code: 'L9OWN' });
@@ -273,21 +272,21 @@ describe('relations', () => {
       const source_packet = await graph.save('C', { content: `Of ${a}`, project_id });
       for (const table of ['entity_relationships', 'relationship_evidence', 'entity_aliases']) {
         for (const caller of ['C', 'L']) {
-          await expect(house.sql(caller, `delete from public.${table}`)).rejects.toMatchObject({ code: '42501' });
-          await expect(house.sql(caller, `update public.${table} set scope = 'global'`)).rejects.toMatchObject({
+          await expect(db.sql(caller, `delete from public.${table}`)).rejects.toMatchObject({ code: '42501' });
+          await expect(db.sql(caller, `update public.${table} set scope = 'global'`)).rejects.toMatchObject({
             code: '42501',
           });
           await expect(
-            house.sql(caller, `insert into public.${table} (scope) values ('developer')`),
+            db.sql(caller, `insert into public.${table} (scope) values ('developer')`),
           ).rejects.toMatchObject({ code: '42501' });
         }
       }
       for (const text of ['recompute_relationships($1)', 'lock_relationships($1)'])
-        await expect(house.sql('C', `select graph.${text}`, [[source_packet]])).rejects.toMatchObject({
+        await expect(db.sql('C', `select graph.${text}`, [[source_packet]])).rejects.toMatchObject({
           code: '42501',
         });
-      await house.sql('C', `select graph.relate_from($1, '${a}', 'uses', '${b}', 0.5, 'a model')`, [source_packet]);
-      const [evidence] = await house.sql(
+      await db.sql('C', `select graph.relate_from($1, '${a}', 'uses', '${b}', 0.5, 'a model')`, [source_packet]);
+      const [evidence] = await db.sql(
         'C',
         'select extracted_by, creator from public.relationship_evidence where packet_id = $1',
         [source_packet],
@@ -299,17 +298,9 @@ describe('relations', () => {
   it('are stated by jobs too, which say who extracted them', async () => {
     const { project_id, a, b } = place();
     const source_packet = await graph.save('L', { content: `Of ${a}`, project_id, scope: 'l-private' });
-    await house.gateway.database.workerPool.query(`select graph.relate_from($1, $2, 'uses', $3, 0.5, 'a model')`, [
-      source_packet,
-      a,
-      b,
-    ]);
-    await house.gateway.database.workerPool.query('select entities.add_alias_from($1, $2, $3)', [
-      source_packet,
-      `${a}x`,
-      a,
-    ]);
-    const rows = await house.sql(
+    await db.asWorker(`select graph.relate_from($1, $2, 'uses', $3, 0.5, 'a model')`, [source_packet, a, b]);
+    await db.asWorker('select entities.add_alias_from($1, $2, $3)', [source_packet, `${a}x`, a]);
+    const rows = await db.sql(
       'L',
       'select extracted_by, creator, scope from public.relationship_evidence where packet_id = $1',
       [source_packet],
@@ -320,14 +311,15 @@ describe('relations', () => {
 
   itOnServer('are one row after twenty connections stated them at once', async () => {
     const { project_id, a, b, c } = place();
-    const pool = new pg.Pool({ connectionString: house.home.env.DATABASE_URL!, max: 20 });
+    const pool = new pg.Pool({ connectionString: db.gatewayUrl!, max: 20 });
+    const { asCaller } = sessionsOf(pool, db.superuserUrl);
     try {
       const packets = await Promise.all(
         Array.from({ length: 10 }, (_, n) => graph.save('C', { content: `${n} at once of ${a}`, project_id })),
       );
       await Promise.all(
         Array.from({ length: 20 }, () =>
-          inTransaction(pool, claimsOf('C'), (client) =>
+          asCaller('C', (client) =>
             client.query(`select public.relate($1, 'uses', $2, 0.1, project_id => $3)`, [a, b, project_id]),
           ),
         ),
@@ -335,12 +327,12 @@ describe('relations', () => {
       // From many memories, some of which go meanwhile: before they were stated, or after.
       const done = await Promise.allSettled([
         ...packets.map((packet) =>
-          inTransaction(pool, claimsOf('C'), (client) =>
+          asCaller('C', (client) =>
             client.query(`select public.relate($1, 'uses', $2, 0.1, source_packet => $3)`, [a, c, packet]),
           ),
         ),
         ...packets.slice(0, 5).map((packet, n) =>
-          inTransaction(pool, claimsOf('C'), async (client) => {
+          asCaller('C', async (client) => {
             await client.query('select pg_sleep($1)', [n * 0.005]);
             await client.query('select public.delete_memory($1)', [packet]);
           }),
@@ -354,9 +346,7 @@ describe('relations', () => {
         await graph.relate('C', { source: b, type: 'uses', target: c, source_packet: packet });
       done.push(
         ...(await Promise.allSettled(
-          others.map((packet) =>
-            inTransaction(pool, claimsOf('C'), (client) => client.query('select public.delete_memory($1)', [packet])),
-          ),
+          others.map((packet) => asCaller('C', (client) => client.query('select public.delete_memory($1)', [packet]))),
         )),
       );
       expect(await graph.triples('L', b)).toStrictEqual([]);
@@ -368,7 +358,7 @@ describe('relations', () => {
     expect(Number(one!.mention_count)).toBe(20);
     expect(one!.confidence).toBe(Math.round((1 - 0.9 ** 20) * 1e9) / 1e9);
     expect(Number(other!.mention_count)).toBeGreaterThanOrEqual(5);
-    const [{ n, confidence }] = await house.asSuperuser(
+    const [{ n, confidence }] = await db.asSuperuser(
       `select count(*)::int as n, graph.noisy_or(array_agg(confidence)) as confidence
        from public.relationship_evidence where relationship_id = $1`,
       [other!.relationship_id],

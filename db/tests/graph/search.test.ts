@@ -1,4 +1,4 @@
-import { houseOfSuite } from '../../../gateway/tests/support/house-of-suite.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 import { graphOf, newPlace } from './support.ts';
 
 interface Hit {
@@ -15,8 +15,8 @@ interface Hit {
 }
 
 describe('search_memory by the graph', () => {
-  const house = houseOfSuite();
-  const graph = graphOf(house);
+  const db = useTestDatabase();
+  const graph = graphOf(db);
 
   const search = async (caller: string, query: string, args: object = {}, claims = {}) => {
     const { hits, searched } = await graph.search(caller, { query, mode: 'graph', ...args }, claims);
@@ -103,11 +103,11 @@ describe('search_memory by the graph', () => {
     expect(await ids({ scopes: ['global'] })).toStrictEqual([]);
     const { hits, searched } = await search('C', query, { max_tokens: 500 });
     expect(searched.cut.max_tokens).toBe(500);
-    const rows = await house.sql('L', 'select target_id from public.memory_access_log where access_id = any ($1)', [
+    const rows = await db.sql('L', 'select target_id from public.memory_access_log where access_id = any ($1)', [
       hits.map(({ access_id }) => access_id),
     ]);
     expect(rows.map(({ target_id }) => target_id).sort()).toStrictEqual([first, second].sort());
-    const [{ details }] = await house.sql(
+    const [{ details }] = await db.sql(
       'L',
       `select details from public.audit_log where operation = 'SEARCH' order by audit_id desc limit 1`,
     );
@@ -155,9 +155,9 @@ describe('search_memory by the graph', () => {
   it('follows a memory that moves or goes', async () => {
     const here = newPlace();
     const { first, second } = await draw(here, 'L');
-    await house.sql('L', `select public.update_memory($1, scope => 'l-private')`, [second]);
+    await db.sql('L', `select public.update_memory($1, scope => 'l-private')`, [second]);
     expect((await search('C', here.name('postgres'))).hits.map(({ packet_id }) => packet_id)).toStrictEqual([first]);
-    await house.sql('L', 'select public.delete_memory($1)', [first]);
+    await db.sql('L', 'select public.delete_memory($1)', [first]);
     expect((await search('C', here.name('postgres'))).hits).toStrictEqual([]);
     expect((await search('L', here.name('postgres'))).hits.map(({ packet_id }) => packet_id)).toStrictEqual([second]);
   });

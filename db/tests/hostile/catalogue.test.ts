@@ -8,32 +8,32 @@ import {
   plantHidden,
   snapshot,
 } from '../../../gateway/tests/access/attacker.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 describe('a session under the role of an agent', () => {
-  let house: House;
+  let gateway: TestGateway;
   let hidden: Hidden;
   let traces: string[];
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    const planted = await plantHidden(house);
+    gateway = await startTestGateway({ embedder: standIn });
+    const planted = await plantHidden(gateway);
     hidden = planted.ofL;
     traces = planted.traces;
     // More of them, so that there is something to sample.
-    await house.sql(
+    await gateway.sql(
       'L',
       `insert into public.packet_store (envelope, scope, project_id, thread_id, tags)
        select jsonb_build_object('content', 'quincunx-sample number ' || i), 'l-private', $1, $2, '{quincunx-tag}' from generate_series(1, 50) i`,
       [hidden.projectId, hidden.threadId],
     );
-    await house.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
-    await house.embedded();
-    await house.asSuperuser('analyze');
+    await gateway.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
+    await gateway.embedded();
+    await gateway.asSuperuser('analyze');
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
-  const mine = (query: string) => house.sql('C', query);
+  const mine = (query: string) => gateway.sql('C', query);
 
   it('may make nothing: no table, no temporary one, no function, no schema, no extension', async () => {
     for (const statement of [
@@ -65,7 +65,7 @@ describe('a session under the role of an agent', () => {
       'analyze public.packet_store',
       'vacuum public.packet_store',
     ]) {
-      const error = await house.sql('C', statement).then(
+      const error = await gateway.sql('C', statement).then(
         () => null,
         ({ code, message }) => ({ code, message }),
       );
@@ -90,7 +90,7 @@ describe('a session under the role of an agent', () => {
         and (has_table_privilege('l9_agent', c.oid, 'select') or has_any_column_privilege('l9_agent', c.oid, 'select'))
       order by 1`);
     expect(relations.length, 'pg_catalog and information_schema are among them').toBeGreaterThan(150);
-    await house.asCaller('C', async (client) => {
+    await gateway.asCaller('C', async (client) => {
       for (const { name } of relations) {
         const { rows, error } = await attempt(client, `select x::text as row from ${name} x`);
         if (error) expect(['42501', '55000', '0A000'], `${name}: ${error.code} ${error.message}`).toContain(error.code);
@@ -139,7 +139,7 @@ describe('a session under the role of an agent', () => {
       ['select * from embeddings.pending_embeddings', []],
       ['select * from graphile_migrate.migrations', []],
     ] as [string, unknown[]][]) {
-      await expect(house.sql('C', statement, values), statement).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('C', statement, values), statement).rejects.toMatchObject({ code: '42501' });
     }
     expect(
       await mine(
@@ -163,7 +163,7 @@ describe('a session under the role of an agent', () => {
 
   it('finds nothing of a hidden text in the statistics by which EXPLAIN estimates', async () => {
     // EXPLAIN may use them for operators that are leakproof, such as = and < on text: policies do not stand before that.
-    const [{ sampled }] = await house.asSuperuser(`
+    const [{ sampled }] = await gateway.asSuperuser(`
       select string_agg(coalesce(stavalues1::text, '') || coalesce(stavalues2::text, '') || coalesce(stavalues3::text, '')
         || coalesce(stavalues4::text, '') || coalesce(stavalues5::text, ''), ' ') as sampled
       from pg_statistic s join pg_class c on c.oid = s.starelid join pg_namespace n on n.oid = c.relnamespace
@@ -184,7 +184,7 @@ describe('a session under the role of an agent', () => {
     );
     const estimate = async (prefix: string): Promise<number> => {
       const explain = `explain (format json) select from public.packet_store where envelope ->> 'content' < '${prefix}'`;
-      const [row] = await house.sql('C', explain);
+      const [row] = await gateway.sql('C', explain);
       return row['QUERY PLAN'][0].Plan['Plan Rows'];
     };
     expect(await estimate('quincunx-sample number 2')).toBe(await estimate('quincunx-sample number 4'));
@@ -217,7 +217,7 @@ describe('a session under the role of an agent', () => {
       "merge into public.packet_store p using (values (1)) v on p.thread_id like 'quincunx%' and p.thread_id::int = 1 when matched then delete",
       "select from public.packet_store where thread_id like 'quincunx%' and thread_id::int = 1 for update",
     ];
-    await house.asCaller('C', async (client) => {
+    await gateway.asCaller('C', async (client) => {
       for (const gucs of ['set local enable_seqscan = on', 'set local enable_seqscan = off']) {
         await client.query(gucs);
         for (const statement of [...leaks, ...specific]) {
@@ -229,7 +229,7 @@ describe('a session under the role of an agent', () => {
   });
 
   it('is told so, rather than shown all, when it asks to go past row-level security', async () => {
-    await house.asCaller('C', async (client) => {
+    await gateway.asCaller('C', async (client) => {
       await client.query('set local row_security = off');
       const { error } = await attempt(client, 'select * from public.packet_store');
       expect(error?.code).toBe('42501');
@@ -237,7 +237,7 @@ describe('a session under the role of an agent', () => {
   });
 
   it('learns nothing of an id or a hash from any function: hidden or missing, the answer is the same, and nothing changes', async () => {
-    const before = await snapshot(house);
+    const before = await snapshot(gateway);
     const functions = (await mine(`
       select p.oid::regprocedure::text as name, p.pronamespace::regnamespace::text || '.' || quote_ident(p.proname) as call,
         coalesce(p.proargnames[1:p.pronargs], '{}') as names, array(select t::regtype::text from unnest(p.proargtypes::oid[]) t) as types,
@@ -294,7 +294,7 @@ describe('a session under the role of an agent', () => {
         .replace(/\d{4}-\d\d-\d\d[ T][\d:.+-]+/g, '<time>')
         .replace(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f-]{17}/g, '<new id>');
     };
-    await house.asCaller('C', async (client) => {
+    await gateway.asCaller('C', async (client) => {
       for (const routine of functions) {
         const otherHash = 'ab'.repeat(32);
         const onHidden = await about(client, hidden.id, hidden.contentHash, hidden.threadId, routine);
@@ -305,7 +305,7 @@ describe('a session under the role of an agent', () => {
       }
     });
     expect(asked.length, asked.join()).toBeGreaterThanOrEqual(5);
-    expect(await snapshot(house)).toBe(before);
+    expect(await snapshot(gateway)).toBe(before);
   });
 
   it('can call no trigger function, and none of another role', async () => {
@@ -320,12 +320,12 @@ describe('a session under the role of an agent', () => {
       "embeddings.lease_pending_embeddings('any', 10, '1 day')",
       "public.register_embedding_model('mine', 3)",
     ]) {
-      await expect(house.sql('C', `select ${call}`), call).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('C', `select ${call}`), call).rejects.toMatchObject({ code: '42501' });
     }
   });
 
   it('gets from a definer function what its claims allow, whatever stands on the search_path or in its settings', async () => {
-    await house.asCaller('C', async (client) => {
+    await gateway.asCaller('C', async (client) => {
       for (const setting of [
         'set local search_path = pg_temp, public, pg_catalog',
         "set local search_path = ''",

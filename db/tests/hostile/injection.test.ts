@@ -1,22 +1,22 @@
 // Texts that mean something to SQL, in every text argument of every function that a caller may run.
 import { assertNoTrace, attempt, payloadsFor } from '../../../gateway/tests/access/attacker.ts';
-import { openWatchedHouse, type WatchedHouse } from '../../../gateway/tests/access/watched-house.ts';
-import type { House } from '../../../gateway/tests/support/house.ts';
+import { startWatchedGateway, type WatchedGateway } from '../../../gateway/tests/access/watched-gateway.ts';
+import type { TestGateway } from '../../../gateway/tests/support/gateway.ts';
 
 describe('no text in a call of SQL is ever more than a text', () => {
-  let watched: WatchedHouse;
-  let house: House;
+  let watched: WatchedGateway;
+  let gateway: TestGateway;
   let traces: string[];
   beforeAll(async () => {
-    watched = await openWatchedHouse();
-    ({ house, traces } = watched);
+    watched = await startWatchedGateway();
+    ({ gateway, traces } = watched);
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   it('in every text argument of every SQL function that a caller may run', async () => {
     let places = 0;
     for (const caller of ['C', 'L']) {
-      await house.asCaller(caller, async (client) => {
+      await gateway.asCaller(caller, async (client) => {
         const { rows: functions } = await client.query<{
           call: string;
           names: string[];

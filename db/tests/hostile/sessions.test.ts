@@ -10,24 +10,25 @@ import {
   plantHidden,
   snapshot,
 } from '../../../gateway/tests/access/attacker.ts';
-import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { itOnServer } from '../support/engine.ts';
+import { itOnServer } from '../support/on-engine.ts';
+import { claimsOf } from '../support/sessions.ts';
 
 describe('a database session', () => {
-  let house: House;
+  let gateway: TestGateway;
   let hidden: Hidden;
   let ofOtherTenant: Hidden;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    ({ ofL: hidden, ofOtherTenant } = await plantHidden(house));
+    gateway = await startTestGateway({ embedder: standIn });
+    ({ ofL: hidden, ofOtherTenant } = await plantHidden(gateway));
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const tenant = claimsOf('C')['jwt.claims.tenant_id']!;
   /** Code and text of the failure, or null. */
   const failure = (caller: string, statement: string, values: unknown[] = [], claims = {}) =>
-    house.sql(caller, statement, values, claims).then(
+    gateway.sql(caller, statement, values, claims).then(
       () => null,
       ({ code, message }) => `${code} ${message}`,
     );
@@ -35,7 +36,7 @@ describe('a database session', () => {
   const alike = async (statement: string, onHidden: unknown[], onMissing: unknown[]) => {
     const outcomes: string[] = [];
     for (const values of [onHidden, onMissing]) {
-      await house.asCaller('C', async (client) => {
+      await gateway.asCaller('C', async (client) => {
         const { rows, error } = await attempt(client, statement, values);
         outcomes.push(JSON.stringify(rows ?? error).replaceAll(String(values[0]), '<value>'));
       });
@@ -47,7 +48,7 @@ describe('a database session', () => {
   describe('that wants to be someone else', () => {
     it('can take no other role once it is logged in as no more than an agent', async () => {
       const login = `l9_hostile_${process.pid}`;
-      await house.asSuperuser(
+      await gateway.asSuperuser(
         `create role ${login} login noinherit password 'for-tests-only'; grant l9_agent to ${login} with inherit false, set true`,
       );
       const attempts = [
@@ -81,12 +82,12 @@ describe('a database session', () => {
           expect(rows).toStrictEqual([{ nobody: true }]);
           await client.query('rollback');
         };
-        if (house.home.superuserUrl) {
-          const url = new URL(house.home.superuserUrl);
+        if (gateway.home.superuserUrl) {
+          const url = new URL(gateway.home.superuserUrl);
           url.username = login;
           url.password = 'for-tests-only';
-          const [{ db }] = await house.asSuperuser('select current_database() as db');
-          await house.asSuperuser(`grant connect on database ${pg.escapeIdentifier(db)} to ${login}`);
+          const [{ db }] = await gateway.asSuperuser('select current_database() as db');
+          await gateway.asSuperuser(`grant connect on database ${pg.escapeIdentifier(db)} to ${login}`);
           const client = new pg.Client({ connectionString: url.href });
           await client.connect();
           try {
@@ -96,7 +97,7 @@ describe('a database session', () => {
           }
         } else {
           // Its one session was opened by a superuser, who may always take another session authorization.
-          const client = await house.gateway.database.pool.connect();
+          const client = await gateway.instance.database.pool.connect();
           try {
             await client.query('set session authorization postgres');
             await client.query(`set session authorization ${login}`);
@@ -110,11 +111,11 @@ describe('a database session', () => {
           }
         }
       } finally {
-        if (house.home.superuserUrl) {
-          const [{ db }] = await house.asSuperuser('select current_database() as db');
-          await house.asSuperuser(`revoke all on database ${pg.escapeIdentifier(db)} from ${login}`);
+        if (gateway.home.superuserUrl) {
+          const [{ db }] = await gateway.asSuperuser('select current_database() as db');
+          await gateway.asSuperuser(`revoke all on database ${pg.escapeIdentifier(db)} from ${login}`);
         }
-        await house.asSuperuser(`drop role ${login}`);
+        await gateway.asSuperuser(`drop role ${login}`);
       }
     });
 
@@ -127,7 +128,7 @@ describe('a database session', () => {
         { 'jwt.claims.tenant_id': `{${tenant}` },
         { 'jwt.claims.tenant_id': `${tenant},${OTHER_TENANT}` },
       ]) {
-        const [row] = await house.sql(
+        const [row] = await gateway.sql(
           'C',
           'select identity.current_identity() is null as nobody, (select count(*)::int from public.packet_store) as n',
           [],
@@ -153,14 +154,14 @@ describe('a database session', () => {
         '[',
         'null',
       ]) {
-        const [row] = await house.sql('C', 'select identity.current_scopes() as scopes', [], {
+        const [row] = await gateway.sql('C', 'select identity.current_scopes() as scopes', [], {
           'jwt.claims.scopes': scopes,
         });
         expect(
           row.scopes.every((scope: string) => ['developer', 'global'].includes(scope)),
           scopes,
         ).toBeTruthy();
-        const rows = await house.sql('C', 'select 1 from public.packet_store where packet_id = $1', [hidden.id], {
+        const rows = await gateway.sql('C', 'select 1 from public.packet_store where packet_id = $1', [hidden.id], {
           'jwt.claims.scopes': scopes,
         });
         expect(rows, scopes).toStrictEqual([]);
@@ -169,7 +170,7 @@ describe('a database session', () => {
   });
 
   it('that is reused by another caller has nothing left of the first: prepared statements and cursors included', async () => {
-    const client = await house.gateway.database.pool.connect();
+    const client = await gateway.instance.database.pool.connect();
     const as = async (caller: string, statement: string) => {
       await client.query('begin');
       for (const [name, value] of Object.entries(claimsOf(caller)))
@@ -206,7 +207,7 @@ describe('a database session', () => {
 
   describe('that probes for hidden rows', () => {
     it('may write to no table beside those probed here, and through no foreign key beside these', async () => {
-      const tables = await house.asSuperuser(`
+      const tables = await gateway.asSuperuser(`
         select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate' and c.relkind in ('r', 'p', 'v')
           and (has_any_column_privilege('l9_agent', c.oid, 'insert, update') or has_table_privilege('l9_agent', c.oid, 'delete'))
@@ -216,7 +217,7 @@ describe('a database session', () => {
         'memory_feedback',
         'packet_store',
       ]);
-      const keys = await house.asSuperuser(`
+      const keys = await gateway.asSuperuser(`
         select k.conrelid::regclass || '.' || a.attname as name
         from pg_constraint k cross join lateral unnest(k.conkey) column_number
         join pg_attribute a on a.attrelid = k.conrelid and a.attnum = column_number
@@ -233,7 +234,7 @@ describe('a database session', () => {
 
     it("by a foreign key is told the same of a private id, of another tenant's and of one that is not there", async () => {
       for (const id of [hidden.id, ofOtherTenant.id]) {
-        await house.asCaller('C', async (client) => {
+        await gateway.asCaller('C', async (client) => {
           await client.query(
             `insert into public.idempotency_keys (tenant_id, caller, idempotency_key) values ('${tenant}', 'C', 'probe') on conflict do nothing`,
           );
@@ -286,7 +287,7 @@ describe('a database session', () => {
           await alike(statement, [content(text)], [content('never written anywhere')]);
       }
       // Also where its own memory is changed to say the same.
-      await house.sql('C', "select public.save_memory('to be changed', project_id => $1, kind => 'quincunx_kind')", [
+      await gateway.sql('C', "select public.save_memory('to be changed', project_id => $1, kind => 'quincunx_kind')", [
         hidden.projectId,
       ]);
       await alike(
@@ -301,11 +302,11 @@ describe('a database session', () => {
           [content('never written anywhere')],
         ),
       ).toMatch(/L9SCP/);
-      await house.sql('C', "delete from public.packet_store where content = 'to be changed'");
+      await gateway.sql('C', "delete from public.packet_store where content = 'to be changed'");
     });
 
     it('by update, delete, merge, lock and truncate: hidden and missing are alike, and nothing changes', async () => {
-      const before = await snapshot(house);
+      const before = await snapshot(gateway);
       for (const id of [hidden.id, ofOtherTenant.id]) {
         for (const statement of [
           'select 1 from public.packet_store where packet_id = $1',
@@ -334,7 +335,7 @@ describe('a database session', () => {
       ] as [string, string[]][]) {
         const outcome = async (given: string[]) => {
           let answer = '';
-          await house.asCaller('C', async (client) => {
+          await gateway.asCaller('C', async (client) => {
             const { rows, error } = await attempt(client, statement, given);
             answer = JSON.stringify(rows ?? error)
               .replaceAll(given[0]!, '<given>')
@@ -346,12 +347,12 @@ describe('a database session', () => {
         expect(await outcome(values), statement).toBe(await outcome(['no-such-thing']));
       }
       expect((await failure('C', 'truncate public.packet_store'))!).toMatch(/^42501/);
-      expect(await snapshot(house)).toBe(before);
+      expect(await snapshot(gateway)).toBe(before);
     });
 
     it('frees nothing that has expired in a project which is not among its own', async () => {
       const ttl = "clock_timestamp() + interval '30 milliseconds'";
-      const [{ hash }] = await house.sql(
+      const [{ hash }] = await gateway.sql(
         'L',
         `select (memory).content_hash as hash from public.save_memory('soon over', project_id => 'elsewhere', ttl => ${ttl})`,
       );
@@ -361,21 +362,21 @@ describe('a database session', () => {
         "select public.save_memory('soon over', project_id => 'elsewhere')",
         `insert into public.packet_store (envelope, project_id) values ('{"content": "soon over"}', 'elsewhere')`,
       ]) {
-        await expect(house.sql('C', save, [], claims)).rejects.toMatchObject({ code: 'L9SCP' });
+        await expect(gateway.sql('C', save, [], claims)).rejects.toMatchObject({ code: 'L9SCP' });
       }
-      expect(await house.asSuperuser('select 1 from public.packet_store where content_hash = $1', [hash])).toHaveLength(
-        1,
-      );
+      expect(
+        await gateway.asSuperuser('select 1 from public.packet_store where content_hash = $1', [hash]),
+      ).toHaveLength(1);
     });
 
     it('is not told of rows that nest deeper than their readers could take', async () => {
       const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
       for (const field of ['metadata', 'envelope', 'routing', 'provenance']) {
         await expect(
-          house.sql('C', `select public.save_memory('deep', project_id => 'l9', ${field} => $1)`, [deep(70)]),
+          gateway.sql('C', `select public.save_memory('deep', project_id => 'l9', ${field} => $1)`, [deep(70)]),
           field,
         ).rejects.toMatchObject({ code: 'L9LIM' });
-        await house.sql('C', `select public.save_memory('deep ${field}', project_id => 'l9', ${field} => $1)`, [
+        await gateway.sql('C', `select public.save_memory('deep ${field}', project_id => 'l9', ${field} => $1)`, [
           deep(60),
         ]);
       }
@@ -385,13 +386,13 @@ describe('a database session', () => {
   describe('beside others', () => {
     itOnServer('hears on no channel what was written', async () => {
       const heard: string[] = [];
-      const client = await house.gateway.database.pool.connect();
+      const client = await gateway.instance.database.pool.connect();
       const listener = (message: pg.Notification) => heard.push(`${message.channel} ${message.payload}`);
       client.on('notification', listener);
       try {
         const channels = ['jobs:insert', 'worker:migrate', 'packet_store', 'audit_log', 'postgraphile_watch'];
         for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
-        const { result } = await house.tool('L', 'save_memory', {
+        const { result } = await gateway.tool('L', 'save_memory', {
           content: 'quincunx aloud',
           scope: 'l-private',
           project_id: hidden.projectId,
@@ -407,12 +408,12 @@ describe('a database session', () => {
     });
 
     itOnServer('waits for no uncommitted row that it could not see', async () => {
-      await house.asCaller('L', async (slow) => {
+      await gateway.asCaller('L', async (slow) => {
         await slow.query(
           "select public.save_memory('not yet committed', scope => 'l-private', project_id => 'l9', idempotency_key => 'slow')",
         );
         await slow.query('select 1 from public.packet_store where packet_id = $1 for update', [hidden.id]);
-        await house.asCaller('C', async (client) => {
+        await gateway.asCaller('C', async (client) => {
           await client.query("set local lock_timeout = '2s'");
           await client.query(
             "select public.save_memory('not yet committed', project_id => 'l9', idempotency_key => 'slow')",

@@ -1,25 +1,22 @@
-import { inTransaction } from '../../../gateway/src/database/index.ts';
-import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { claimsOf } from '../support/sessions.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 
 describe('claims', () => {
-  let house: House;
+  const db = useTestDatabase();
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    await house.sql('C', "select public.save_memory('seen by C', project_id => 'l9')");
-    await house.sql('L', "select public.save_memory('not for C', scope => 'l-private', project_id => 'l9')");
-    await house.sql('L', "select public.save_memory('for all', scope => 'global')");
-    await house.sql('L', "select public.save_memory('of another project', project_id => 'future-x')");
+    await db.sql('C', "select public.save_memory('seen by C', project_id => 'l9')");
+    await db.sql('L', "select public.save_memory('not for C', scope => 'l-private', project_id => 'l9')");
+    await db.sql('L', "select public.save_memory('for all', scope => 'global')");
+    await db.sql('L', "select public.save_memory('of another project', project_id => 'future-x')");
   });
-  afterAll(() => house.close());
 
   const contents = async (caller: string, claims: Record<string, string> = {}) =>
-    (await house.sql(caller, 'select content from public.packet_store order by content', [], claims)).map(
+    (await db.sql(caller, 'select content from public.packet_store order by content', [], claims)).map(
       (row) => row.content,
     );
   const cannotWrite = (claims: Record<string, string>) =>
     expect(
-      house.sql('C', "select public.save_memory('nobody wrote this', project_id => 'l9')", [], claims),
+      db.sql('C', "select public.save_memory('nobody wrote this', project_id => 'l9')", [], claims),
     ).rejects.toMatchObject({ code: 'L9AUT' });
 
   it('show a caller the scopes of its actor', async () => {
@@ -36,7 +33,7 @@ describe('claims', () => {
     const claims = { 'jwt.claims.scopes': '["developer", "l-private", "global", "*"]' };
     expect(await contents('C', claims)).toStrictEqual(['for all', 'of another project', 'seen by C']);
     await expect(
-      house.sql('C', "select public.save_memory('x', scope => 'l-private', project_id => 'l9')", [], claims),
+      db.sql('C', "select public.save_memory('x', scope => 'l-private', project_id => 'l9')", [], claims),
     ).rejects.toMatchObject({ code: 'L9SCP' });
   });
 
@@ -45,7 +42,7 @@ describe('claims', () => {
     expect(await contents('C', { 'jwt.claims.projects': '["l"]' })).toStrictEqual(['for all']);
     expect(await contents('C', { 'jwt.claims.projects': '["l9-more"]' })).toStrictEqual(['for all']);
     await expect(
-      house.sql('C', "select public.save_memory('x', project_id => 'future-x')", [], {
+      db.sql('C', "select public.save_memory('x', project_id => 'future-x')", [], {
         'jwt.claims.projects': '["l9"]',
       }),
     ).rejects.toMatchObject({ code: 'L9SCP', column: 'project_id' });
@@ -76,26 +73,24 @@ describe('claims', () => {
   it('of L under the role of an agent are no identity: a session as l9_agent can never be L', async () => {
     const claims = { role: 'l9_agent', 'jwt.claims.scopes': '["l-private"]' };
     expect(await contents('L', claims)).toStrictEqual([]);
-    await expect(house.sql('L', "select public.save_memory('x', scope => 'global')", [], claims)).rejects.toMatchObject(
-      { code: 'L9AUT' },
-    );
+    await expect(db.sql('L', "select public.save_memory('x', scope => 'global')", [], claims)).rejects.toMatchObject({
+      code: 'L9AUT',
+    });
   });
 
   it('are gone with their transaction', async () => {
     await contents('L');
-    await inTransaction(house.gateway.database.pool, {}, async (client) => {
-      const { rows } = await client.query(
-        "select current_user, nullif(current_setting('jwt.claims.caller', true), '') as caller",
-      );
-      expect(rows).toStrictEqual([{ current_user: 'l9_gateway', caller: null }]);
-    });
+    const { rows } = await db.pool.query(
+      "select current_user, nullif(current_setting('jwt.claims.caller', true), '') as caller",
+    );
+    expect(rows).toStrictEqual([{ current_user: 'l9_gateway', caller: null }]);
   });
 
   it('show an agent its own scopes and actor only, and no sign that there are others', async () => {
-    const scopes = (caller: string) => house.sql(caller, 'select scope from public.scopes order by scope');
+    const scopes = (caller: string) => db.sql(caller, 'select scope from public.scopes order by scope');
     expect((await scopes('C')).map((row) => row.scope)).toStrictEqual(['developer', 'global']);
     expect((await scopes('L')).map((row) => row.scope)).toStrictEqual(['developer', 'global', 'l-private']);
-    const actors = (caller: string) => house.sql(caller, 'select caller from public.actors order by caller');
+    const actors = (caller: string) => db.sql(caller, 'select caller from public.actors order by caller');
     expect((await actors('C')).map((row) => row.caller)).toStrictEqual(['C']);
     expect((await actors('L')).map((row) => row.caller)).toStrictEqual(['C', 'L']);
   });
@@ -104,8 +99,8 @@ describe('claims', () => {
     const org = '11111111-1111-4111-8111-111111111111';
     const user = '22222222-2222-4222-8222-222222222222';
     const as = (o: string, u = '') => ({ 'jwt.claims.org_id': o, 'jwt.claims.user_id': u });
-    await house.sql('C', "select public.save_memory('of the org', scope => 'global')", [], as(org));
-    await house.sql('C', "select public.save_memory('of the user', scope => 'global')", [], as(org, user));
+    await db.sql('C', "select public.save_memory('of the org', scope => 'global')", [], as(org));
+    await db.sql('C', "select public.save_memory('of the user', scope => 'global')", [], as(org, user));
     const mine = (list: string[]) => list.filter((content) => content.startsWith('of the '));
     expect(mine(await contents('C'))).toStrictEqual([]);
     expect(mine(await contents('C', as(org)))).toStrictEqual(['of the org']);
@@ -115,7 +110,7 @@ describe('claims', () => {
   });
 
   it('make no difference to the role a session may take', async () => {
-    await house.asCaller('C', async (client) => {
+    await db.asCaller('C', async (client) => {
       await expect(client.query('select public.register_embedding_model($1, 3)', ['mine'])).rejects.toMatchObject({
         code: '42501',
       });

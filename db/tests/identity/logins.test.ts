@@ -1,11 +1,9 @@
 // Claims are settings, and anyone with a database session can set them: they are believed in the gateway's only.
 
 import pg from 'pg';
-import { DEFAULT_TENANT } from '../../../gateway/src/auth/identity.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asLogin, asOwner } from '../../../gateway/tests/support/logins.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { itOnServer } from '../support/engine.ts';
+import { itOnServer } from '../support/on-engine.ts';
+import { DEFAULT_TENANT } from '../support/sessions.ts';
+import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 // Roles belong to the whole server, where test files run side by side.
 const suffix = `${process.pid}_${Math.random().toString(36).slice(2, 8)}`;
@@ -16,23 +14,23 @@ const dba = `l9t_dba_${suffix}`;
 const logins = [bot, unbound, both, dba];
 
 describe('a database login', () => {
-  let house: House;
+  let db: TestDatabase;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    await house.asSuperuser(`create role ${bot} login password 'for-tests-only' in role l9_agent;
+    db = await openTestDatabase();
+    await db.asSuperuser(`create role ${bot} login password 'for-tests-only' in role l9_agent;
        create role ${unbound} login in role l9_agent, l9_admin;
        create role ${both} login in role l9_agent, l9_admin;
        create role ${dba} login in role l9_gateway;`);
-    await asOwner(house, "select register_actor('Bot', creator => 'Cursor-Bot')");
-    await asOwner(house, 'select bind_login($1, $2)', ['Bot', bot]);
-    await house.sql('L', "select save_memory('not for bots', scope => 'l-private', project_id => 'l9')");
-    await house.sql('L', "select save_memory('for all', scope => 'global')");
-    await house.sql('C', "select save_memory('of project l9', project_id => 'l9')");
-    await house.sql('C', "select save_memory('of project x', project_id => 'x')");
+    await db.asOwner("select register_actor('Bot', creator => 'Cursor-Bot')");
+    await db.asOwner('select bind_login($1, $2)', ['Bot', bot]);
+    await db.sql('L', "select save_memory('not for bots', scope => 'l-private', project_id => 'l9')");
+    await db.sql('L', "select save_memory('for all', scope => 'global')");
+    await db.sql('C', "select save_memory('of project l9', project_id => 'l9')");
+    await db.sql('C', "select save_memory('of project x', project_id => 'x')");
   });
   afterAll(async () => {
-    for (const login of logins) await house.asSuperuser(`drop role if exists ${login}`);
-    await house.close();
+    for (const login of logins) await db.asSuperuser(`drop role if exists ${login}`);
+    await db.close();
   });
 
   const claims = (values: Record<string, string>) =>
@@ -41,7 +39,7 @@ describe('a database login', () => {
       .join(', ');
   /** Who a session is, and what it sees, under these claims and this role. */
   const look = (login: string, given: Record<string, string> = {}, role: string | null = null) =>
-    asLogin(house, login, async (session) => {
+    db.asLogin(login, async (session) => {
       await session.query('begin');
       if (role) await session.query(`set local role ${role}`);
       if (Object.keys(given).length > 0) await session.query(`select ${claims(given)}`);
@@ -73,7 +71,7 @@ describe('a database login', () => {
       { key_id: '22222222-2222-4222-8222-222222222222' },
     ])
       expect(await look(bot, given), JSON.stringify(given)).toStrictEqual(nobody);
-    await asLogin(house, bot, async (session) => {
+    await db.asLogin(bot, async (session) => {
       await session.query('begin');
       await session.query(`select ${claims(forged('C'))}`);
       await expect(session.query("select public.save_memory('forged', scope => 'global')")).rejects.toMatchObject({
@@ -90,7 +88,7 @@ describe('a database login', () => {
   });
 
   it('writes as the actor it is bound to', async () => {
-    const metadata = await asLogin(house, bot, async (session) => {
+    const metadata = await db.asLogin(bot, async (session) => {
       const { rows } = await session.query(
         `insert into public.packet_store (envelope, scope, metadata) values ('{"content": "written in psql"}', 'global', '{"creator": "L-CTO"}')
          returning metadata`,
@@ -98,7 +96,7 @@ describe('a database login', () => {
       return rows[0].metadata;
     });
     expect(metadata.creator).toBe('Cursor-Bot');
-    await house.sql('L', "delete from packet_store where content = 'written in psql'");
+    await db.sql('L', "delete from packet_store where content = 'written in psql'");
   });
 
   it('that is bound to no actor is nobody, whatever it claims and whichever of its roles it takes', async () => {
@@ -109,8 +107,8 @@ describe('a database login', () => {
   });
 
   it("that inherits from two roles is its actor only under the actor's role", async () => {
-    await asOwner(house, "select register_actor('Both')");
-    await asOwner(house, 'select bind_login($1, $2)', ['Both', both]);
+    await db.asOwner("select register_actor('Both')");
+    await db.asOwner('select bind_login($1, $2)', ['Both', both]);
     expect(await look(both)).toStrictEqual(nobody);
     expect(await look(both, {}, 'l9_admin')).toStrictEqual(nobody);
     expect(await look(both, {}, 'l9_agent')).toStrictEqual({ caller: 'Both', sees: everything });
@@ -123,17 +121,17 @@ describe('a database login', () => {
   });
 
   it('goes out with its actor', async () => {
-    await asOwner(house, "select deactivate_actor('Bot')");
+    await db.asOwner("select deactivate_actor('Bot')");
     expect(await look(bot)).toStrictEqual(nobody);
-    await asOwner(house, "select reactivate_actor('Bot')");
-    await asOwner(house, "select bind_login('Bot', null)");
+    await db.asOwner("select reactivate_actor('Bot')");
+    await db.asOwner("select bind_login('Bot', null)");
     expect(await look(bot)).toStrictEqual(nobody);
-    await asOwner(house, 'select bind_login($1, $2)', ['Bot', bot]);
+    await db.asOwner('select bind_login($1, $2)', ['Bot', bot]);
     expect(await look(bot)).toStrictEqual(asTheBot);
   });
 
   it('is bound by operators alone, to one actor, and never one whose claims are believed', async () => {
-    const bind = (caller: string, login: string) => asOwner(house, 'select bind_login($1, $2)', [caller, login]);
+    const bind = (caller: string, login: string) => db.asOwner('select bind_login($1, $2)', [caller, login]);
     await expect(bind('C', bot)).rejects.toMatchObject({
       code: 'L9VAL',
       message: 'login: another actor is bound to it',
@@ -158,11 +156,13 @@ describe('a database login', () => {
       code: 'L9VAL',
       message: expect.stringMatching(/not a member of l9_admin/),
     });
-    await expect(house.sql('L', 'select bind_login($1, $2)', ['C', unbound])).rejects.toMatchObject({ code: '42501' });
+    await expect(db.sql('L', 'select bind_login($1, $2)', ['C', unbound])).rejects.toMatchObject({
+      code: '42501',
+    });
   });
 
   it('cannot become L by any setting or role it can reach', async () => {
-    await asLogin(house, bot, async (session) => {
+    await db.asLogin(bot, async (session) => {
       for (const attempt of [
         'set role l9_admin',
         'set role l9_owner',
@@ -174,7 +174,7 @@ describe('a database login', () => {
   });
 
   itOnServer('that comes in over the network with its password is the same', async () => {
-    const url = new URL(house.home.superuserUrl!);
+    const url = new URL(db.superuserUrl!);
     url.username = bot;
     url.password = 'for-tests-only';
     const client = new pg.Client({ connectionString: url.href });
@@ -194,7 +194,7 @@ describe('a database login', () => {
 
   describe('and act_as', () => {
     const act = (caller: string, role: string, login = 'l9_gateway', args = '') =>
-      asLogin(house, login, async (session) => {
+      db.asLogin(login, async (session) => {
         await session.query('begin');
         await session.query(`set local role ${role}`);
         const { rows } = await session.query(`select public.act_as($1${args}) as said`, [caller]);
@@ -234,7 +234,7 @@ describe('a database login', () => {
         code: 'L9AUT',
         message: expect.stringMatching(/not active, or they do not belong together/),
       });
-      await asLogin(house, 'l9_gateway', (session) =>
+      await db.asLogin('l9_gateway', (session) =>
         expect(session.query("select public.act_as('C')")).rejects.toMatchObject({ code: '42501' }),
       );
     });

@@ -1,6 +1,6 @@
 // The pure function that says what a memory is worth.
 import fc from 'fast-check';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 const arguments_ = ['estimate', 'kind', 'useful', 'useless', 'uses', 'contradictions', 'age_days'] as const;
@@ -31,16 +31,16 @@ const known: fc.Arbitrary<Known> = fc.record({
 });
 
 describe('importance()', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   /** The scores of many cases, in one query. */
   const scores = async (cases: Known[]): Promise<number[]> => {
     const types = { kind: 'text' } as Record<string, string>;
-    const rows = await house.sql(
+    const rows = await gateway.sql(
       'C',
       `select importance.importance(${arguments_.map((name) => `c.${name}`)}) as score
        from unnest(${arguments_.map((name, i) => `$${i + 1}::${types[name] ?? 'float8'}[]`)})
@@ -111,7 +111,7 @@ describe('importance()', () => {
   });
 
   it('lets one agent, however often it votes, move it less than two that vote once', async () => {
-    const [{ once, often }] = await house.sql(
+    const [{ once, often }] = await gateway.sql(
       'C',
       'select importance.opinion(1, 0) as once, importance.opinion(1000000, 0) as often',
     );
@@ -123,7 +123,7 @@ describe('importance()', () => {
     ]);
     expect(one!).toBeLessThanOrEqual(two!);
     expect(one!).toBeLessThan(0.83);
-    const rows = await house.sql(
+    const rows = await gateway.sql(
       'C',
       `select importance.opinion(a, b) as o, importance.opinion(a + 1, b) as more, importance.opinion(a, b + 1) as less
        from generate_series(0, 20) a, generate_series(0, 20) b`,
@@ -132,7 +132,7 @@ describe('importance()', () => {
   });
 
   it('forgets use: half of it in 30 days', async () => {
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       'C',
       `select importance.decayed(8, t, t) as now, importance.decayed(8, t, t + interval '30 days') as later,
          importance.decayed(8, t, t - interval '1 day') as before, importance.decayed(0, null, t) as never
@@ -142,7 +142,7 @@ describe('importance()', () => {
   });
 
   it('is declared pure, and so is all that it calls', async () => {
-    const rows = await house.sql(
+    const rows = await gateway.sql(
       'C',
       `select proname, provolatile, proparallel from pg_proc where pronamespace = 'importance'::regnamespace
          and proname in ('importance', 'importance_of', 'kind_weight', 'opinion', 'decayed')`,

@@ -1,24 +1,26 @@
 // Facts: what is asserted grows, is superseded, retracted and asked for as of some time.
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 import { rollUp, save } from '../importance/support.ts';
 import { assertFact, contradictionsOf, factNow, findFacts, objects, registerPredicate, retract } from './support.ts';
 
 describe('facts', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    for (const predicate of ['status', 'deploys on', 'lives in']) await registerPredicate(house, predicate);
+    gateway = await startTestGateway({ embedder: standIn });
+    for (const predicate of ['status', 'deploys on', 'lives in']) await registerPredicate(gateway, predicate);
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   /** Times of the database are finer than those here. */
   const justAfter = (time: Date, ms = 1) => new Date(time.getTime() + ms);
   const day = (n: number) => `2026-03-${String(n).padStart(2, '0')}T00:00:00Z`;
 
   it('keep what was said, and where', async () => {
-    const packet = await save(house, 'C', 'the gateway is written in TypeScript');
-    const fact = await assertFact(house, 'C', ['The  Gateway', 'Written In', 'TypeScript'], { source_packet: packet });
+    const packet = await save(gateway, 'C', 'the gateway is written in TypeScript');
+    const fact = await assertFact(gateway, 'C', ['The  Gateway', 'Written In', 'TypeScript'], {
+      source_packet: packet,
+    });
     expect(fact.subject).toBe('The  Gateway');
     expect(fact.predicate).toBe('written in');
     expect(fact.object).toBe('TypeScript');
@@ -29,12 +31,12 @@ describe('facts', () => {
     expect(fact.valid_to).toBeNull();
     expect(fact.is_single_valued).toBe(false);
     expect([fact.scope, fact.project_id, fact.creator]).toStrictEqual(['developer', 'l9', 'Cursor-IDE']);
-    expect(await objects(house, 'L', 'the gateway')).toStrictEqual(['TypeScript']);
+    expect(await objects(gateway, 'L', 'the gateway')).toStrictEqual(['TypeScript']);
   });
 
   it('without a memory are saved as one, of kind fact', async () => {
-    const fact = await assertFact(house, 'C', ['Rollup job', 'runs every', { seconds: 15 }]);
-    const [memory] = await house.sql(
+    const fact = await assertFact(gateway, 'C', ['Rollup job', 'runs every', { seconds: 15 }]);
+    const [memory] = await gateway.sql(
       'C',
       'select content, packet_type, envelope from public.packet_store where packet_id = $1',
       [fact.source_packet],
@@ -42,14 +44,14 @@ describe('facts', () => {
     expect(memory.packet_type).toBe('fact');
     expect(memory.content).toBe('Rollup job runs every: {"seconds": 15}');
     expect(memory.envelope.object).toStrictEqual({ seconds: 15 });
-    const global = await assertFact(house, 'L', ['the sea', 'is', 'salty'], { scope: 'global' });
+    const global = await assertFact(gateway, 'L', ['the sea', 'is', 'salty'], { scope: 'global' });
     expect([global.scope, global.project_id]).toStrictEqual(['global', null]);
   });
 
   it('grow with each memory that says the same, and with each repetition, bounded', async () => {
-    const [first, second] = [await save(house, 'C', 'one of two'), await save(house, 'L', 'two of two')];
+    const [first, second] = [await save(gateway, 'C', 'one of two'), await save(gateway, 'L', 'two of two')];
     const say = (caller: string, source_packet: string, confidence = 0.8, object = 'PostgreSQL') =>
-      assertFact(house, caller, ['l9', 'rests on', object], { source_packet, confidence });
+      assertFact(gateway, caller, ['l9', 'rests on', object], { source_packet, confidence });
     const once = await say('C', first, 0.5);
     const twice = await say('L', second, 0.5, 'postgreSQL ');
     expect(twice.fact_id).toBe(once.fact_id);
@@ -64,7 +66,7 @@ describe('facts', () => {
 
     const counts: [number, number][] = [];
     for (let i = 0; i < 5; i++) {
-      const fact = await assertFact(house, 'C', ['water', 'is', 'wet'], { confidence: 0.7 });
+      const fact = await assertFact(gateway, 'C', ['water', 'is', 'wet'], { confidence: 0.7 });
       counts.push([fact.supporting_packet_count, fact.confidence]);
     }
     expect(counts).toStrictEqual([
@@ -77,8 +79,8 @@ describe('facts', () => {
   });
 
   it('of a multi-valued predicate stand side by side', async () => {
-    for (const name of ['Ada', 'Grace']) await assertFact(house, 'C', ['the team', 'has member', name]);
-    const found = await findFacts(house, 'C', { subject: 'the team' });
+    for (const name of ['Ada', 'Grace']) await assertFact(gateway, 'C', ['the team', 'has member', name]);
+    const found = await findFacts(gateway, 'C', { subject: 'the team' });
     expect(found.map(({ object }) => object).sort()).toStrictEqual(['Ada', 'Grace']);
     expect(found.every(({ valid_to, contradiction_count }) => valid_to === null && contradiction_count === 0)).toBe(
       true,
@@ -87,75 +89,74 @@ describe('facts', () => {
 
   it('of a single-valued predicate supersede each other, and their sources lose weight', async () => {
     const [ofOld, ofNew] = [
-      await save(house, 'C', 'we deploy on Mondays'),
-      await save(house, 'L', 'it is Tuesdays now'),
+      await save(gateway, 'C', 'we deploy on Mondays'),
+      await save(gateway, 'L', 'it is Tuesdays now'),
     ];
     const importance = async () =>
       (
-        await house.sql(
+        await gateway.sql(
           'C',
           'select public.packet_store_importance_score(p) as score from public.packet_store p where packet_id = $1',
           [ofOld],
         )
       )[0].score;
     const before = await importance();
-    const monday = await assertFact(house, 'C', ['l9', 'deploys on', 'Monday'], { source_packet: ofOld });
-    const tuesday = await assertFact(house, 'L', ['L9', 'deploys on', 'Tuesday'], { source_packet: ofNew });
+    const monday = await assertFact(gateway, 'C', ['l9', 'deploys on', 'Monday'], { source_packet: ofOld });
+    const tuesday = await assertFact(gateway, 'L', ['L9', 'deploys on', 'Tuesday'], { source_packet: ofNew });
     expect([tuesday.valid_to, tuesday.superseded_by, tuesday.contradiction_count]).toStrictEqual([null, null, 1]);
-    const old = (await factNow(house, monday.fact_id))!;
+    const old = (await factNow(gateway, monday.fact_id))!;
     expect(old.valid_to).toStrictEqual(tuesday.valid_from);
     expect(old.superseded_by).toBe(tuesday.fact_id);
     expect(old.superseded_at).toStrictEqual(tuesday.recorded_at);
     expect(old.contradiction_count).toBe(1);
-    expect([await contradictionsOf(house, ofOld), await contradictionsOf(house, ofNew)]).toStrictEqual([1, 1]);
+    expect([await contradictionsOf(gateway, ofOld), await contradictionsOf(gateway, ofNew)]).toStrictEqual([1, 1]);
     expect(await importance()).toBeLessThan(before - 0.1);
-    expect(await objects(house, 'C', 'l9', { predicate: 'deploys on' })).toStrictEqual(['Tuesday']);
-    expect((await objects(house, 'C', 'l9', { predicate: 'deploys on', include_history: true })).sort()).toStrictEqual([
-      'Monday',
-      'Tuesday',
-    ]);
+    expect(await objects(gateway, 'C', 'l9', { predicate: 'deploys on' })).toStrictEqual(['Tuesday']);
     expect(
-      await objects(house, 'C', 'l9', { predicate: 'deploys on', valid_at: justAfter(monday.valid_from) }),
+      (await objects(gateway, 'C', 'l9', { predicate: 'deploys on', include_history: true })).sort(),
+    ).toStrictEqual(['Monday', 'Tuesday']);
+    expect(
+      await objects(gateway, 'C', 'l9', { predicate: 'deploys on', valid_at: justAfter(monday.valid_from) }),
     ).toStrictEqual(['Monday']);
 
     // What had ended and is said again is a new row; the more it goes to and fro, the more it is contradicted.
-    const again = await assertFact(house, 'C', ['l9', 'deploys on', 'Monday'], { source_packet: ofOld });
+    const again = await assertFact(gateway, 'C', ['l9', 'deploys on', 'Monday'], { source_packet: ofOld });
     expect(again.fact_id).not.toBe(monday.fact_id);
     expect([again.contradiction_count, again.supporting_packet_count, again.valid_to]).toStrictEqual([2, 1, null]);
-    expect((await factNow(house, tuesday.fact_id))!.superseded_by).toBe(again.fact_id);
-    const back = await assertFact(house, 'L', ['l9', 'deploys on', 'Tuesday'], { source_packet: ofNew });
+    expect((await factNow(gateway, tuesday.fact_id))!.superseded_by).toBe(again.fact_id);
+    const back = await assertFact(gateway, 'L', ['l9', 'deploys on', 'Tuesday'], { source_packet: ofNew });
     expect(back.contradiction_count).toBe(3);
   });
 
   it('that began in the past are history, not what holds', async () => {
-    const now = await assertFact(house, 'C', ['issue 7', 'status', 'closed'], { valid_from: day(20) });
-    const was = await assertFact(house, 'C', ['issue 7', 'status', 'open'], { valid_from: day(1) });
+    const now = await assertFact(gateway, 'C', ['issue 7', 'status', 'closed'], { valid_from: day(20) });
+    const was = await assertFact(gateway, 'C', ['issue 7', 'status', 'open'], { valid_from: day(1) });
     expect([was.valid_to, was.superseded_by]).toStrictEqual([now.valid_from, now.fact_id]);
-    expect(await objects(house, 'C', 'issue 7')).toStrictEqual(['closed']);
-    const between = await assertFact(house, 'L', ['issue 7', 'status', 'in review'], { valid_from: day(10) });
+    expect(await objects(gateway, 'C', 'issue 7')).toStrictEqual(['closed']);
+    const between = await assertFact(gateway, 'L', ['issue 7', 'status', 'in review'], { valid_from: day(10) });
     expect([between.valid_to, between.superseded_by]).toStrictEqual([now.valid_from, now.fact_id]);
-    expect((await factNow(house, was.fact_id))!.valid_to).toStrictEqual(between.valid_from);
+    expect((await factNow(gateway, was.fact_id))!.valid_to).toStrictEqual(between.valid_from);
     // It was so earlier than we knew: the same fact, longer.
-    const longer = await assertFact(house, 'L', ['issue 7', 'status', 'closed'], { valid_from: day(15) });
+    const longer = await assertFact(gateway, 'L', ['issue 7', 'status', 'closed'], { valid_from: day(15) });
     expect(longer.fact_id).toBe(now.fact_id);
     expect(longer.valid_from.toISOString()).toBe(new Date(day(15)).toISOString());
-    expect((await factNow(house, between.fact_id))!.valid_to).toStrictEqual(longer.valid_from);
+    expect((await factNow(gateway, between.fact_id))!.valid_to).toStrictEqual(longer.valid_from);
     // And it is no news that it was open in between.
-    const known = await assertFact(house, 'L', ['issue 7', 'status', 'open'], { valid_from: day(2) });
+    const known = await assertFact(gateway, 'L', ['issue 7', 'status', 'open'], { valid_from: day(2) });
     expect([known.fact_id, known.supporting_packet_count]).toStrictEqual([was.fact_id, 2]);
   });
 
   it('are answered as of a time, on either axis, with what each replaced', async () => {
     const asOf = async (valid_at: unknown, known_at: unknown, caller = 'C') =>
-      house.sql(
+      gateway.sql(
         caller,
         `select (a.fact).object as object, (a.replaced).object as replaced, a.valid_from, a.valid_to
          from public.facts_as_of($1, $2, subject => 'Mara', predicate => 'lives in') a`,
         [valid_at, known_at],
       );
-    const rome = await assertFact(house, 'C', ['Mara', 'lives in', 'Rome'], { valid_from: day(1) });
-    const oslo = await assertFact(house, 'L', ['Mara', 'lives in', 'Oslo'], { valid_from: day(20) });
-    const bern = await assertFact(house, 'L', ['Mara', 'lives in', 'Bern'], { valid_from: day(10) });
+    const rome = await assertFact(gateway, 'C', ['Mara', 'lives in', 'Rome'], { valid_from: day(1) });
+    const oslo = await assertFact(gateway, 'L', ['Mara', 'lives in', 'Oslo'], { valid_from: day(20) });
+    const bern = await assertFact(gateway, 'L', ['Mara', 'lives in', 'Bern'], { valid_from: day(10) });
 
     const said = (rows: { object: string; replaced: string | null }[]) =>
       rows.map(({ object, replaced }) => [object, replaced]);
@@ -173,34 +174,35 @@ describe('facts', () => {
     expect(first.valid_to.toISOString()).toBe(new Date(day(20)).toISOString());
 
     // Retracted, it was never so; but it was known until then.
-    const wrong = await retract(house, 'L', oslo.fact_id, 'a misunderstanding');
+    const wrong = await retract(gateway, 'L', oslo.fact_id, 'a misunderstanding');
     expect(said(await asOf(null, null))).toStrictEqual([['Bern', 'Rome']]);
     expect(said(await asOf(null, justAfter(wrong.retracted_at!, -1)))).toStrictEqual([['Oslo', 'Bern']]);
   });
 
   it('are retracted with a reason; what they had superseded holds again', async () => {
-    const packet = await save(house, 'L', 'it is done');
-    const open = await assertFact(house, 'C', ['issue 8', 'status', 'open']);
-    const done = await assertFact(house, 'L', ['issue 8', 'status', 'done'], { source_packet: packet });
-    expect(await contradictionsOf(house, open.source_packet)).toBe(1);
-    const retracted = await retract(house, 'L', done.fact_id, ' the wrong issue ');
+    const packet = await save(gateway, 'L', 'it is done');
+    const open = await assertFact(gateway, 'C', ['issue 8', 'status', 'open']);
+    const done = await assertFact(gateway, 'L', ['issue 8', 'status', 'done'], { source_packet: packet });
+    expect(await contradictionsOf(gateway, open.source_packet)).toBe(1);
+    const retracted = await retract(gateway, 'L', done.fact_id, ' the wrong issue ');
     expect(retracted.retraction_reason).toBe('the wrong issue');
     expect(retracted.retracted_at).toBeTruthy();
-    const now = (await factNow(house, open.fact_id))!;
+    const now = (await factNow(gateway, open.fact_id))!;
     expect([now.valid_to, now.superseded_by, now.superseded_at, now.contradiction_count]).toStrictEqual([
       null,
       null,
       null,
       0,
     ]);
-    expect([await contradictionsOf(house, open.source_packet), await contradictionsOf(house, packet)]).toStrictEqual([
-      0, 0,
-    ]);
-    expect(await objects(house, 'C', 'issue 8')).toStrictEqual(['open']);
-    await expect(retract(house, 'L', done.fact_id)).rejects.toMatchObject({ code: 'L9VAL' });
-    const again = await assertFact(house, 'L', ['issue 8', 'status', 'done'], { source_packet: packet });
+    expect([
+      await contradictionsOf(gateway, open.source_packet),
+      await contradictionsOf(gateway, packet),
+    ]).toStrictEqual([0, 0]);
+    expect(await objects(gateway, 'C', 'issue 8')).toStrictEqual(['open']);
+    await expect(retract(gateway, 'L', done.fact_id)).rejects.toMatchObject({ code: 'L9VAL' });
+    const again = await assertFact(gateway, 'L', ['issue 8', 'status', 'done'], { source_packet: packet });
     expect(again.fact_id).not.toBe(done.fact_id);
-    expect(await objects(house, 'C', 'issue 8')).toStrictEqual(['done']);
+    expect(await objects(gateway, 'C', 'issue 8')).toStrictEqual(['done']);
   });
 
   it('are settled anew when their predicate is registered, and when that is taken back', async () => {
@@ -209,16 +211,16 @@ describe('facts', () => {
       ['green', 2],
       ['blue', 3],
     ] as const)
-      await assertFact(house, 'C', ['the button', 'has colour', object], { valid_from: day(n) });
-    const colours = () => objects(house, 'C', 'the button');
+      await assertFact(gateway, 'C', ['the button', 'has colour', object], { valid_from: day(n) });
+    const colours = () => objects(gateway, 'C', 'the button');
     expect(await colours()).toHaveLength(3);
-    await registerPredicate(house, 'Has  Colour');
+    await registerPredicate(gateway, 'Has  Colour');
     expect(await colours()).toStrictEqual(['blue']);
-    expect(await objects(house, 'C', 'the button', { valid_at: day(2) })).toStrictEqual(['green']);
-    await registerPredicate(house, 'has colour', false);
+    expect(await objects(gateway, 'C', 'the button', { valid_at: day(2) })).toStrictEqual(['green']);
+    await registerPredicate(gateway, 'has colour', false);
     expect(await colours()).toHaveLength(3);
-    await expect(house.sql('C', "select public.register_predicate('mine')")).rejects.toMatchObject({ code: '42501' });
-    const [row] = await house.asSuperuser(
+    await expect(gateway.sql('C', "select public.register_predicate('mine')")).rejects.toMatchObject({ code: '42501' });
+    const [row] = await gateway.asSuperuser(
       `select count(*)::int as n from public.audit_log where table_name = 'fact_predicates' and details ->> 'predicate' = 'has colour'`,
     );
     expect(row.n).toBe(2);
@@ -226,24 +228,24 @@ describe('facts', () => {
 
   it('are found by filters, and looking is on the record and counted', async () => {
     const [sure] = [
-      await assertFact(house, 'C', ['the cache', 'holds', 64], { confidence: 0.9 }),
-      await assertFact(house, 'C', ['the cache', 'holds', 'vectors'], { confidence: 0.4 }),
+      await assertFact(gateway, 'C', ['the cache', 'holds', 64], { confidence: 0.9 }),
+      await assertFact(gateway, 'C', ['the cache', 'holds', 'vectors'], { confidence: 0.4 }),
     ];
-    expect(await objects(house, 'C', 'THE cache')).toStrictEqual([64, 'vectors']);
-    expect(await objects(house, 'C', 'the cache', { min_confidence: 0.5 })).toStrictEqual([64]);
-    expect(await objects(house, 'C', 'the cache', { object: '64' })).toStrictEqual([64]);
-    expect(await objects(house, 'C', 'the cache', { k: 1 })).toStrictEqual([64]);
-    expect(await objects(house, 'C', 'the cache', { project_id: 'other' })).toStrictEqual([]);
-    expect(await objects(house, 'C', 'the cache', { scope: 'global' })).toStrictEqual([]);
-    await rollUp(house);
-    const counted = (await factNow(house, sure.fact_id))!;
+    expect(await objects(gateway, 'C', 'THE cache')).toStrictEqual([64, 'vectors']);
+    expect(await objects(gateway, 'C', 'the cache', { min_confidence: 0.5 })).toStrictEqual([64]);
+    expect(await objects(gateway, 'C', 'the cache', { object: '64' })).toStrictEqual([64]);
+    expect(await objects(gateway, 'C', 'the cache', { k: 1 })).toStrictEqual([64]);
+    expect(await objects(gateway, 'C', 'the cache', { project_id: 'other' })).toStrictEqual([]);
+    expect(await objects(gateway, 'C', 'the cache', { scope: 'global' })).toStrictEqual([]);
+    await rollUp(gateway);
+    const counted = (await factNow(gateway, sure.fact_id))!;
     expect(counted.access_count).toBe('4');
-    const [row] = await house.asSuperuser(
+    const [row] = await gateway.asSuperuser(
       `select count(*)::int as n from public.audit_log where operation = 'READ' and table_name = 'knowledge_facts' and details -> 'ids' ? $1`,
       [sure.fact_id],
     );
     expect(row.n).toBe(4);
-    const [changes] = await house.asSuperuser(
+    const [changes] = await gateway.asSuperuser(
       `select count(*)::int as n from public.audit_log where operation = 'UPDATE' and table_name = 'knowledge_facts' and row_id = $1`,
       [sure.fact_id],
     );
@@ -252,7 +254,7 @@ describe('facts', () => {
 
   it('are refused with an error that names the field', async () => {
     const refused = async (triple: [string, string, unknown], args: object, code: string, column: string) =>
-      expect(assertFact(house, 'C', triple, args as never)).rejects.toMatchObject({ code, column });
+      expect(assertFact(gateway, 'C', triple, args as never)).rejects.toMatchObject({ code, column });
     await refused([' ', 'is', 1], {}, 'L9VAL', 'subject');
     await refused(['x', '', 1], {}, 'L9VAL', 'predicate');
     await refused(['x', 'is', null], {}, 'L9VAL', 'object');
@@ -261,47 +263,47 @@ describe('facts', () => {
     await refused(['x'.repeat(1001), 'is', 1], {}, 'L9LIM', 'subject');
     await refused(['x', 'is', 1], { confidence: 1.1 }, 'L9VAL', 'confidence');
     await refused(['x', 'is', 1], { valid_from: 'infinity' }, 'L9VAL', 'valid_from');
-    const packet = await save(house, 'C', 'whose scope it takes');
+    const packet = await save(gateway, 'C', 'whose scope it takes');
     await refused(['x', 'is', 1], { source_packet: packet, scope: 'developer' }, 'L9VAL', 'scope');
     const deep = JSON.parse(`${'['.repeat(61)}1${']'.repeat(61)}`);
     await refused(['x', 'is', deep], {}, 'L9LIM', 'object');
-    await expect(findFacts(house, 'C', { k: 101 })).rejects.toMatchObject({ code: 'L9LIM', column: 'k' });
+    await expect(findFacts(gateway, 'C', { k: 101 })).rejects.toMatchObject({ code: 'L9LIM', column: 'k' });
     const long = 'y'.repeat(8000);
-    expect([(await assertFact(house, 'C', ['a long value', 'is', long])).object]).toStrictEqual([long]);
-    expect(await findFacts(house, 'C', { object: long })).toHaveLength(1);
+    expect([(await assertFact(gateway, 'C', ['a long value', 'is', long])).object]).toStrictEqual([long]);
+    expect(await findFacts(gateway, 'C', { object: long })).toHaveLength(1);
   });
 
   it('that a model found are on record as such, once, and not found again once retracted', async () => {
-    const packet = await save(house, 'C', 'The cat is called Mog.');
+    const packet = await save(gateway, 'C', 'The cat is called Mog.');
     const extract = async (object: string) =>
       (
-        await house.gateway.database.workerPool.query(
+        await gateway.instance.database.workerPool.query(
           `select * from facts.assert_fact_from($1, 'the cat', 'is called', to_jsonb($2::text), 0.6, null, 'some-model')`,
           [packet, object],
         )
       ).rows[0];
     const fact = await extract('Mog');
     expect(fact.creator).toBe('job');
-    const [{ timestamp }] = await house.sql('C', 'select "timestamp" from public.packet_store where packet_id = $1', [
+    const [{ timestamp }] = await gateway.sql('C', 'select "timestamp" from public.packet_store where packet_id = $1', [
       packet,
     ]);
     expect(fact.valid_from).toStrictEqual(timestamp);
     expect([(await extract('Mog')).supporting_packet_count, (await extract('Mog')).confidence]).toStrictEqual([1, 0.6]);
-    const [evidence] = await house.sql(
+    const [evidence] = await gateway.sql(
       'C',
       'select extracted_by, asserted_by, mentions from public.fact_evidence where fact_id = $1',
       [fact.fact_id],
     );
     expect(evidence).toStrictEqual({ extracted_by: 'some-model', asserted_by: ['job'], mentions: 1 });
-    await expect(retract(house, 'C', fact.fact_id)).rejects.toMatchObject({ code: 'L9OWN' });
-    await retract(house, 'L', fact.fact_id);
+    await expect(retract(gateway, 'C', fact.fact_id)).rejects.toMatchObject({ code: 'L9OWN' });
+    await retract(gateway, 'L', fact.fact_id);
     expect((await extract('Mog')).fact_id).toBe(fact.fact_id);
-    expect(await objects(house, 'C', 'the cat')).toStrictEqual([]);
+    expect(await objects(gateway, 'C', 'the cat')).toStrictEqual([]);
     await extract('Tom');
-    await house.gateway.database.workerPool.query('select facts.withdraw_evidence($1)', [packet]);
+    await gateway.instance.database.workerPool.query('select facts.withdraw_evidence($1)', [packet]);
     // What was retracted stays as history, so that reading the memory again does not find it again.
-    expect(await objects(house, 'C', 'the cat', { include_history: true })).toStrictEqual(['Mog']);
+    expect(await objects(gateway, 'C', 'the cat', { include_history: true })).toStrictEqual(['Mog']);
     expect((await extract('Mog')).fact_id).toBe(fact.fact_id);
-    expect(await objects(house, 'C', 'the cat')).toStrictEqual([]);
+    expect(await objects(gateway, 'C', 'the cat')).toStrictEqual([]);
   });
 });

@@ -1,18 +1,23 @@
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 describe('a saved memory', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   let serial = 0;
   const save = async (caller: string, args: object = {}) =>
-    (await house.tool(caller, 'save_memory', { content: `something to change ${serial++}`, project_id: 'l9', ...args }))
-      .result.memory;
-  const update = (caller: string, args: object) => house.tool(caller, 'update_memory', args);
+    (
+      await gateway.tool(caller, 'save_memory', {
+        content: `something to change ${serial++}`,
+        project_id: 'l9',
+        ...args,
+      })
+    ).result.memory;
+  const update = (caller: string, args: object) => gateway.tool(caller, 'update_memory', args);
 
   describe('when updated', () => {
     it('changes what is given and keeps the rest', async () => {
@@ -55,7 +60,7 @@ describe('a saved memory', () => {
     it('is refused by C into a scope that is not its own, and stays as it was', async () => {
       const memory = await save('C');
       expect((await update('C', { packet_id: memory.packet_id, scope: 'l-private' })).text).toMatch(/L9SCP/);
-      const { result } = await house.tool('C', 'get_memory', { packet_id: memory.packet_id });
+      const { result } = await gateway.tool('C', 'get_memory', { packet_id: memory.packet_id });
       expect(result.memory).toStrictEqual(memory);
     });
 
@@ -70,7 +75,7 @@ describe('a saved memory', () => {
     it('can still be changed, and keeps its parents until it is given others or moves', async () => {
       const parent = await save('C');
       const child = await save('C', { parent_ids: [parent.packet_id] });
-      await house.tool('C', 'delete_memory', { packet_id: parent.packet_id });
+      await gateway.tool('C', 'delete_memory', { packet_id: parent.packet_id });
       const { text, result } = await update('C', { packet_id: child.packet_id, content: 'the parent was deleted' });
       expect(result?.status, text).toBe('updated');
       expect(result.memory.parent_ids).toStrictEqual([parent.packet_id]);
@@ -83,12 +88,12 @@ describe('a saved memory', () => {
 
   describe('in a scope that its reader may not write', () => {
     it('is neither changed nor deleted, also not by an admin', async () => {
-      await house.asSuperuser(
+      await gateway.asSuperuser(
         `insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes)
          select tenant_id, 'Auditor', 'Auditor', 'auditor', 'auditor', 'l9_admin', '{*}', '{global}' from public.tenants`,
       );
       const { packet_id, content } = await save('C');
-      const attempt = (statement: string) => house.sql('Auditor', statement, [packet_id], { role: 'l9_admin' });
+      const attempt = (statement: string) => gateway.sql('Auditor', statement, [packet_id], { role: 'l9_admin' });
       expect((await attempt('select content from public.get_memory($1)'))[0].content).toBe(content);
       for (const call of ["update_memory($1, kind => 'decision')", 'delete_memory($1)']) {
         await expect(attempt(`select public.${call}`), call).rejects.toMatchObject({ code: 'L9OWN' });
@@ -97,14 +102,14 @@ describe('a saved memory', () => {
       for (const statement of raw) {
         expect(await attempt(`${statement} where packet_id = $1 returning 1`), statement).toStrictEqual([]);
       }
-      const { result } = await house.tool('C', 'get_memory', { packet_id });
+      const { result } = await gateway.tool('C', 'get_memory', { packet_id });
       expect(result.memory.metadata.creator).toBe('Cursor-IDE');
     });
   });
 
   describe('when it has expired', () => {
     const saveExpired = async (content: string, claims: Record<string, string> = {}) => {
-      const [{ id }] = await house.sql(
+      const [{ id }] = await gateway.sql(
         'C',
         `select (memory).packet_id as id
          from public.save_memory($1, scope => 'global', ttl => clock_timestamp() + interval '20 milliseconds')`,
@@ -115,17 +120,17 @@ describe('a saved memory', () => {
       return id;
     };
     const isThere = async (id: string) =>
-      (await house.asSuperuser('select 1 from public.packet_store where packet_id = $1', [id])).length === 1;
+      (await gateway.asSuperuser('select 1 from public.packet_store where packet_id = $1', [id])).length === 1;
 
     it('stands in the way of nothing that says the same: a save, an update, or raw SQL', async () => {
       const other = await save('C', { scope: 'global', project_id: undefined });
       const ways: [string, (content: string) => Promise<unknown>][] = [
-        ['save', (content) => house.sql('C', "select public.save_memory($1, scope => 'global')", [content])],
-        ['update', (content) => house.sql('C', 'select public.update_memory($2, $1)', [content, other.packet_id])],
+        ['save', (content) => gateway.sql('C', "select public.save_memory($1, scope => 'global')", [content])],
+        ['update', (content) => gateway.sql('C', 'select public.update_memory($2, $1)', [content, other.packet_id])],
         [
           'insert',
           (content) =>
-            house.sql(
+            gateway.sql(
               'C',
               "insert into public.packet_store (envelope, scope) values (jsonb_build_object('content', $1::text), 'global')",
               [content],
@@ -138,13 +143,13 @@ describe('a saved memory', () => {
         expect(await isThere(expired)).toBe(true);
         await say(content);
         expect(await isThere(expired), way).toBe(false);
-        const now = await house.sql('C', 'select packet_id from public.packet_store where content = $1', [content]);
+        const now = await gateway.sql('C', 'select packet_id from public.packet_store where content = $1', [content]);
         expect(now, way).toHaveLength(1);
       }
     });
 
     it('is cleaned up by an agent that may only where it could have seen it', async () => {
-      await house.asSuperuser(
+      await gateway.asSuperuser(
         `insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
          select tenant_id, 'Janitor', 'Janitor', 'janitor', 'janitor', 'l9_agent', '{global}', '{global}', true from public.tenants`,
       );
@@ -153,47 +158,47 @@ describe('a saved memory', () => {
       const ofOrg = await saveExpired('of an org, expired', { 'jwt.claims.org_id': org });
       const ofUser = await saveExpired('of a user, expired', { 'jwt.claims.org_id': org, 'jwt.claims.user_id': user });
       const cleanUp = async (claims: Record<string, string>) =>
-        Number((await house.sql('Janitor', 'select public.delete_expired_memories() as n', [], claims))[0].n);
+        Number((await gateway.sql('Janitor', 'select public.delete_expired_memories() as n', [], claims))[0].n);
       expect(await cleanUp({})).toBe(1);
       expect([await isThere(ofTenant), await isThere(ofOrg), await isThere(ofUser)]).toStrictEqual([false, true, true]);
       expect(await cleanUp({ 'jwt.claims.org_id': org })).toBe(1);
       expect([await isThere(ofOrg), await isThere(ofUser)]).toStrictEqual([false, true]);
-      const [{ n }] = await house.sql('L', 'select public.delete_expired_memories() as n');
+      const [{ n }] = await gateway.sql('L', 'select public.delete_expired_memories() as n');
       expect(Number(n), 'an admin has its whole tenant').toBe(1);
     });
 
-    it('is gone for everybody, through every door, before anybody cleans up', async () => {
+    it('is gone for everybody, through every API, before anybody cleans up', async () => {
       const { packet_id, content } = await save('L', {
         scope: 'global',
         project_id: undefined,
         ttl: new Date(Date.now() + 1500).toISOString(),
       });
-      expect(await house.sql('C', 'select 1 from public.packet_store where packet_id = $1', [packet_id])).toHaveLength(
-        1,
-      );
-      await house.embedded();
+      expect(
+        await gateway.sql('C', 'select 1 from public.packet_store where packet_id = $1', [packet_id]),
+      ).toHaveLength(1);
+      await gateway.embedded();
       await new Promise((resolve) => setTimeout(resolve, 1600));
       for (const caller of ['C', 'L']) {
         expect(
-          await house.sql(caller, 'select 1 from public.packet_store where packet_id = $1', [packet_id]),
+          await gateway.sql(caller, 'select 1 from public.packet_store where packet_id = $1', [packet_id]),
         ).toHaveLength(0);
         expect(
-          await house.sql(caller, 'select 1 from public.memory_embeddings where packet_id = $1', [packet_id]),
+          await gateway.sql(caller, 'select 1 from public.memory_embeddings where packet_id = $1', [packet_id]),
           'nor what was derived from it',
         ).toHaveLength(0);
-        expect((await house.tool(caller, 'get_memory', { packet_id })).text).toMatch(/L9OWN/);
-        expect((await house.tool(caller, 'update_memory', { packet_id, ttl: 'infinity' })).text).toMatch(/L9OWN/);
-        const { hits } = (await house.tool(caller, 'search_memory', { query: content })).result;
+        expect((await gateway.tool(caller, 'get_memory', { packet_id })).text).toMatch(/L9OWN/);
+        expect((await gateway.tool(caller, 'update_memory', { packet_id, ttl: 'infinity' })).text).toMatch(/L9OWN/);
+        const { hits } = (await gateway.tool(caller, 'search_memory', { query: content })).result;
         expect(hits.some((hit: { packet_id: string }) => hit.packet_id === packet_id)).toBeFalsy();
       }
     });
 
     it('is deleted by cleanup, and nothing else is', async () => {
       const kept = await save('L', { scope: 'global', project_id: undefined, ttl: '2099-01-01T00:00:00Z' });
-      const { result } = await house.tool('L', 'delete_expired_memories');
+      const { result } = await gateway.tool('L', 'delete_expired_memories');
       expect(result.deleted).toBe(1);
-      expect((await house.tool('L', 'get_memory', { packet_id: kept.packet_id })).isError).toBe(false);
-      const [{ n }] = await house.sql(
+      expect((await gateway.tool('L', 'get_memory', { packet_id: kept.packet_id })).isError).toBe(false);
+      const [{ n }] = await gateway.sql(
         'L',
         "select count(*)::int as n from public.audit_log where operation = 'DELETE' and tool_name = 'delete_expired_memories'",
       );

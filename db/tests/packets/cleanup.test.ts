@@ -1,24 +1,23 @@
 // Expiry: what has expired goes, whether L cleans up or the scheduled job does, or both at once.
 
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { describeOnServer } from '../support/engine.ts';
+import { describeOnServer } from '../support/on-engine.ts';
+import { addTenant } from '../support/tenants.ts';
 
 describe('cleanup', () => {
-  let house: House;
+  let gateway: TestGateway;
   let acme: Record<string, string>;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    acme = await addTenant(house, 'acme');
+    gateway = await startTestGateway({ embedder: standIn });
+    acme = await addTenant(gateway, 'acme');
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   let serial = 0;
   /** Memories that expired so many seconds ago. */
   const expired = async (count: number, secondsAgo = 1, claims = {}): Promise<string[]> => {
-    const rows = await house.sql(
+    const rows = await gateway.sql(
       'L',
       `insert into public.packet_store (envelope, project_id, ttl)
        select jsonb_build_object('content', 'expired ' || $1::int + i), 'l9', now() + interval '1 hour' from generate_series(1, $2::int) i
@@ -29,7 +28,7 @@ describe('cleanup', () => {
     serial += count;
     const ids = rows.map(({ packet_id }) => packet_id as string);
     // No caller can write what has expired already: time is made to pass.
-    await asSuperuser(house, async (client) => {
+    await gateway.inSuperuserSession(async (client) => {
       await client.query('set session_replication_role = replica');
       await client.query(
         'update public.packet_store set ttl = now() - make_interval(secs => $2) where packet_id = any ($1)',
@@ -40,20 +39,20 @@ describe('cleanup', () => {
     return ids;
   };
   const left = (ids: string[]) =>
-    asSuperuser(house, async (client) =>
+    gateway.inSuperuserSession(async (client) =>
       (await client.query('select packet_id from public.packet_store where packet_id = any ($1)', [ids])).rows.map(
         ({ packet_id }) => packet_id as string,
       ),
     );
   const batch = async (maxRows = 1000) =>
     Number(
-      (await house.gateway.database.workerPool.query('select memories.delete_expired_batch($1) as n', [maxRows]))
+      (await gateway.instance.database.workerPool.query('select memories.delete_expired_batch($1) as n', [maxRows]))
         .rows[0].n,
     );
 
   it('by the job deletes what has expired in every tenant, and nothing else', async () => {
     const [a, b] = [await expired(3), await expired(2, 1, acme)];
-    const [{ packet_id }] = await house.sql(
+    const [{ packet_id }] = await gateway.sql(
       'L',
       "insert into public.packet_store (envelope, project_id, ttl) values ('{\"content\": \"not yet\"}', 'l9', now() + interval '1 hour') returning packet_id",
     );
@@ -72,14 +71,14 @@ describe('cleanup', () => {
     expect(await left(young)).toStrictEqual([]);
     for (const bad of [0, 100_001, null]) {
       await expect(
-        house.gateway.database.workerPool.query('select memories.delete_expired_batch($1)', [bad]),
+        gateway.instance.database.workerPool.query('select memories.delete_expired_batch($1)', [bad]),
       ).rejects.toMatchObject({ code: 'L9VAL' });
     }
   });
 
   it("by the job is on each tenant's own record, in the name of the job", async () => {
     const record = (claims: Record<string, string>) =>
-      house.sql(
+      gateway.sql(
         'L',
         `select operation, caller, row_id, (details ->> 'deleted')::int as deleted from public.audit_log
          where caller = 'db:l9_worker' and operation in ('CLEANUP', 'DELETE') order by audit_id desc limit 3`,
@@ -109,20 +108,22 @@ describe('cleanup', () => {
 
   it('by the job is for the job alone', async () => {
     for (const caller of ['C', 'L']) {
-      await expect(house.sql(caller, 'select memories.delete_expired_batch(1)')).rejects.toMatchObject({
+      await expect(gateway.sql(caller, 'select memories.delete_expired_batch(1)')).rejects.toMatchObject({
         code: '42501',
       });
-      await expect(house.sql(caller, 'select memories.delete_expired(1)')).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql(caller, 'select memories.delete_expired(1)')).rejects.toMatchObject({ code: '42501' });
     }
-    await expect(house.gateway.database.workerPool.query('select memories.delete_expired(1)')).rejects.toMatchObject({
-      code: '42501',
-    });
+    await expect(gateway.instance.database.workerPool.query('select memories.delete_expired(1)')).rejects.toMatchObject(
+      {
+        code: '42501',
+      },
+    );
   });
 
   it('by L stays within its tenant and claims', async () => {
     const [own, others] = [await expired(2), await expired(2, 1, acme)];
     const cleanUp = async (claims = {}) =>
-      Number((await house.sql('L', 'select public.delete_expired_memories() as n', [], claims))[0].n);
+      Number((await gateway.sql('L', 'select public.delete_expired_memories() as n', [], claims))[0].n);
     expect(await cleanUp({ 'jwt.claims.scopes': '["global"]' })).toBe(0);
     expect(await cleanUp({ 'jwt.claims.projects': '["other"]' })).toBe(0);
     expect(await cleanUp()).toBe(2);
@@ -136,13 +137,13 @@ describe('cleanup', () => {
       const counts = await Promise.all([
         ...Array.from({ length: 3 }, () => batch(150)),
         ...Array.from({ length: 3 }, async () =>
-          Number((await house.sql('L', 'select public.delete_expired_memories(150) as n'))[0].n),
+          Number((await gateway.sql('L', 'select public.delete_expired_memories(150) as n'))[0].n),
         ),
       ]);
       const rest = await batch();
       expect(counts.reduce((sum, n) => sum + n, rest)).toBe(400);
       expect(await left(ids)).toStrictEqual([]);
-      const [{ n, distinct }] = await house.sql(
+      const [{ n, distinct }] = await gateway.sql(
         'L',
         "select count(*)::int as n, count(distinct row_id)::int as distinct from public.audit_log where operation = 'DELETE' and row_id = any ($1)",
         [ids],
@@ -152,7 +153,7 @@ describe('cleanup', () => {
 
     it('leaves to another cleanup what that one is deleting, without waiting', async () => {
       const ids = await expired(4);
-      await house
+      await gateway
         .asCaller('L', async (client) => {
           expect(Number((await client.query('select public.delete_expired_memories(2) as n')).rows[0].n)).toBe(2);
           expect(await batch()).toBe(2);

@@ -1,21 +1,21 @@
 // metadata.creator and metadata.source say who wrote last, whoever claims otherwise; and C changes only its own.
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 const byC = { creator: 'Cursor-IDE', source: 'cursor-ide' };
 const byL = { creator: 'L-CTO', source: 'l9-kernel' };
 
 describe('the metadata contract', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   let serial = 0;
   const fresh = () => `under contract ${serial++}`;
   const save = async (caller: string, metadata: unknown = {}, content = fresh()): Promise<string> => {
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       caller,
       "select (memory).packet_id as id from public.save_memory($1, project_id => 'l9', metadata => $2)",
       [content, metadata],
@@ -24,9 +24,11 @@ describe('the metadata contract', () => {
   };
   const rowOf = async (id: string) =>
     (
-      await house.sql('L', 'select content, tags, metadata, updated_at from public.packet_store where packet_id = $1', [
-        id,
-      ])
+      await gateway.sql(
+        'L',
+        'select content, tags, metadata, updated_at from public.packet_store where packet_id = $1',
+        [id],
+      )
     )[0];
   const writerOf = async (id: string) => {
     const { metadata } = await rowOf(id);
@@ -44,14 +46,14 @@ describe('the metadata contract', () => {
         '{}',
       ]) {
         expect(await writerOf(await save('C', metadata)), metadata).toStrictEqual(byC);
-        const [{ id }] = await house.sql(
+        const [{ id }] = await gateway.sql(
           'C',
           `insert into public.packet_store (envelope, project_id, metadata) values (jsonb_build_object('content', $1::text), 'l9', $2)
            returning packet_id as id`,
           [fresh(), metadata],
         );
         expect(await writerOf(id), metadata).toStrictEqual(byC);
-        await house.sql('C', 'update public.packet_store set metadata = $2 where packet_id = $1', [id, metadata]);
+        await gateway.sql('C', 'update public.packet_store set metadata = $2 where packet_id = $1', [id, metadata]);
         expect(await writerOf(id), metadata).toStrictEqual(byC);
       }
     });
@@ -72,7 +74,7 @@ describe('the metadata contract', () => {
           `update public.packet_store set metadata = $1 where packet_id = '${id}'`,
         ];
         for (const attempt of attempts) {
-          await expect(house.sql('C', attempt, [metadata]), metadata).rejects.toMatchObject({
+          await expect(gateway.sql('C', attempt, [metadata]), metadata).rejects.toMatchObject({
             code: 'L9VAL',
             column: 'metadata',
           });
@@ -82,7 +84,7 @@ describe('the metadata contract', () => {
         'insert into public.packet_store (envelope, project_id, metadata) values (\'{"content": "never kept"}\', \'l9\', null)',
         `update public.packet_store set metadata = null where packet_id = '${id}'`,
       ]) {
-        await expect(house.sql('C', attempt)).rejects.toMatchObject({ code: 'L9VAL' });
+        await expect(gateway.sql('C', attempt)).rejects.toMatchObject({ code: 'L9VAL' });
       }
     });
 
@@ -94,18 +96,18 @@ describe('the metadata contract', () => {
         insert into public.packet_store (envelope, project_id, metadata) values (jsonb_build_object('content', $1::text), 'l9', $2)
         on conflict (content_hash, tenant_id, scope, project_id, packet_type, org_id, user_id)
         do update set metadata = excluded.metadata, tags = '{upserted}'`;
-      await house.sql('C', upsert, [content, forged]);
+      await gateway.sql('C', upsert, [content, forged]);
       expect((await rowOf(own)).tags).toStrictEqual(['upserted']);
       expect(await writerOf(own)).toStrictEqual(byC);
 
       const merge = `
         merge into public.packet_store p using (select $1::uuid as id) s on p.packet_id = s.id
         when matched then update set metadata = $2, tags = '{merged}'`;
-      await house.sql('C', merge, [own, forged]);
+      await gateway.sql('C', merge, [own, forged]);
       expect((await rowOf(own)).tags).toStrictEqual(['merged']);
       expect(await writerOf(own)).toStrictEqual(byC);
 
-      await house.sql(
+      await gateway.sql(
         'C',
         `with other as (update public.packet_store p set metadata = s.metadata, tags = '{joined}'
            from (select $1::uuid as id, $2::jsonb as metadata) s where p.packet_id = s.id returning p.packet_id)
@@ -119,10 +121,10 @@ describe('the metadata contract', () => {
       const text = fresh();
       const others = await save('L', {}, text);
       const was = await rowOf(others);
-      await expect(house.sql('C', upsert, [text, forged])).rejects.toMatchObject({ code: '42501' });
-      await expect(house.sql('C', merge, [others, forged])).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('C', upsert, [text, forged])).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('C', merge, [others, forged])).rejects.toMatchObject({ code: '42501' });
       await expect(
-        house.sql(
+        gateway.sql(
           'C',
           'merge into public.packet_store p using (select $1::uuid as id) s on p.packet_id = s.id when matched then delete',
           [others],
@@ -130,7 +132,9 @@ describe('the metadata contract', () => {
       ).rejects.toMatchObject({ code: '42501' });
       expect(await rowOf(others)).toStrictEqual(was);
 
-      await expect(house.sql('C', 'copy public.packet_store (envelope, project_id) from stdin')).rejects.toMatchObject({
+      await expect(
+        gateway.sql('C', 'copy public.packet_store (envelope, project_id) from stdin'),
+      ).rejects.toMatchObject({
         code: '0A000',
       });
     });
@@ -146,7 +150,7 @@ describe('the metadata contract', () => {
           "create or replace function identity.current_identity() returns identity.identity language sql as 'select null'",
           "update public.actors set creator = 'L-CTO' where caller = 'C'",
         ]) {
-          await expect(house.sql(caller, statement), `${caller}: ${statement}`).rejects.toMatchObject({
+          await expect(gateway.sql(caller, statement), `${caller}: ${statement}`).rejects.toMatchObject({
             code: '42501',
           });
         }
@@ -162,7 +166,7 @@ describe('the metadata contract', () => {
         `update public.packet_store set metadata = '{"creator": "Cursor-IDE", "source": "cursor-ide"}' where packet_id = $1`,
         'update public.packet_store set importance_score = importance_score where packet_id = $1',
       ]) {
-        await house.sql('L', statement, [id]);
+        await gateway.sql('L', statement, [id]);
         expect(await writerOf(id), statement).toStrictEqual(byL);
       }
     });
@@ -171,16 +175,20 @@ describe('the metadata contract', () => {
       update: 'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, tags: ["taken"] }) { status } }',
       delete: 'mutation ($id: UUID!) { deleteMemory(input: { packetId: $id }) { packetId } }',
     };
-    const doors: Record<string, (id: string, act: 'update' | 'delete') => Promise<string>> = {
+    const apis: Record<string, (id: string, act: 'update' | 'delete') => Promise<string>> = {
       GraphQL: async (id, act) =>
-        String((await house.graphql('C', mutations[act], { id })).errors?.[0]?.extensions?.sqlstate),
+        String((await gateway.graphql('C', mutations[act], { id })).errors?.[0]?.extensions?.sqlstate),
       MCP: async (id, act) =>
         /\((\w+)\)/.exec(
-          (await house.tool('C', `${act}_memory`, { packet_id: id, ...(act === 'update' ? { tags: ['taken'] } : {}) }))
-            .text,
+          (
+            await gateway.tool('C', `${act}_memory`, {
+              packet_id: id,
+              ...(act === 'update' ? { tags: ['taken'] } : {}),
+            })
+          ).text,
         )?.[1] ?? 'done',
       'SQL functions': (id, act) =>
-        house
+        gateway
           .sql(
             'C',
             act === 'update' ? "select public.update_memory($1, tags => '{taken}')" : 'select public.delete_memory($1)',
@@ -191,16 +199,16 @@ describe('the metadata contract', () => {
             (error: { code: string }) => error.code,
           ),
     };
-    for (const [name, attempt] of Object.entries(doors)) {
+    for (const [name, attempt] of Object.entries(apis)) {
       it(`refuses C what L wrote or changed, through ${name}: L9OWN, and nothing happens`, async () => {
         const taken = await save('C');
-        await house.sql('L', "select public.update_memory($1, kind => 'decision')", [taken]);
+        await gateway.sql('L', "select public.update_memory($1, kind => 'decision')", [taken]);
         for (const id of [await save('L'), taken]) {
           const was = await rowOf(id);
           for (const act of ['update', 'delete'] as const) expect(await attempt(id, act)).toBe('L9OWN');
           expect(await rowOf(id)).toStrictEqual(was);
           if (name === 'SQL functions') continue; // Its row rolls back with the transaction; the gateway writes another.
-          const refusals = await house.sql(
+          const refusals = await gateway.sql(
             'L',
             "select operation, caller, sqlstate from public.audit_log where row_id = $1 and status = 'error' order by audit_id",
             [id],
@@ -214,7 +222,7 @@ describe('the metadata contract', () => {
 
     it('lets raw SQL of C reach none of it, by id, by creator or by everything', async () => {
       const taken = await save('C');
-      await house.sql('L', "select public.update_memory($1, kind => 'decision')", [taken]);
+      await gateway.sql('L', "select public.update_memory($1, kind => 'decision')", [taken]);
       const ids = [await save('L'), taken];
       const was = await Promise.all(ids.map(rowOf));
       for (const where of [
@@ -223,7 +231,7 @@ describe('the metadata contract', () => {
         "packet_id = any ($1) or metadata ->> 'creator' <> 'x'",
       ]) {
         // The last of them reaches C's own, so all of it is undone.
-        await house
+        await gateway
           .asCaller('C', async (client) => {
             const updated = await client.query(
               `update public.packet_store set tags = '{taken}' where ${where} returning packet_id, metadata ->> 'creator' as creator`,
@@ -240,7 +248,7 @@ describe('the metadata contract', () => {
             throw new Error('undo');
           })
           .catch((error: Error) => expect(error.message, error.stack).toBe('undo'));
-        const locked = await house.sql('C', `select packet_id from public.packet_store where ${where} for update`, [
+        const locked = await gateway.sql('C', `select packet_id from public.packet_store where ${where} for update`, [
           ids,
         ]);
         expect(
@@ -255,24 +263,26 @@ describe('the metadata contract', () => {
   it('lets a child be changed after its parent is gone, or moved out of sight', async () => {
     const [deleted, hidden] = [await save('L'), await save('L')];
     const child = (
-      await house.sql(
+      await gateway.sql(
         'C',
         "select (memory).packet_id as id from public.save_memory($1, project_id => 'l9', parent_ids => $2)",
         [fresh(), [deleted, hidden]],
       )
     )[0].id;
-    await house.sql('L', 'select public.delete_memory($1)', [deleted]);
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [hidden]);
-    await house.sql('C', "select public.update_memory($1, tags => '{changed}')", [child]);
-    await house.sql('L', "select public.update_memory($1, tags => '{again}')", [child]);
+    await gateway.sql('L', 'select public.delete_memory($1)', [deleted]);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [hidden]);
+    await gateway.sql('C', "select public.update_memory($1, tags => '{changed}')", [child]);
+    await gateway.sql('L', "select public.update_memory($1, tags => '{again}')", [child]);
     expect((await rowOf(child)).tags).toStrictEqual(['again']);
     // But no new child can have them, nor can it take the hidden one along to where more may read it.
     await expect(
-      house.sql('C', "select public.save_memory($1, project_id => 'l9', parent_ids => $2)", [fresh(), [hidden]]),
+      gateway.sql('C', "select public.save_memory($1, project_id => 'l9', parent_ids => $2)", [fresh(), [hidden]]),
     ).rejects.toMatchObject({ code: 'L9VAL', column: 'parent_ids' });
-    await expect(house.sql('L', "select public.update_memory($1, scope => 'global')", [child])).rejects.toMatchObject({
-      code: 'L9VAL',
-      column: 'parent_ids',
-    });
+    await expect(gateway.sql('L', "select public.update_memory($1, scope => 'global')", [child])).rejects.toMatchObject(
+      {
+        code: 'L9VAL',
+        column: 'parent_ids',
+      },
+    );
   });
 });

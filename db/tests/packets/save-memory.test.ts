@@ -1,18 +1,18 @@
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { named } from '../../../gateway/tests/support/named.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { itOnServer } from '../support/engine.ts';
 import { errorOf } from '../support/errors.ts';
+import { named } from '../support/named.ts';
+import { itOnServer } from '../support/on-engine.ts';
 
 describe('save_memory', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const save = async (caller: string, args: Record<string, unknown>, claims = {}) => {
-    const rows = await house.sql(
+    const rows = await gateway.sql(
       caller,
       `select r.status, memories.memory_json(r.memory) as memory from public.save_memory(${named(args)}) r`,
       Object.values(args),
@@ -22,7 +22,7 @@ describe('save_memory', () => {
   };
   const count = async (content: string) =>
     (
-      await house.sql(
+      await gateway.sql(
         'L',
         "select count(*)::int as n from public.packet_store where lower(btrim(regexp_replace(content, '\\s+', ' ', 'g'))) = lower($1)",
         [content],
@@ -83,13 +83,13 @@ describe('save_memory', () => {
     const forged = { creator: 'L-CTO', source: 'l9-kernel' };
     const { memory } = await save('C', { ...l9, content: 'forged through the function', metadata: forged });
     expect(memory.metadata.creator).toBe('Cursor-IDE');
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       'C',
       `insert into public.packet_store (envelope, project_id, metadata) values ('{"content": "forged in SQL"}', 'l9', $1) returning metadata`,
       [forged],
     );
     expect([row.metadata.creator, row.metadata.source]).toStrictEqual(['Cursor-IDE', 'cursor-ide']);
-    const viaMcp = await house.tool('C', 'save_memory', {
+    const viaMcp = await gateway.tool('C', 'save_memory', {
       ...l9,
       content: 'forged over MCP',
       caller: 'L',
@@ -122,7 +122,7 @@ describe('save_memory', () => {
     it('leaves one row of 20 concurrent savers', async () => {
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, i) =>
-          house.tool(i % 2 ? 'C' : 'L', 'save_memory', { ...l9, content: i % 3 ? 'all at once' : ' ALL  at once ' }),
+          gateway.tool(i % 2 ? 'C' : 'L', 'save_memory', { ...l9, content: i % 3 ? 'all at once' : ' ALL  at once ' }),
         ),
       );
       expect(answers.map(({ result }) => result.status).sort()).toStrictEqual([
@@ -135,7 +135,7 @@ describe('save_memory', () => {
 
     it('refuses a raw insert of it', () =>
       expect(
-        house.sql(
+        gateway.sql(
           'C',
           `insert into public.packet_store (envelope, project_id) values ('{"content": "known already"}', 'l9')`,
         ),
@@ -162,16 +162,16 @@ describe('save_memory', () => {
       await save('L', { ...l9, scope: 'l-private', content: 'behind a key', idempotency_key: 'k2' });
       const mine = await save('C', { ...l9, content: 'my own', idempotency_key: 'k2' });
       expect([mine.status, mine.memory.content]).toStrictEqual(['inserted', 'my own']);
-      const keys = await house.sql('C', 'select distinct caller from public.idempotency_keys');
+      const keys = await gateway.sql('C', 'select distinct caller from public.idempotency_keys');
       expect(keys).toStrictEqual([{ caller: 'C' }]);
     });
 
     it('leads no way back to a memory that has become private: it looks deleted', async () => {
       const { memory } = await save('C', { ...l9, content: 'soon private', idempotency_key: 'k3' });
-      await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [memory.packet_id]);
+      await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [memory.packet_id]);
       const hidden = await save('C', { ...l9, content: 'soon private', idempotency_key: 'k3' });
       const gone = await save('C', { ...l9, content: 'soon deleted', idempotency_key: 'k4' });
-      await house.sql('L', 'select public.delete_memory($1)', [gone.memory.packet_id]);
+      await gateway.sql('L', 'select public.delete_memory($1)', [gone.memory.packet_id]);
       const again = await save('C', { ...l9, content: 'soon deleted', idempotency_key: 'k4' });
       expect([hidden.status, again.status]).toStrictEqual(['inserted', 'inserted']);
       expect(hidden.memory.packet_id).not.toBe(memory.packet_id);
@@ -180,7 +180,7 @@ describe('save_memory', () => {
     it('saves once for 10 concurrent savers', async () => {
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, i) =>
-          house.tool('C', 'save_memory', { ...l9, content: `racing ${i}`, idempotency_key: 'race' }),
+          gateway.tool('C', 'save_memory', { ...l9, content: `racing ${i}`, idempotency_key: 'race' }),
         ),
       );
       expect(new Set(answers.map(({ result }) => result.memory.packet_id)).size).toBe(1);
@@ -219,7 +219,7 @@ describe('save_memory', () => {
       await refused('L', { parent_ids: [hidden] });
       const child = await save('L', { ...l9, scope: 'l-private', content: 'private child', parent_ids: [hidden] });
       await expect(
-        house.sql('L', "select public.update_memory($1, scope => 'developer')", [child.memory.packet_id]),
+        gateway.sql('L', "select public.update_memory($1, scope => 'developer')", [child.memory.packet_id]),
       ).rejects.toMatchObject({ code: 'L9VAL', column: 'parent_ids' });
     });
 
@@ -227,7 +227,7 @@ describe('save_memory', () => {
       const org = '11111111-1111-4111-8111-111111111111';
       const user = '22222222-2222-4222-8222-222222222222';
       const saveAs = async (claims: Record<string, string>, content: string, project = 'l9') => {
-        const [{ id }] = await house.sql(
+        const [{ id }] = await gateway.sql(
           'C',
           'select (memory).packet_id as id from public.save_memory($1, project_id => $2)',
           [content, project],
@@ -242,7 +242,7 @@ describe('save_memory', () => {
       for (const parent of [ofOrg, ofUser, ofProject]) {
         await refused('L', { parent_ids: [parent] });
         await expect(
-          house.sql('L', 'update public.packet_store set parent_ids = array[$2::uuid] where packet_id = $1', [
+          gateway.sql('L', 'update public.packet_store set parent_ids = array[$2::uuid] where packet_id = $1', [
             wider,
             parent,
           ]),
@@ -255,7 +255,7 @@ describe('save_memory', () => {
         parent_ids: [ofProject],
       });
       await expect(
-        house.sql('L', "select public.update_memory($1, project_id => 'l9')", [child.memory.packet_id]),
+        gateway.sql('L', "select public.update_memory($1, project_id => 'l9')", [child.memory.packet_id]),
       ).rejects.toMatchObject({ code: 'L9VAL', column: 'parent_ids' });
     });
 
@@ -264,10 +264,10 @@ describe('save_memory', () => {
       const b = (await save('C', { ...l9, content: 'cycle b', parent_ids: [a] })).memory.packet_id;
       for (const parents of [[b], [a]]) {
         await expect(
-          house.sql('C', 'select public.update_memory($1, parent_ids => $2)', [a, parents]),
+          gateway.sql('C', 'select public.update_memory($1, parent_ids => $2)', [a, parents]),
         ).rejects.toMatchObject({ code: 'L9VAL', column: 'parent_ids' });
         await expect(
-          house.sql('C', 'update public.packet_store set parent_ids = $2 where packet_id = $1', [a, parents]),
+          gateway.sql('C', 'update public.packet_store set parent_ids = $2 where packet_id = $1', [a, parents]),
         ).rejects.toMatchObject({ code: 'L9VAL' });
       }
     });
@@ -314,13 +314,13 @@ describe('save_memory', () => {
     it('takes exactly 1 MiB, whatever it would be in JSON', async () => {
       for (const character of ['y', '"']) {
         const { memory } = await save('C', { content: `z${character.repeat(1_048_575)}`, ...l9 });
-        await house.sql('C', 'select public.delete_memory($1)', [memory.packet_id]);
+        await gateway.sql('C', 'select public.delete_memory($1)', [memory.packet_id]);
       }
     });
   });
 
   itOnServer('is not held up by another saver of something else', async () => {
-    await house.asCaller('C', async (client) => {
+    await gateway.asCaller('C', async (client) => {
       await client.query("select public.save_memory('uncommitted', project_id => 'l9', idempotency_key => 'slow')");
       const { status } = await save('C', { ...l9, content: 'meanwhile', idempotency_key: 'quick' });
       expect(status).toBe('inserted');
@@ -341,7 +341,7 @@ describe('save_memory', () => {
       '\u3000a b',
     ];
     const slowly = `sha256(convert_to(lower(btrim(regexp_replace(t, '\\s+', ' ', 'g'))), 'UTF8'))`;
-    const rows = await house.asSuperuser(
+    const rows = await gateway.asSuperuser(
       `select t, packets.content_hash(t) = ${slowly} as is_so, packets.content_hash(t) as hash from unnest($1::text[]) as t`,
       [written],
     );

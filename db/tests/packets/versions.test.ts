@@ -1,22 +1,22 @@
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { named } from '../../../gateway/tests/support/named.ts';
-import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
-import { itOnServer } from '../support/engine.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
+
+import { named } from '../support/named.ts';
+import { itOnServer } from '../support/on-engine.ts';
+import { addTenant } from '../support/tenants.ts';
 
 describe('the history of a memory', () => {
-  let house: House;
+  let gateway: TestGateway;
   let acme: Record<string, string>;
   beforeAll(async () => {
-    house = await openHouse();
-    acme = await addTenant(house, 'acme');
+    gateway = await startTestGateway();
+    acme = await addTenant(gateway, 'acme');
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   let serial = 0;
   const save = async (caller: string, args: Record<string, unknown> = {}, claims = {}): Promise<string> => {
     const given = { content: `first words ${serial++}`, project_id: 'l9', ...args };
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       caller,
       `select (memory).packet_id as id from public.save_memory(${named(given)})`,
       Object.values(given),
@@ -25,17 +25,17 @@ describe('the history of a memory', () => {
     return row.id;
   };
   const update = (caller: string, id: string, args: Record<string, unknown>, claims = {}) =>
-    house.sql(caller, `select public.update_memory($1, ${named(args, 2)})`, [id, ...Object.values(args)], claims);
+    gateway.sql(caller, `select public.update_memory($1, ${named(args, 2)})`, [id, ...Object.values(args)], claims);
   const history = (caller: string, id: string, claims = {}) =>
-    house.sql(caller, 'select * from public.memory_history($1)', [id], claims);
+    gateway.sql(caller, 'select * from public.memory_history($1)', [id], claims);
   const versions = (caller: string, id: string, claims = {}) =>
-    house.sql(caller, 'select * from public.packet_versions where packet_id = $1 order by version_id', [id], claims);
+    gateway.sql(caller, 'select * from public.packet_versions where packet_id = $1 order by version_id', [id], claims);
 
   it('says who changed what when, and with which tool, the newest first', async () => {
-    const { result } = await house.tool('C', 'save_memory', { content: 'It is red.', project_id: 'l9', tags: ['a'] });
+    const { result } = await gateway.tool('C', 'save_memory', { content: 'It is red.', project_id: 'l9', tags: ['a'] });
     const id = result.memory.packet_id;
-    await house.tool('C', 'update_memory', { packet_id: id, content: 'It is green.' });
-    await house.graphql(
+    await gateway.tool('C', 'update_memory', { packet_id: id, content: 'It is green.' });
+    await gateway.graphql(
       'L',
       'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, kind: "decision", tags: ["a", "b"] }) { status } }',
       { id },
@@ -59,8 +59,9 @@ describe('the history of a memory', () => {
     expect([rows[0].until, rows[0].version_id]).toStrictEqual([null, null]);
     expect(rows[1].until).toStrictEqual(rows[0].changed_at);
     expect(rows[2].until).toStrictEqual(rows[1].changed_at);
-    expect(rows[2].changed_at).toBeLessThan(rows[1].changed_at);
-    expect(rows[1].changed_at).toBeLessThan(rows[0].changed_at);
+    const times = rows.map(({ changed_at }) => Number(changed_at));
+    expect(times[2]).toBeLessThan(times[1]!);
+    expect(times[1]).toBeLessThan(times[0]!);
 
     const [first, second] = await versions('C', id);
     expect([first.replaced_by, first.replaced_with]).toStrictEqual(['C', 'update_memory']);
@@ -86,22 +87,22 @@ describe('the history of a memory', () => {
       trace_id: 'tr',
     });
     const columns = (
-      await house.sql(
+      await gateway.sql(
         'L',
         `select attname from pg_attribute where attrelid = 'public.packet_store'::regclass and attnum > 0
            and has_column_privilege('l9_admin', attrelid, attnum, 'update')`,
       )
     ).map(({ attname }) => attname);
     expect(columns.length).toBeGreaterThan(10);
-    const [before] = await house.sql('L', `select ${columns} from public.packet_store where packet_id = $1`, [id]);
-    await house.sql(
+    const [before] = await gateway.sql('L', `select ${columns} from public.packet_store where packet_id = $1`, [id]);
+    await gateway.sql(
       'L',
       `update public.packet_store set envelope = '{"content": "nothing of it"}', packet_type = 'note', tags = '{}', thread_id = null,
          parent_ids = '{}', ttl = null, importance_score = 0.5, metadata = '{}', routing = '{}', provenance = '{}', scope = 'global',
          project_id = null, correlation_id = null, session_id = null, trace_id = null where packet_id = $1`,
       [id],
     );
-    const [kept] = await house.sql('L', `select ${columns} from public.packet_versions where packet_id = $1`, [id]);
+    const [kept] = await gateway.sql('L', `select ${columns} from public.packet_versions where packet_id = $1`, [id]);
     expect(kept).toStrictEqual(before);
     const [now, first] = await history('L', id);
     expect(now.changed_fields).toStrictEqual([
@@ -128,16 +129,18 @@ describe('the history of a memory', () => {
   it('has no version for an update that changes nothing, nor for what jobs note down', async () => {
     const id = await save('C', { content: Array.from({ length: 400 }, (_, i) => `long sentence ${i}.`).join(' ') });
     await update('C', id, { tags: [] });
-    await house.embedded();
-    const [{ chunk_count }] = await house.sql('C', 'select chunk_count from public.packet_store where packet_id = $1', [
-      id,
-    ]);
+    await gateway.embedded();
+    const [{ chunk_count }] = await gateway.sql(
+      'C',
+      'select chunk_count from public.packet_store where packet_id = $1',
+      [id],
+    );
     expect(chunk_count).toBeGreaterThan(0);
     expect(await versions('L', id)).toStrictEqual([]);
     // What comes after still begins where it began.
     await update('C', id, { tags: ['x'] });
     const [version] = await versions('L', id);
-    const [{ timestamp }] = await house.sql('C', 'select "timestamp" from public.packet_store where packet_id = $1', [
+    const [{ timestamp }] = await gateway.sql('C', 'select "timestamp" from public.packet_store where packet_id = $1', [
       id,
     ]);
     expect(version.valid_from).toStrictEqual(timestamp);
@@ -145,19 +148,19 @@ describe('the history of a memory', () => {
 
   it('keeps each of several changes in one transaction, and every row of a batch', async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => save('C', { thread_id: 'batch' })));
-    await house.asCaller('C', async (client) => {
+    await gateway.asCaller('C', async (client) => {
       for (const n of [1, 2, 3]) {
         await client.query("update public.packet_store set importance_score = $1 where thread_id = 'batch'", [n / 10]);
       }
     });
-    const rows = await house.sql(
+    const rows = await gateway.sql(
       'C',
       'select packet_id, array_agg(importance_score::numeric order by version_id) as was from public.packet_versions where packet_id = any ($1) group by 1',
       [ids],
     );
     expect(rows).toHaveLength(20);
     for (const { was } of rows) expect(was.map(Number)).toStrictEqual([0.5, 0.1, 0.2]);
-    const audited = await house.sql(
+    const audited = await gateway.sql(
       'L',
       "select count(*)::int as n from public.audit_log where operation = 'UPDATE' and row_id = any ($1)",
       [ids],
@@ -168,7 +171,7 @@ describe('the history of a memory', () => {
   it('leaves a READ on the record', async () => {
     const id = await save('C');
     await history('C', id);
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       'L',
       'select * from public.audit_log where row_id = $1 order by audit_id desc limit 1',
       [id],
@@ -185,7 +188,7 @@ describe('the history of a memory', () => {
         () => null,
         (error: { code: string; message: string }) => `${error.code} ${error.message}`,
       );
-      const { errors } = await house.graphql('C', 'query ($id: UUID!) { memoryHistory(packetId: $id) { version } }', {
+      const { errors } = await gateway.graphql('C', 'query ($id: UUID!) { memoryHistory(packetId: $id) { version } }', {
         id,
       });
       return JSON.stringify([thrown, errors?.[0]?.message, errors?.[0]?.extensions]).replaceAll(id, '<id>');
@@ -194,7 +197,7 @@ describe('the history of a memory', () => {
     expect(await say(hidden)).toBe(await say(missing));
     expect(await versions('C', hidden)).toStrictEqual([]);
     expect(
-      (await house.sql('C', "select count(*)::int as n from public.packet_versions where scope = 'l-private'"))[0].n,
+      (await gateway.sql('C', "select count(*)::int as n from public.packet_versions where scope = 'l-private'"))[0].n,
     ).toBe(0);
   });
 
@@ -221,7 +224,7 @@ describe('the history of a memory', () => {
     );
     expect((await history('L', id)).map(({ version }) => version)).toStrictEqual([5, 4, 3, 2, 1]);
     expect((await history('L', id, { 'jwt.claims.scopes': '["developer"]' })).length).toStrictEqual(3);
-    const { data } = await house.graphql(
+    const { data } = await gateway.graphql(
       'C',
       'query ($id: UUID!) { memoryByPacketId(packetId: $id) { versions { totalCount nodes { content scope replacedBy } } } }',
       { id },
@@ -259,13 +262,12 @@ describe('the history of a memory', () => {
     await new Promise((resolve) => setTimeout(resolve, 450));
     for (const caller of ['C', 'L']) expect(await versions(caller, id)).toStrictEqual([]);
     const count = () =>
-      asSuperuser(
-        house,
+      gateway.inSuperuserSession(
         async (client) =>
           (await client.query('select 1 from public.packet_versions where packet_id = $1', [id])).rowCount,
       );
     expect(await count()).toBe(1);
-    await house.tool('L', 'delete_expired_memories');
+    await gateway.tool('L', 'delete_expired_memories');
     expect(await count()).toBe(0);
   });
 
@@ -279,8 +281,8 @@ describe('the history of a memory', () => {
       'truncate public.packet_versions',
     ]) {
       for (const caller of ['C', 'L'])
-        await expect(house.sql(caller, statement)).rejects.toMatchObject({ code: '42501' });
-      await expect(house.gateway.database.workerPool.query(statement)).rejects.toMatchObject({ code: '42501' });
+        await expect(gateway.sql(caller, statement)).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.instance.database.workerPool.query(statement)).rejects.toMatchObject({ code: '42501' });
     }
     expect(await versions('C', id)).toHaveLength(1);
   });
@@ -288,14 +290,14 @@ describe('the history of a memory', () => {
   it('gives as many states as are asked for, the newest', async () => {
     const id = await save('C');
     for (const n of [1, 2, 3, 4]) await update('C', id, { importance: n / 10 });
-    const rows = await house.sql('C', 'select version from public.memory_history($1, 2)', [id]);
+    const rows = await gateway.sql('C', 'select version from public.memory_history($1, 2)', [id]);
     expect(rows.map(({ version }) => version)).toStrictEqual([5, 4]);
     for (const bad of [0, 1001, null]) {
-      await expect(house.sql('C', 'select public.memory_history($1, $2)', [id, bad])).rejects.toMatchObject({
+      await expect(gateway.sql('C', 'select public.memory_history($1, $2)', [id, bad])).rejects.toMatchObject({
         code: 'L9VAL',
       });
     }
-    const { data } = await house.graphql(
+    const { data } = await gateway.graphql(
       'C',
       'query ($id: UUID!) { memoryHistory(packetId: $id, first: 1) { version changedAt changedFields creator } }',
       { id },

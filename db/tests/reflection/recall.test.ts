@@ -1,8 +1,8 @@
 // Recall: the search of all memories, among lessons, lifted a little by priority and confidence.
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { named } from '../../../gateway/tests/support/named.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 import { rollUp } from '../importance/support.ts';
+import { named } from '../support/named.ts';
 
 interface Lesson {
   reflection_id: string;
@@ -17,15 +17,15 @@ interface Lesson {
 }
 
 describe('recall_lessons', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const reflect = async (caller: string, content: string, args: Record<string, unknown> = {}) => {
     const given: Record<string, unknown> = { content, project_id: 'l9', ...args };
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       caller,
       `select (r.reflection).* from public.reflect(${named(given)}) r`,
       Object.values(given),
@@ -33,7 +33,7 @@ describe('recall_lessons', () => {
     return row;
   };
   const recall = async (caller: string, args: Record<string, unknown>) => {
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       caller,
       `select to_jsonb(r.lessons) as lessons, r.searched from public.recall_lessons(${named(args)}) r`,
       Object.values(args),
@@ -42,7 +42,7 @@ describe('recall_lessons', () => {
   };
 
   it('finds reflections, and no other memories, by their words', async () => {
-    await house.tool('C', 'save_memory', { content: 'The walrus cache is flushed at midnight.', project_id: 'l9' });
+    await gateway.tool('C', 'save_memory', { content: 'The walrus cache is flushed at midnight.', project_id: 'l9' });
     const told = await reflect('L', 'Never flush the walrus cache by hand.', { context: 'It took an hour to warm.' });
     const { lessons, searched } = await recall('C', { query: 'flush walrus cache' });
     expect(lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual([told.reflection_id]);
@@ -52,7 +52,7 @@ describe('recall_lessons', () => {
   });
 
   it('lifts by priority and confidence, 30 % at most', async () => {
-    const [{ low, high, bound }] = await house.sql(
+    const [{ low, high, bound }] = await gateway.sql(
       'C',
       `select reflection.lesson_factor('low', 0) as low, reflection.lesson_factor('critical', 0.99) as high,
          reflection.lesson_factor('critical', 1) / reflection.lesson_factor('low', 0) as bound`,
@@ -132,7 +132,7 @@ describe('recall_lessons', () => {
     expect((await recall('C', { query: 'gyrfalcon' })).lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual(
       [brief.reflection_id],
     );
-    await house.asSuperuser(
+    await gateway.asSuperuser(
       `set session_replication_role = replica;
        update public.packet_store set ttl = now() - interval '1 minute' where packet_id = '${brief.source_packet}';
        update public.reflection_store set ttl = now() - interval '1 minute' where source_packet = '${brief.source_packet}';
@@ -144,25 +144,25 @@ describe('recall_lessons', () => {
   it('is a search on the record, and each lesson that it shows was used', async () => {
     const told = await reflect('C', 'Merlins hunt at dawn.');
     const [lesson] = (await recall('C', { query: 'merlins' })).lessons;
-    const [audited] = await house.sql(
+    const [audited] = await gateway.sql(
       'L',
       "select details from public.audit_log where operation = 'SEARCH' order by occurred_at desc, audit_id desc limit 1",
     );
     expect(audited.details.ids).toStrictEqual([told.source_packet]);
     expect(audited.details.filters.kinds).toStrictEqual(['reflection']);
     expect(JSON.stringify(audited)).not.toContain('merlins');
-    const used = await house.sql('C', 'select access_context from public.memory_access_log where access_id = $1', [
+    const used = await gateway.sql('C', 'select access_context from public.memory_access_log where access_id = $1', [
       lesson!.access_id,
     ]);
     expect(used).toStrictEqual([{ access_context: 'search' }]);
-    await rollUp(house);
-    const [{ n }] = await house.sql(
+    await rollUp(gateway);
+    const [{ n }] = await gateway.sql(
       'C',
       'select public.reflection_store_access_count(r) as n from public.reflection_store r where r.reflection_id = $1',
       [told.reflection_id],
     );
     expect(Number(n)).toBe(1);
-    await house.sql('C', 'select public.record_feedback($1, true)', [lesson!.access_id]);
+    await gateway.sql('C', 'select public.record_feedback($1, true)', [lesson!.access_id]);
   });
 
   it('fits a budget, and says what is wrong with a question', async () => {
@@ -191,7 +191,7 @@ describe('recall_lessons', () => {
   });
 
   it('finds few lessons among many memories', async () => {
-    await house.sql(
+    await gateway.sql(
       'C',
       `insert into public.packet_store (packet_type, envelope, project_id)
        select 'note', jsonb_build_object('content', 'peregrine note ' || n), 'many' from generate_series(1, 3000) n`,

@@ -1,30 +1,30 @@
 // Lessons: told once, reinforced by whoever tells them again, and never a hint of what its reader may not see.
 
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { named } from '../../../gateway/tests/support/named.ts';
-import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { itOnServer } from '../support/engine.ts';
 import { errorOf } from '../support/errors.ts';
+import { named } from '../support/named.ts';
+import { itOnServer } from '../support/on-engine.ts';
+import { addTenant } from '../support/tenants.ts';
 
 const REFLECT = `select r.status, (r.reflection).*, public.reflection_store_content(r.reflection) as content from public.reflect`;
 
 describe('reflections', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const reflect = async (caller: string, args: Record<string, unknown>, claims = {}) => {
     const given = Object.fromEntries(
       Object.entries({ project_id: 'l9', ...args }).filter(([, value]) => value !== null),
     );
-    const [row] = await house.sql(caller, `${REFLECT}(${named(given)}) r`, Object.values(given), claims);
+    const [row] = await gateway.sql(caller, `${REFLECT}(${named(given)}) r`, Object.values(given), claims);
     return row;
   };
   const rows = (caller: string, condition = 'true', values: unknown[] = []) =>
-    house.sql(caller, `select * from public.reflection_store where ${condition}`, values);
+    gateway.sql(caller, `select * from public.reflection_store where ${condition}`, values);
 
   it('are memories of their kind, with what is particular beside them', async () => {
     const told = await reflect('L', {
@@ -45,7 +45,7 @@ describe('reflections', () => {
       told.source_agent,
     ]).toStrictEqual(['lesson', 'high', 0.8, 1, 'L-CTO', 'l-cto']);
     expect(told.entities).toStrictEqual(['queue table', 'import']);
-    const [memory] = await house.sql(
+    const [memory] = await gateway.sql(
       'C',
       `select p.packet_type, p.tags, p.importance_score, public.reflection_store_tags(r) as own
        from public.packet_store p join public.reflection_store r on r.source_packet = p.packet_id where r.reflection_id = $1`,
@@ -57,7 +57,7 @@ describe('reflections', () => {
       importance_score: 0.7,
       own: ['postgres'],
     });
-    const audited = await house.sql('L', 'select operation, details from public.audit_log where row_id = $1', [
+    const audited = await gateway.sql('L', 'select operation, details from public.audit_log where row_id = $1', [
       told.reflection_id,
     ]);
     expect(audited.map(({ operation }) => operation)).toStrictEqual(['INSERT']);
@@ -134,7 +134,7 @@ describe('reflections', () => {
     await expect(reflect('C', { content: 'mine', scope: 'l-private' })).rejects.toMatchObject({ code: 'L9SCP' });
     // The function that stores, called by itself: what is hidden and what is not there are one.
     const store = (id: string) =>
-      house.sql('C', "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'critical')", [id]);
+      gateway.sql('C', "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'critical')", [id]);
     const of = (message: string, id: string) => message.replaceAll(id, 'ID');
     const nowhere = '01900000-0000-7000-8000-000000000001';
     const hidden = await errorOf(store(secret.source_packet));
@@ -155,12 +155,12 @@ describe('reflections', () => {
       'update public.reflection_store set confidence = 0',
       'delete from public.reflection_store',
     ]) {
-      await expect(house.sql('C', statement)).rejects.toMatchObject({ code: '42501' });
-      await expect(house.sql('L', statement)).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('C', statement)).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('L', statement)).rejects.toMatchObject({ code: '42501' });
     }
-    const { result } = await house.tool('C', 'save_memory', { content: 'a note, no lesson', project_id: 'l9' });
+    const { result } = await gateway.tool('C', 'save_memory', { content: 'a note, no lesson', project_id: 'l9' });
     await expect(
-      house.sql('C', "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'low')", [
+      gateway.sql('C', "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'low')", [
         result.memory.packet_id,
       ]),
     ).rejects.toMatchObject({ code: 'L9VAL' });
@@ -189,10 +189,10 @@ describe('reflections', () => {
   it('follow their memory to another scope and go with it', async () => {
     const told = await reflect('L', { content: 'Kestrel builds need the old linker.' });
     expect(await rows('C', 'reflection_id = $1', [told.reflection_id])).toHaveLength(1);
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [told.source_packet]);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [told.source_packet]);
     expect(await rows('C', 'reflection_id = $1', [told.reflection_id])).toHaveLength(0);
     expect((await rows('L', 'reflection_id = $1', [told.reflection_id]))[0].scope).toBe('l-private');
-    await house.sql('L', "select public.erase_memory($1, 'a test')", [told.source_packet]);
+    await gateway.sql('L', "select public.erase_memory($1, 'a test')", [told.source_packet]);
     expect(await rows('L', 'reflection_id = $1', [told.reflection_id])).toHaveLength(0);
   });
 
@@ -203,8 +203,8 @@ describe('reflections', () => {
     await reflect('C', { content: 'The staging proxy is down this afternoon.' });
     const [kept] = await rows('C', 'reflection_id = $1', [told.reflection_id]);
     expect(kept.expires_at).toBeNull();
-    await house.sql('C', 'select public.update_memory($1, ttl => $2)', [told.source_packet, soon]);
-    await house.asSuperuser(
+    await gateway.sql('C', 'select public.update_memory($1, ttl => $2)', [told.source_packet, soon]);
+    await gateway.asSuperuser(
       "update public.reflection_store set ttl = now() - interval '1 minute' where reflection_id = $1",
       [told.reflection_id],
     );
@@ -214,7 +214,7 @@ describe('reflections', () => {
   it('go with the last memory that they were learned from', async () => {
     const ids: string[] = [];
     for (const content of ['The cache of March was too small.', 'The cache of April was too small.']) {
-      const [{ id }] = await house.sql(
+      const [{ id }] = await gateway.sql(
         'C',
         "select (memory).packet_id as id from public.save_memory($1, project_id => 'l9')",
         [content],
@@ -223,22 +223,22 @@ describe('reflections', () => {
     }
     const told = await reflect('C', { content: 'Twice the cache is enough.', learned_from: ids, project_id: 'l9' });
     const left = async () => (await rows('L', 'reflection_id = $1', [told.reflection_id])).length;
-    await house.sql('L', "select public.erase_memory($1, 'a test')", [ids[0]]);
+    await gateway.sql('L', "select public.erase_memory($1, 'a test')", [ids[0]]);
     expect(await left()).toBe(1);
-    const [gone] = await house.sql('L', "select (public.erase_memory($1, 'a test')).memories", [ids[1]]);
+    const [gone] = await gateway.sql('L', "select (public.erase_memory($1, 'a test')).memories", [ids[1]]);
     expect([gone.memories, await left()]).toStrictEqual([2, 0]);
   });
 
   it('never cross tenants', async () => {
-    const claims = await addTenant(house, 'another');
+    const claims = await addTenant(gateway, 'another');
     const text = 'Tenants never learn from each other.';
     const first = await reflect('C', { content: text });
     const other = await reflect('C', { content: text }, claims);
     expect(other.status).toBe('inserted');
-    const seen = await house.sql('L', 'select reflection_id from public.reflection_store', [], claims);
+    const seen = await gateway.sql('L', 'select reflection_id from public.reflection_store', [], claims);
     expect(seen).toStrictEqual([{ reflection_id: other.reflection_id }]);
     await expect(
-      house.sql(
+      gateway.sql(
         'L',
         "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'low')",
         [first.source_packet],

@@ -1,24 +1,23 @@
 // What came of tasks: once for each task of a room, with its lessons, and no leak by what it refers to.
 
-import { grepDatabase } from '../../../gateway/tests/support/dump.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { named } from '../../../gateway/tests/support/named.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 import { save } from '../importance/support.ts';
-import { itOnServer } from '../support/engine.ts';
+import { grepDatabase } from '../support/dump.ts';
 import { errorOf } from '../support/errors.ts';
+import { named } from '../support/named.ts';
+import { itOnServer } from '../support/on-engine.ts';
 
 describe('reflect_on_task', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const onTask = async (caller: string, args: Record<string, unknown>) => {
     const given: Record<string, unknown> = { project_id: 'l9', ...args };
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       caller,
       `select * from public.reflect_on_task(${named(given)})`,
       Object.values(given),
@@ -26,16 +25,16 @@ describe('reflect_on_task', () => {
     return row;
   };
   const lessonsOf = (caller: string, id: string) =>
-    house.sql(
+    gateway.sql(
       caller,
       `select l.* from public.task_reflections t, public.task_reflections_lessons(t) l where t.task_reflection_id = $1`,
       [id],
     );
   const textOf = async (id: string) =>
-    (await house.sql('L', 'select content from public.packet_store where packet_id = $1', [id]))[0].content as string;
+    (await gateway.sql('L', 'select content from public.packet_store where packet_id = $1', [id]))[0].content as string;
 
   it('keeps what came of a task, as a memory that is found', async () => {
-    const decision = await save(house, 'C', 'We use pgvector for the capercaillie index.', { kind: 'decision' });
+    const decision = await save(gateway, 'C', 'We use pgvector for the capercaillie index.', { kind: 'decision' });
     const task = await onTask('C', {
       task_id: 'T-1',
       description: 'Move the capercaillie index',
@@ -68,12 +67,12 @@ describe('reflect_on_task', () => {
       expect(text, part).toContain(part);
     }
     expect(await lessonsOf('L', task.task_reflection_id)).toHaveLength(2);
-    const { result } = await house.tool('L', 'search_memory', {
+    const { result } = await gateway.tool('L', 'search_memory', {
       query: 'capercaillie index copying',
       kinds: ['task_reflection'],
     });
     expect(result.hits[0].packet_id).toBe(task.source_packet);
-    const [{ learned, decisions }] = await house.sql(
+    const [{ learned, decisions }] = await gateway.sql(
       'L',
       `select public.task_reflections_lessons_learned(t) as learned,
          array(select d.content from public.task_reflections_decisions(t) d) as decisions
@@ -108,13 +107,13 @@ describe('reflect_on_task', () => {
     });
     const [shared] = await lessonsOf('C', other.task_reflection_id);
     expect(shared.times_seen).toBe(2);
-    const tasks = await house.sql(
+    const tasks = await gateway.sql(
       'C',
       'select t.task_id from public.reflection_store r, public.reflection_store_tasks(r) t where r.reflection_id = $1',
       [shared.reflection_id],
     );
     expect(tasks.map(({ task_id }) => task_id).sort()).toStrictEqual(['T-2', 'T-3']);
-    const versions = await house.sql(
+    const versions = await gateway.sql(
       'C',
       'select count(*)::int as n from public.packet_versions where packet_id = $1',
       [first.source_packet],
@@ -126,18 +125,18 @@ describe('reflect_on_task', () => {
     const ofL = await onTask('L', { task_id: 'T-4', description: 'of L' });
     await expect(onTask('C', { task_id: 'T-4', description: 'of C now' })).rejects.toMatchObject({ code: 'L9OWN' });
     const store = (caller: string) =>
-      house.sql(
+      gateway.sql(
         caller,
         `select reflection.store_task_reflection($1, 'T-4', 'overwritten', 'failure', '{}', '{}', '{}', '{}', null, '{}', '{}')`,
         [ofL.source_packet],
       );
     await expect(store('C')).rejects.toMatchObject({ code: 'L9OWN' });
-    const [lesson] = await house.sql(
+    const [lesson] = await gateway.sql(
       'C',
       "select (r.reflection).reflection_id as id from public.reflect('of C alone', project_id => 'l9') r",
     );
     await expect(
-      house.sql('C', 'select reflection.link_lesson($1, $2)', [ofL.task_reflection_id, lesson.id]),
+      gateway.sql('C', 'select reflection.link_lesson($1, $2)', [ofL.task_reflection_id, lesson.id]),
     ).rejects.toMatchObject({ code: 'L9OWN' });
     const ofC = await onTask('C', { task_id: 'T-5', description: 'of C' });
     expect((await onTask('L', { task_id: 'T-5', outcome: 'failure' })).task_reflection_id).toBe(ofC.task_reflection_id);
@@ -156,20 +155,20 @@ describe('reflect_on_task', () => {
       lessons: ['A private lesson of T-6.'],
     });
     expect(shared.task_reflection_id).not.toBe(secret.task_reflection_id);
-    const seen = await house.sql('C', "select description from public.task_reflections where task_id = 'T-6'");
+    const seen = await gateway.sql('C', "select description from public.task_reflections where task_id = 'T-6'");
     expect(seen).toStrictEqual([{ description: 'in the open' }]);
     expect(
-      await house.sql('C', 'select * from public.task_reflection_lessons where task_reflection_id = $1', [
+      await gateway.sql('C', 'select * from public.task_reflection_lessons where task_reflection_id = $1', [
         secret.task_reflection_id,
       ]),
     ).toStrictEqual([]);
     // A lesson that moves into privacy leaves the task, and its link, without a trace for C.
     const [lesson] = await lessonsOf('C', shared.task_reflection_id);
-    await house.sql('L', "delete from public.packet_store where scope = 'l-private' and packet_type = 'reflection'");
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [lesson.source_packet]);
+    await gateway.sql('L', "delete from public.packet_store where scope = 'l-private' and packet_type = 'reflection'");
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [lesson.source_packet]);
     expect(await lessonsOf('C', shared.task_reflection_id)).toStrictEqual([]);
     expect(
-      await house.sql('C', 'select * from public.task_reflection_lessons where task_reflection_id = $1', [
+      await gateway.sql('C', 'select * from public.task_reflection_lessons where task_reflection_id = $1', [
         shared.task_reflection_id,
       ]),
     ).toStrictEqual([]);
@@ -177,7 +176,7 @@ describe('reflect_on_task', () => {
   });
 
   it('refers to memories that whoever reads it may read, and tells hidden from missing by nothing', async () => {
-    const secret = await save(house, 'L', 'a private decision', { scope: 'l-private' });
+    const secret = await save(gateway, 'L', 'a private decision', { scope: 'l-private' });
     const nowhere = '01900000-0000-7000-8000-000000000001';
     const errors = [];
     for (const id of [secret, nowhere]) {
@@ -197,10 +196,10 @@ describe('reflect_on_task', () => {
     });
     expect(hidden.related_decisions).toStrictEqual([secret]);
     // One that became private since is dropped with the next word, and freezes nothing.
-    const open = await save(house, 'L', 'a decision, open at first');
+    const open = await save(gateway, 'L', 'a decision, open at first');
     const task = await onTask('L', { task_id: 'T-8', description: 'x', related_decisions: [open] });
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [open]);
-    const [{ n }] = await house.sql(
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [open]);
+    const [{ n }] = await gateway.sql(
       'C',
       `select (select count(*) from public.task_reflections_decisions(t))::int as n
        from public.task_reflections t where t.task_reflection_id = $1`,
@@ -220,12 +219,12 @@ describe('reflect_on_task', () => {
       lessons: [`Beware of the lesson${word}.`],
     });
     const [lesson] = await lessonsOf('C', task.task_reflection_id);
-    const find = (text: string) => asSuperuser(house, (client) => grepDatabase(client, [text]));
+    const find = (text: string) => gateway.inSuperuserSession((client) => grepDatabase(client, [text]));
     expect((await find(`lesson${word}`))['public.packet_store']).toBeTruthy();
-    await house.embedded();
-    await house.sql('L', "select public.erase_memory($1, 'a test')", [lesson.source_packet]);
+    await gateway.embedded();
+    await gateway.sql('L', "select public.erase_memory($1, 'a test')", [lesson.source_packet]);
     expect(await find(`lesson${word}`)).toStrictEqual({});
-    await house.sql('L', "select public.erase_memory($1, 'a test')", [task.source_packet]);
+    await gateway.sql('L', "select public.erase_memory($1, 'a test')", [task.source_packet]);
     expect(await find(word)).toStrictEqual({});
   });
 
@@ -243,10 +242,12 @@ describe('reflect_on_task', () => {
     await expect(onTask('C', { task_id: 'T-9', description: 'x', scope: 'l-private' })).rejects.toMatchObject({
       code: 'L9SCP',
     });
-    await expect(house.sql('C', 'update public.task_reflections set outcome = outcome')).rejects.toMatchObject({
+    await expect(gateway.sql('C', 'update public.task_reflections set outcome = outcome')).rejects.toMatchObject({
       code: '42501',
     });
-    await expect(house.sql('L', 'delete from public.task_reflection_lessons')).rejects.toMatchObject({ code: '42501' });
+    await expect(gateway.sql('L', 'delete from public.task_reflection_lessons')).rejects.toMatchObject({
+      code: '42501',
+    });
   });
 
   itOnServer('of one task by many at once is one', async () => {
@@ -255,7 +256,7 @@ describe('reflect_on_task', () => {
         onTask('C', { task_id: 'T-many', description: `told ${i}`, lessons: ['Told by many at once.'] }),
       ),
     );
-    const tasks = await house.sql('C', "select * from public.task_reflections where task_id = 'T-many'");
+    const tasks = await gateway.sql('C', "select * from public.task_reflections where task_id = 'T-many'");
     expect(tasks).toHaveLength(1);
     expect(await lessonsOf('C', tasks[0].task_reflection_id)).toHaveLength(1);
   });

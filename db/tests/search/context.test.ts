@@ -2,9 +2,9 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Embedder } from '../../../gateway/src/embeddings/index.ts';
-import { eventually } from '../../../gateway/tests/support/eventually.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { itOnServer } from '../support/engine.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
+import { eventually } from '../support/eventually.ts';
+import { itOnServer } from '../support/on-engine.ts';
 
 // A text means its words: so what is near in meaning can be told, and no model takes its time.
 const words = ['zeppelin', 'harbour', 'blue', 'green', 'walnut'];
@@ -21,16 +21,16 @@ const embedder: Embedder = {
 };
 
 describe('the context of a memory', () => {
-  let house: House;
+  let gateway: TestGateway;
   let thread = 0;
   beforeAll(async () => {
-    house = await openHouse({ embedder });
-    await house.sql('L', "select public.register_scope('side-talk')");
+    gateway = await startTestGateway({ embedder });
+    await gateway.sql('L', "select public.register_scope('side-talk')");
   });
   beforeEach(() => {
     thread += 1;
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const save = async (
     caller: string,
@@ -40,7 +40,7 @@ describe('the context of a memory', () => {
   ): Promise<string> => {
     const given = { content: `${content} (${thread})`, project_id: 'l9', thread_id: `t${thread}`, ...args };
     const names = Object.keys(given).map((name, at) => `${name} => $${at + 1}`);
-    const [{ id }] = await house.sql(
+    const [{ id }] = await gateway.sql(
       caller,
       `select (memory).packet_id as id from public.save_memory(${names})`,
       Object.values(given),
@@ -51,7 +51,7 @@ describe('the context of a memory', () => {
   /** Who is found for a word, by words or by meaning, as this caller. */
   const found = async (caller: string, word: string, mode = 'lexical', claims = {}): Promise<string[]> => {
     const [vector] = await embedder.embed([word]);
-    const rows = await house.sql(
+    const rows = await gateway.sql(
       caller,
       `select h.packet_id from public.search_memory($1, mode => $2, k => 100, thread_id => $3, threshold => 0.8,
          query_vector => ($4::real[] || array_fill(0::real, array[1530]))::extensions.vector, model => 'words') r, unnest(r.hits) h`,
@@ -61,21 +61,21 @@ describe('the context of a memory', () => {
     return rows.map(({ packet_id }) => packet_id);
   };
   const settled = async () => {
-    await house.tool('C', 'save_memory', { content: `kick ${thread} ${Math.random()}`, project_id: 'l9' });
+    await gateway.tool('C', 'save_memory', { content: `kick ${thread} ${Math.random()}`, project_id: 'l9' });
     await eventually(async () => {
-      await house.embedded();
-      const [{ n }] = await house.asSuperuser('select count(*)::int as n from embeddings.stale_contexts');
+      await gateway.embedded();
+      const [{ n }] = await gateway.asSuperuser('select count(*)::int as n from embeddings.stale_contexts');
       if (n === 0) return true;
-      await house.tool('C', 'save_memory', { content: `kick ${thread} ${Math.random()}`, project_id: 'l9' });
+      await gateway.tool('C', 'save_memory', { content: `kick ${thread} ${Math.random()}`, project_id: 'l9' });
       return false;
     });
   };
   const contextOf = async (id: string): Promise<string | null> =>
-    (await house.asSuperuser('select context from public.memory_contexts where packet_id = $1', [id]))[0]?.context ??
+    (await gateway.asSuperuser('select context from public.memory_contexts where packet_id = $1', [id]))[0]?.context ??
     null;
   const vectorsOf = async (id: string) =>
     (
-      await house.asSuperuser(
+      await gateway.asSuperuser(
         "select 1 from public.memory_embeddings where packet_id = $1 and embedding_type = 'context'",
         [id],
       )
@@ -88,7 +88,7 @@ describe('the context of a memory', () => {
     for (const mode of ['lexical', 'semantic', 'hybrid']) {
       expect(await found('C', 'zeppelin', mode), mode).toStrictEqual([question, answer]);
     }
-    const [hit] = await house.sql(
+    const [hit] = await gateway.sql(
       'C',
       "select h.* from public.search_memory('zeppelin', mode => 'lexical', thread_id => $1, explain => true) r, unnest(r.hits) h where packet_id = $2",
       [`t${thread}`, answer],
@@ -144,24 +144,33 @@ describe('the context of a memory', () => {
 
   describe('loses the words of a predecessor at once, when that', () => {
     const cases: [string, (id: string) => Promise<unknown>][] = [
-      ['is deleted', (id) => house.sql('C', 'select public.delete_memory($1)', [id])],
-      ['is erased', (id) => house.sql('L', "select public.erase_memory($1, 'a test')", [id])],
-      ['is edited', (id) => house.sql('C', "select public.update_memory($1, content => 'Nothing to see.')", [id])],
+      ['is deleted', (id) => gateway.sql('C', 'select public.delete_memory($1)', [id])],
+      ['is erased', (id) => gateway.sql('L', "select public.erase_memory($1, 'a test')", [id])],
+      ['is edited', (id) => gateway.sql('C', "select public.update_memory($1, content => 'Nothing to see.')", [id])],
       [
         'is spelt otherwise',
         (id) =>
-          house.sql(
+          gateway.sql(
             'C',
             "update public.packet_store set envelope = jsonb_build_object('content', upper(content)) where packet_id = $1",
             [id],
           ),
       ],
-      ['moves to another scope', (id) => house.sql('L', "select public.update_memory($1, scope => 'l-private')", [id])],
-      ['moves to another project', (id) => house.sql('C', "select public.update_memory($1, project_id => 'l8')", [id])],
-      ['moves to another thread', (id) => house.sql('C', "select public.update_memory($1, thread_id => 'far')", [id])],
+      [
+        'moves to another scope',
+        (id) => gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [id]),
+      ],
+      [
+        'moves to another project',
+        (id) => gateway.sql('C', "select public.update_memory($1, project_id => 'l8')", [id]),
+      ],
+      [
+        'moves to another thread',
+        (id) => gateway.sql('C', "select public.update_memory($1, thread_id => 'far')", [id]),
+      ],
       [
         'is to expire',
-        (id) => house.sql('C', "select public.update_memory($1, ttl => now() + interval '1 hour')", [id]),
+        (id) => gateway.sql('C', "select public.update_memory($1, ttl => now() + interval '1 hour')", [id]),
       ],
     ];
     for (const [what, change] of cases) {
@@ -174,7 +183,7 @@ describe('the context of a memory', () => {
         expect(await vectorsOf(follower)).toBe(1);
         // In one transaction: nobody else sees anything in between.
         await change(predecessor);
-        const left = await house.asSuperuser(
+        const left = await gateway.asSuperuser(
           "select 1 from public.memory_contexts where packet_id = $1 and context like '%walnut%'",
           [follower],
         );
@@ -202,7 +211,7 @@ describe('the context of a memory', () => {
     await settled();
     expect(await found('C', 'walnut')).toStrictEqual([predecessor, follower]);
     // As time would do it: no trigger sees it.
-    await house.asSuperuser(
+    await gateway.asSuperuser(
       `set session_replication_role = replica;
        update public.packet_store set ttl = now() - interval '1 second' where packet_id = '${predecessor}';
        update public.memory_embeddings set ttl = now() - interval '1 second' where packet_id in ('${predecessor}') or context_id = (select context_id from public.memory_contexts where packet_id = '${follower}');
@@ -211,10 +220,10 @@ describe('the context of a memory', () => {
     );
     for (const mode of ['lexical', 'semantic', 'hybrid'])
       expect(await found('C', 'walnut', mode), mode).toStrictEqual([]);
-    expect(await house.sql('C', 'select 1 from public.memory_contexts where packet_id = $1', [follower])).toStrictEqual(
-      [],
-    );
-    await house.sql('L', 'select public.delete_expired_memories()');
+    expect(
+      await gateway.sql('C', 'select 1 from public.memory_contexts where packet_id = $1', [follower]),
+    ).toStrictEqual([]);
+    await gateway.sql('L', 'select public.delete_expired_memories()');
     await settled();
     expect(await contextOf(follower)).toBeNull();
   });
@@ -223,7 +232,7 @@ describe('the context of a memory', () => {
     await save('C', 'A walnut until tomorrow.', { ttl: '2099-01-01T00:00:00Z' });
     const follower = await save('C', 'Fine.');
     await settled();
-    const [{ ttl }] = await house.asSuperuser('select ttl from public.memory_contexts where packet_id = $1', [
+    const [{ ttl }] = await gateway.asSuperuser('select ttl from public.memory_contexts where packet_id = $1', [
       follower,
     ]);
     expect(ttl.getUTCFullYear()).toBe(2099);
@@ -233,16 +242,16 @@ describe('the context of a memory', () => {
     const predecessor = await save('C', 'A walnut.');
     const follower = await save('C', 'Yes, that one.');
     await settled();
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [follower]);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [follower]);
     await settled();
     expect(await contextOf(follower), "its readers are not the predecessor's").toBeNull();
     expect(await vectorsOf(follower)).toBe(0);
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [predecessor]);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [predecessor]);
     await settled();
     expect((await contextOf(follower))!).toMatch(/walnut/);
     expect(await found('C', 'walnut')).toStrictEqual([]);
     expect(await found('L', 'walnut')).toStrictEqual([predecessor, follower]);
-    await house.sql('L', 'select public.delete_memory($1)', [follower]);
+    await gateway.sql('L', 'select public.delete_memory($1)', [follower]);
     expect(await contextOf(follower)).toBeNull();
   });
 
@@ -252,7 +261,7 @@ describe('the context of a memory', () => {
     const last = await save('C', 'So be it.');
     await settled();
     expect((await contextOf(last))!).toMatch(/^A walnut/);
-    await house.sql('C', 'select public.update_memory($1, thread_id => $2)', [between, `t${thread}`]);
+    await gateway.sql('C', 'select public.update_memory($1, thread_id => $2)', [between, `t${thread}`]);
     await settled();
     expect((await contextOf(between))!).toMatch(/^A walnut/);
     expect((await contextOf(last))!).toMatch(/^A blue harbour/);
@@ -261,7 +270,7 @@ describe('the context of a memory', () => {
 
   it('is there by words though the embedder is down', async () => {
     const broken = { ...embedder, embed: async () => Promise.reject(new Error('down')) };
-    const other = await openHouse({ embedder: broken });
+    const other = await startTestGateway({ embedder: broken });
     try {
       const add = (content: string) => other.tool('C', 'save_memory', { content, project_id: 'l9', thread_id: 't' });
       await add('A walnut.');
@@ -279,11 +288,12 @@ describe('the context of a memory', () => {
     const predecessor = await save('C', 'A walnut.');
     const follower = await save('C', 'That is it.');
     await settled();
-    await house.asCaller('C', async (client) => {
+    await gateway.asCaller('C', async (client) => {
       await client.query("select public.update_memory($1, content => 'A secret to be.')", [predecessor]);
-      const { rows } = await house.gateway.database.workerPool.query('select * from embeddings.refresh_contexts($1)', [
-        [follower],
-      ]);
+      const { rows } = await gateway.instance.database.workerPool.query(
+        'select * from embeddings.refresh_contexts($1)',
+        [[follower]],
+      );
       expect([rows[0].is_busy, rows[0].context]).toStrictEqual([true, null]);
     });
     await settled();
@@ -303,11 +313,13 @@ describe('the context of a memory', () => {
         'a change of the one before': ["select public.update_memory($1, tags => '{whole}')", [before_]],
       } as const;
       for (const [what, [text, values]] of Object.entries(changes)) {
-        await house.asSuperuser('insert into embeddings.stale_contexts values ($1) on conflict do nothing', [follower]);
+        await gateway.asSuperuser('insert into embeddings.stale_contexts values ($1) on conflict do nothing', [
+          follower,
+        ]);
         let requeued: Promise<unknown> | undefined;
-        await house.asCaller('C', async (client) => {
+        await gateway.asCaller('C', async (client) => {
           await client.query(text, [...values]);
-          requeued = house.gateway.database.workerPool.query(requeue).catch((error: Error) => error);
+          requeued = gateway.instance.database.workerPool.query(requeue).catch((error: Error) => error);
           // Either it has done what it could, or it waits for this transaction.
           await Promise.race([requeued, sleep(300)]);
           await client.query('select public.update_memory($1, thread_id => $2)', [values[0], `${what} ${thread}`]);
@@ -322,13 +334,13 @@ describe('the context of a memory', () => {
     const predecessor = await save('C', 'A walnut.');
     const follower = await save('C', 'Precisely.');
     await settled();
-    const pool = house.gateway.database.workerPool;
+    const pool = gateway.instance.database.workerPool;
     const { rows } = await pool.query('select * from embeddings.refresh_contexts($1)', [[follower]]);
-    const [{ content_hash }] = await house.asSuperuser(
+    const [{ content_hash }] = await gateway.asSuperuser(
       'select content_hash from public.packet_store where packet_id = $1',
       [follower],
     );
-    await house.sql('C', 'select public.delete_memory($1)', [predecessor]);
+    await gateway.sql('C', 'select public.delete_memory($1)', [predecessor]);
     const vector = JSON.stringify([1, ...new Array(1535).fill(0)]);
     const stored = await pool.query(
       "select embeddings.store_vectors($1, $2, 'words', array[$3], '{}', '{}', '{}', $4, $3) as stored",
@@ -344,18 +356,18 @@ describe('the context of a memory', () => {
     const follower = await save('L', 'Good.', { scope: 'l-private' });
     await settled();
     expect(await contextOf(follower)).not.toBeNull();
-    expect(await house.sql('C', 'select 1 from public.memory_contexts where packet_id = $1', [follower])).toStrictEqual(
-      [],
-    );
-    expect(await house.sql('L', 'select 1 from public.memory_contexts where packet_id = $1', [follower])).toHaveLength(
-      1,
-    );
+    expect(
+      await gateway.sql('C', 'select 1 from public.memory_contexts where packet_id = $1', [follower]),
+    ).toStrictEqual([]);
+    expect(
+      await gateway.sql('L', 'select 1 from public.memory_contexts where packet_id = $1', [follower]),
+    ).toHaveLength(1);
     for (const text of [
       'delete from public.memory_contexts',
       'update public.memory_contexts set created_at = now()',
       'delete from embeddings.stale_contexts',
     ]) {
-      await expect(house.sql('L', text)).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('L', text)).rejects.toMatchObject({ code: '42501' });
     }
   });
 });

@@ -1,20 +1,20 @@
 // A store of 100,000 memories: what the caller sees a small part of is found all the same, and nothing is read from end to end.
 import type pg from 'pg';
 import { LOCAL_MODEL } from '../../../gateway/src/embeddings/index.ts';
-import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { describeOnServer } from '../support/engine.ts';
-import { fillHouse, type Query, SHARES } from './large.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
+import { describeOnServer } from '../support/on-engine.ts';
+import { claimsOf } from '../support/sessions.ts';
+import { fillDatabase, type Query, SHARES } from './large.ts';
 
 // In WebAssembly it takes minutes.
 describeOnServer('a search among 100,000 memories', () => {
-  let house: House;
+  let gateway: TestGateway;
   let queries: Query[];
   beforeAll(async () => {
-    house = await openHouse();
-    queries = await fillHouse(house);
+    gateway = await startTestGateway();
+    queries = await fillDatabase(gateway);
   });
-  afterAll(() => house?.close());
+  afterAll(() => gateway?.close());
 
   const search = (client: pg.ClientBase, args: Record<string, unknown>) =>
     client.query(
@@ -28,7 +28,7 @@ describeOnServer('a search among 100,000 memories', () => {
         const claims = way === 'sees' ? { 'jwt.claims.projects': project } : {};
         const filter = way === 'sees' ? {} : { project_id: project };
         let found = 0;
-        await house.asCaller(
+        await gateway.asCaller(
           'C',
           async (client) => {
             for (const { vector, tenth } of queries) {
@@ -55,7 +55,7 @@ describeOnServer('a search among 100,000 memories', () => {
 
   /** The plans of all statements that a search runs, as l9_agent. */
   const plansOf = (args: Record<string, unknown>, claims = {}): Promise<string> =>
-    asSuperuser(house, async (session) => {
+    gateway.inSuperuserSession(async (session) => {
       const plans: string[] = [];
       session.on('notice', ({ message }) => plans.push(message ?? ''));
       await session.query(
@@ -109,7 +109,7 @@ describeOnServer('a search among 100,000 memories', () => {
         expect(scanned, `${what}, seen by one who sees ${who}`).toStrictEqual([]);
       }
     }
-    const [{ packet_id }] = await house.sql(
+    const [{ packet_id }] = await gateway.sql(
       'C',
       "select packet_id from public.packet_store where project_id = 'p60' order by packet_id limit 1",
     );
@@ -141,7 +141,7 @@ describeOnServer('a search among 100,000 memories', () => {
     const { hybrid } = everySearch();
     const medianOf = async (claims: Record<string, string>) => {
       const times: number[] = [];
-      await house.asCaller(
+      await gateway.asCaller(
         'C',
         async (client) => {
           for (const { text, vector } of [...queries.slice(0, 5), ...queries]) {

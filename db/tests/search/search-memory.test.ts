@@ -1,10 +1,10 @@
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 
 describe('search_memory', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse();
-    const save = (caller: string, args: object) => house.tool(caller, 'save_memory', { project_id: 'l9', ...args });
+    gateway = await startTestGateway();
+    const save = (caller: string, args: object) => gateway.tool(caller, 'save_memory', { project_id: 'l9', ...args });
     await save('C', {
       content: 'The kitten sleeps on the warm windowsill all afternoon.',
       tags: ['pets', 'home'],
@@ -15,12 +15,12 @@ describe('search_memory', () => {
     await save('L', { content: 'Quarterly revenue grew by eleven percent.', tags: ['home'], project_id: 'future-x' });
     await save('L', { content: 'Bicycle chains need oil.', scope: 'global', project_id: undefined });
     await save('L', { content: 'The secret recipe uses cardamom.', scope: 'l-private' });
-    await house.embedded();
+    await gateway.embedded();
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const search = async (caller: string, args: object) => {
-    const { isError, text, result } = await house.tool(caller, 'search_memory', args);
+    const { isError, text, result } = await gateway.tool(caller, 'search_memory', args);
     expect(isError, text).toBe(false);
     return result;
   };
@@ -30,7 +30,7 @@ describe('search_memory', () => {
     );
 
   it('finds by words as soon as a memory is saved, before it has a vector', async () => {
-    await house.sql('C', "select public.save_memory('an unembedded zeppelin', project_id => 'l9')");
+    await gateway.sql('C', "select public.save_memory('an unembedded zeppelin', project_id => 'l9')");
     expect(await contents('C', { query: 'zeppelin', mode: 'lexical' })).toStrictEqual(['an unembedded']);
     expect((await contents('C', { query: 'zeppelin' }))[0]).toBe('an unembedded');
   });
@@ -51,7 +51,7 @@ describe('search_memory', () => {
       10,
     ]);
     expect(searched.filters).toStrictEqual({ project_id: 'l9' });
-    const { text } = await house.tool('C', 'search_memory', { query: 'cardamom', mode: 'lexical' });
+    const { text } = await gateway.tool('C', 'search_memory', { query: 'cardamom', mode: 'lexical' });
     expect(text).toMatch(/Nothing found: searched developer, global/);
   });
 
@@ -88,18 +88,18 @@ describe('search_memory', () => {
   });
 
   it('fills k though what the caller sees is a small part of the nearest', async () => {
-    await house.sql(
+    await gateway.sql(
       'L',
       `insert into public.packet_store (envelope, scope, project_id)
        select jsonb_build_object('content', 'wombat burrow number ' || i), 'l-private', 'l9' from generate_series(1, 120) i`,
     );
-    await house.sql(
+    await gateway.sql(
       'C',
       `insert into public.packet_store (envelope, project_id)
        select jsonb_build_object('content', 'wombat den number ' || i), 'l9' from generate_series(1, 12) i`,
     );
-    await house.tool('C', 'save_memory', { content: 'kick the embedder', project_id: 'l9' });
-    await house.embedded();
+    await gateway.tool('C', 'save_memory', { content: 'kick the embedder', project_id: 'l9' });
+    await gateway.embedded();
     for (const mode of ['semantic', 'lexical', 'hybrid']) {
       const { hits } = await search('C', { query: 'wombat burrow number', mode, k: 10 });
       expect(hits.length, mode).toBe(10);
@@ -111,16 +111,16 @@ describe('search_memory', () => {
   });
 
   it('fills k with what is visible, however far from the query', async () => {
-    await house.sql(
+    await gateway.sql(
       'C',
       `insert into public.packet_store (envelope, project_id)
        select jsonb_build_object('content', 'axolotl pond number ' || i), 'ponds' from generate_series(1, 12) i`,
     );
-    await house.tool('C', 'save_memory', { content: 'kick the embedder again', project_id: 'l9' });
-    await house.embedded();
+    await gateway.tool('C', 'save_memory', { content: 'kick the embedder again', project_id: 'l9' });
+    await gateway.embedded();
     // Opposite to all of them: whatever a model says of two texts, what the caller asked to be searched is compared.
     for (const mode of ['semantic', 'hybrid']) {
-      const hits = await house.sql(
+      const hits = await gateway.sql(
         'C',
         `select h.score, 1 - (e.vector operator(extensions.<=>) q.vector) as similarity
          from (
@@ -145,14 +145,14 @@ describe('search_memory', () => {
   });
 
   it('fills a k of 100 also where few of many are scored one by one', async () => {
-    await house.sql(
+    await gateway.sql(
       'C',
       `insert into public.packet_store (envelope, project_id)
        select jsonb_build_object('content', 'quokka island number ' || i), 'islands' from generate_series(1, 110) i`,
     );
     // As if there were a million, so that a walk would be the longer way.
     const indexes = "relname like 'packet_store_content_bm25_%' or relname like 'memory_contexts_bm25_%'";
-    await house.asSuperuser(`update pg_catalog.pg_class set reltuples = 1000000 where ${indexes}`);
+    await gateway.asSuperuser(`update pg_catalog.pg_class set reltuples = 1000000 where ${indexes}`);
     const args = { mode: 'lexical', k: 100, project_id: 'islands', scopes: ['developer'] };
     expect((await search('C', { query: 'quokka', ...args })).hits.length).toBe(100);
     // More words than a row is looked at for in one go, the one that is there the last among them.
@@ -161,7 +161,7 @@ describe('search_memory', () => {
       (_, n) => `otherwise${'abcdefghij'[n % 10]}${'klmn'[Math.floor(n / 10)]}`,
     );
     expect((await search('C', { query: `${others.join(' ')} quokka`, ...args })).hits.length).toBe(100);
-    await house.asSuperuser(`update pg_catalog.pg_class set reltuples = 0 where ${indexes}`);
+    await gateway.asSuperuser(`update pg_catalog.pg_class set reltuples = 0 where ${indexes}`);
   });
 
   it('shows no more than a passage of a text without spaces, and of one at least within any max_tokens', async () => {
@@ -171,9 +171,9 @@ describe('search_memory', () => {
       'han-marked': `zygote ${'数据库'.repeat(200)} zygote`,
     };
     for (const [project_id, content] of Object.entries(texts)) {
-      expect((await house.tool('C', 'save_memory', { content, project_id })).isError).toBe(false);
+      expect((await gateway.tool('C', 'save_memory', { content, project_id })).isError).toBe(false);
     }
-    await house.embedded();
+    await gateway.embedded();
     for (const project_id of Object.keys(texts)) {
       for (const asked of [{ query: 'zygote' }, { query: 'zygote', mode: 'semantic' }, { creator: 'Cursor-IDE' }]) {
         for (const max_tokens of [undefined, 500]) {
@@ -198,12 +198,12 @@ describe('search_memory', () => {
 
   it('finds a long memory by any of its chunks, once', async () => {
     const filler = 'This paragraph speaks at length of the weather in the northern counties. '.repeat(60);
-    await house.tool('C', 'save_memory', {
+    await gateway.tool('C', 'save_memory', {
       content: `${filler} The password vault is named Heimdall. ${filler}`,
       project_id: 'l9',
       tags: ['long'],
     });
-    await house.embedded();
+    await gateway.embedded();
     const { hits } = await search('C', {
       query: 'what is the credential store called?',
       mode: 'semantic',
@@ -211,7 +211,7 @@ describe('search_memory', () => {
     });
     expect(hits.length).toBe(1);
     expect(hits[0].chunk_index).toBeGreaterThan(0);
-    const [{ chunk_text }] = await house.sql(
+    const [{ chunk_text }] = await gateway.sql(
       'C',
       'select chunk_text from public.memory_embeddings where packet_id = $1 and chunk_index = $2',
       [hits[0].packet_id, hits[0].chunk_index],
@@ -252,18 +252,18 @@ describe('search_memory', () => {
       [{ query: 'x', limit: 5 }, /L9VAL.*limit/],
     ];
     for (const [args, expected] of cases) {
-      const { isError, text } = await house.tool('C', 'search_memory', args);
+      const { isError, text } = await gateway.tool('C', 'search_memory', args);
       expect(isError).toBe(true);
       expect(text).toMatch(expected);
     }
   });
 
   it('asked for meaning without a vector is refused; for both, it goes by words and says so', async () => {
-    await expect(house.sql('C', "select public.search_memory('x', mode => 'semantic')")).rejects.toMatchObject({
+    await expect(gateway.sql('C', "select public.search_memory('x', mode => 'semantic')")).rejects.toMatchObject({
       code: 'L9VAL',
       column: 'mode',
     });
-    const [{ searched }] = await house.sql('C', "select (public.search_memory('kitten')).searched");
+    const [{ searched }] = await gateway.sql('C', "select (public.search_memory('kitten')).searched");
     expect([searched.mode, searched.requested_mode, searched.vectors]).toStrictEqual([
       'lexical',
       'hybrid',

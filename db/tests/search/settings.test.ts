@@ -1,8 +1,8 @@
 // How a tenant's searches weigh what they find; and how far, at most, that can change what comes first.
 import type { Embedder } from '../../../gateway/src/embeddings/index.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asOwner } from '../../../gateway/tests/support/logins.ts';
-import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
+
+import { addTenant } from '../support/tenants.ts';
 
 const embedder: Embedder = {
   model: 'words',
@@ -17,15 +17,15 @@ const embedder: Embedder = {
 };
 
 describe('search settings', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder });
+    gateway = await startTestGateway({ embedder });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const set = async (args: Record<string, unknown>, caller = 'L') => {
     const names = Object.keys(args).map((name, at) => `${name} => $${at + 1}`);
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       caller,
       `select s.* from public.set_search_settings(${names}) s`,
       Object.values(args),
@@ -38,8 +38,7 @@ describe('search settings', () => {
     recencyBoost: number,
     importanceBoost: number,
   ): Promise<number> => {
-    const [{ factor }] = await asOwner(
-      house,
+    const [{ factor }] = await gateway.asOwner(
       `select search.boost($1, $2, row(null, 0.35, 0.65, 0.5, true, $3, $4, '{"default": 1}', null)::public.search_settings) as factor`,
       [recency, importance, recencyBoost, importanceBoost],
     );
@@ -47,7 +46,7 @@ describe('search settings', () => {
   };
 
   it('are the defaults of the table where a tenant has none of its own', async () => {
-    const [defaults] = await asOwner(house, 'select s.* from search.current_search_settings() s');
+    const [defaults] = await gateway.asOwner('select s.* from search.current_search_settings() s');
     const created = await set({});
     for (const name of Object.keys(defaults)) {
       if (!['tenant_id', 'updated_at'].includes(name)) expect(defaults[name], name).toStrictEqual(created[name]);
@@ -63,12 +62,12 @@ describe('search settings', () => {
       decision: 365,
       note: 30,
     });
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       'L',
       "select operation, details -> 'row' as changed, caller from public.audit_log where table_name = 'search_settings' order by audit_id desc limit 1",
     );
     expect([row.operation, row.caller, row.changed.half_life_days.note]).toStrictEqual(['UPDATE', 'L', 30]);
-    const { data } = await house.graphql(
+    const { data } = await gateway.graphql(
       'L',
       'mutation { setSearchSettings(input: { importanceBoost: 0.06 }) { searchSettings { importanceBoost lexicalWeight } } }',
     );
@@ -90,14 +89,14 @@ describe('search settings', () => {
     for (const [args, field] of cases)
       await expect(set(args), JSON.stringify(args)).rejects.toMatchObject({ code: 'L9VAL', column: field });
     await expect(
-      house.asSuperuser('update public.search_settings set recency_boost = 0.2, importance_boost = 0.2'),
+      gateway.asSuperuser('update public.search_settings set recency_boost = 0.2, importance_boost = 0.2'),
     ).rejects.toMatchObject({ code: '23514' });
   });
 
   it("are an admin's to change, of its own tenant, and nobody else's", async () => {
     await expect(set({ context_weight: 0 }, 'C')).rejects.toMatchObject({ code: '42501' });
     await expect(
-      house.sql('L', 'select public.set_search_settings(context_weight => 0)', [], {
+      gateway.sql('L', 'select public.set_search_settings(context_weight => 0)', [], {
         'jwt.claims.scopes': 'developer',
       }),
     ).rejects.toMatchObject({ code: 'L9SCP' });
@@ -108,17 +107,17 @@ describe('search settings', () => {
       'delete from public.search_settings',
       `insert into public.search_settings (tenant_id) values ('${tenant}')`,
     ]) {
-      for (const caller of ['C', 'L']) await expect(house.sql(caller, text)).rejects.toMatchObject({ code: '42501' });
+      for (const caller of ['C', 'L']) await expect(gateway.sql(caller, text)).rejects.toMatchObject({ code: '42501' });
     }
-    expect(await house.sql('C', 'select 1 from public.search_settings')).toHaveLength(1);
+    expect(await gateway.sql('C', 'select 1 from public.search_settings')).toHaveLength(1);
     expect(
-      await house.sql('C', 'select 1 from public.search_settings', [], claims),
+      await gateway.sql('C', 'select 1 from public.search_settings', [], claims),
       "another tenant's are not to be seen",
     ).toStrictEqual([]);
   });
 
   const otherTenant = async () => {
-    const claims = await addTenant(house, 'another');
+    const claims = await addTenant(gateway, 'another');
     return { tenant: claims['jwt.claims.tenant_id'], claims };
   };
 
@@ -143,8 +142,7 @@ describe('search settings', () => {
   });
 
   it('let recency halve with each half-life of the kind', async () => {
-    const rows = await asOwner(
-      house,
+    const rows = await gateway.asOwner(
       'select search.recency(make_interval(days => d), 10) as r from unnest(array[-5, 0, 10, 20, 100000]) d',
     );
     expect(rows.map(({ r }) => Number(r.toFixed(6)))).toStrictEqual([1, 1, 0.5, 0.25, 0]);
@@ -152,15 +150,16 @@ describe('search settings', () => {
 
   describe('with both boosts at their most', () => {
     const save = async (content: string, args: Record<string, unknown> = {}) =>
-      (await house.tool('L', 'save_memory', { content, project_id: 'l9', ...args })).result.memory.packet_id as string;
+      (await gateway.tool('L', 'save_memory', { content, project_id: 'l9', ...args })).result.memory
+        .packet_id as string;
     const age = (id: string, days: number) =>
-      house.asSuperuser(
+      gateway.asSuperuser(
         `set session_replication_role = replica;
          update public.packet_store set "timestamp" = now() - interval '${days} days' where packet_id = '${id}';
          set session_replication_role = origin`,
       );
     const found = async (query: string, mode = 'hybrid') => {
-      const { result } = await house.tool('L', 'search_memory', { query, mode, explain: true, k: 20 });
+      const { result } = await gateway.tool('L', 'search_memory', { query, mode, explain: true, k: 20 });
       return result.hits as { packet_id: string; score: number; explanation: { fused: number } }[];
     };
     beforeAll(() => set({ recency_boost: 0.1, importance_boost: 0.1, half_life_days: { note: 1 } }));
@@ -168,7 +167,7 @@ describe('search settings', () => {
     it('near-ties change places', async () => {
       const old = await save('A lamp, as it was before.', { importance: 0 });
       const recent = await save('A lamp, as it is there now, so they say.', { importance: 1 });
-      await house.embedded();
+      await gateway.embedded();
       await age(old, 1000);
       for (const mode of ['hybrid', 'semantic']) {
         const hits = await found('lamp', mode);
@@ -186,7 +185,7 @@ describe('search settings', () => {
         fringe.push(
           await save(`Paragraph ${n} tells of other things at length, and once of a nail.`, { importance: 1 }),
         );
-      await house.embedded();
+      await gateway.embedded();
       await age(relevant, 10_000);
       for (const mode of ['hybrid', 'lexical', 'semantic']) {
         const hits = await found('mirror nail', mode);
@@ -206,20 +205,20 @@ describe('search settings', () => {
     it('what they lift into the first k is not missed for being below them', async () => {
       const old = await save('A lamp and a mirror.', { importance: 0 });
       const recent = await save('A lamp and a mirror too.', { importance: 1 });
-      await house.embedded();
+      await gateway.embedded();
       await age(old, 10_000);
-      const { result } = await house.tool('L', 'search_memory', { query: 'lamp mirror', mode: 'semantic', k: 1 });
+      const { result } = await gateway.tool('L', 'search_memory', { query: 'lamp mirror', mode: 'semantic', k: 1 });
       expect(result.hits[0].packet_id).toBe(recent);
     });
   });
 
   it('weigh words against meaning', async () => {
-    const save = (content: string) => house.tool('L', 'save_memory', { content, project_id: 'weights' });
+    const save = (content: string) => gateway.tool('L', 'save_memory', { content, project_id: 'weights' });
     await save('zwieback');
     await save('A nail of sorts, and no zebra at all among the many other words here.');
-    await house.embedded();
+    await gateway.embedded();
     const first = async () =>
-      (await house.tool('L', 'search_memory', { query: 'zwieback nail', project_id: 'weights' })).result.hits[0]
+      (await gateway.tool('L', 'search_memory', { query: 'zwieback nail', project_id: 'weights' })).result.hits[0]
         .content;
     await set({ lexical_weight: 1, semantic_weight: 0 });
     expect(await first()).toBe('zwieback');

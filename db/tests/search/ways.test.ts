@@ -1,7 +1,7 @@
 // The other ways to search: by filters only, by likeness, as of a time; what is explained, weighed, and cut to fit.
 import type { Embedder } from '../../../gateway/src/embeddings/index.ts';
-import { serverUrl } from '../../../gateway/tests/support/databases.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
+import { serverUrl } from '../support/engine.ts';
 
 const words = ['apple', 'boat', 'candle', 'drum', 'eagle'];
 const embedder: Embedder = {
@@ -17,25 +17,25 @@ const embedder: Embedder = {
 };
 
 describe('a search', () => {
-  let house: House;
+  let gateway: TestGateway;
   const ids: Record<string, string> = {};
   beforeAll(async () => {
-    house = await openHouse({ embedder });
+    gateway = await startTestGateway({ embedder });
     ids.apple = await save('C', { content: 'An apple a day.', tags: ['fruit'] });
     ids.boat = await save('C', { content: 'A boat with an apple in it.', tags: ['fruit', 'ship'] });
     ids.candle = await save('L', { content: 'A candle burns.', kind: 'decision', importance: 1 });
     ids.secret = await save('L', { content: 'An apple, in secret.', scope: 'l-private', tags: ['fruit'] });
-    await house.embedded();
+    await gateway.embedded();
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   async function save(caller: string, args: object): Promise<string> {
-    const { isError, text, result } = await house.tool(caller, 'save_memory', { project_id: 'l9', ...args });
+    const { isError, text, result } = await gateway.tool(caller, 'save_memory', { project_id: 'l9', ...args });
     expect(isError, text).toBe(false);
     return result.memory.packet_id;
   }
   const search = async (caller: string, args: object) => {
-    const { isError, text, result } = await house.tool(caller, 'search_memory', args);
+    const { isError, text, result } = await gateway.tool(caller, 'search_memory', args);
     expect(isError, text).toBe(false);
     return result;
   };
@@ -43,9 +43,9 @@ describe('a search', () => {
     (await search(caller, args)).hits.map(({ packet_id }: { packet_id: string }) =>
       Object.keys(ids).find((name) => ids[name] === packet_id),
     );
-  const now = async () => (await house.asSuperuser('select clock_timestamp() as now'))[0].now.toISOString();
+  const now = async () => (await gateway.asSuperuser('select clock_timestamp() as now'))[0].now.toISOString();
   const refused = async (args: object, expected: RegExp) => {
-    const { isError, text } = await house.tool('C', 'search_memory', args);
+    const { isError, text } = await gateway.tool('C', 'search_memory', args);
     expect(isError, JSON.stringify(args)).toBe(true);
     expect(text).toMatch(expected);
   };
@@ -65,7 +65,7 @@ describe('a search', () => {
       'not asked for',
     ]);
     expect([hits[0].score, hits[0].lexical_score, hits[0].semantic_score]).toStrictEqual([1, null, null]);
-    const { data } = await house.graphql(
+    const { data } = await gateway.graphql(
       'C',
       '{ searchMemory(tags: ["ship"]) { hits { packetId } searched { mode } } }',
     );
@@ -85,7 +85,7 @@ describe('a search', () => {
       expect(like, mode).toStrictEqual(['boat']);
     }
     expect((await found('L', { packet_id: ids.apple, threshold: 0.6 })).sort()).toStrictEqual(['boat', 'secret']);
-    const { data } = await house.graphql(
+    const { data } = await gateway.graphql(
       'C',
       'query ($id: UUID!) { searchMemory(packetId: $id, threshold: 0.6) { hits { packetId } searched { like } } }',
       { id: ids.apple },
@@ -96,10 +96,10 @@ describe('a search', () => {
   it('tells a memory that the caller may not see from none in no way', async () => {
     const errors: string[] = [];
     for (const id of [ids.secret!, '01900000-0000-7000-8000-000000000000']) {
-      const { isError, text } = await house.tool('C', 'search_memory', { packet_id: id });
+      const { isError, text } = await gateway.tool('C', 'search_memory', { packet_id: id });
       expect(isError).toBe(true);
       errors.push(text.replace(id, 'ID'));
-      await expect(house.sql('C', 'select public.search_memory(packet_id => $1)', [id])).rejects.toMatchObject({
+      await expect(gateway.sql('C', 'select public.search_memory(packet_id => $1)', [id])).rejects.toMatchObject({
         code: 'L9OWN',
       });
     }
@@ -109,10 +109,10 @@ describe('a search', () => {
   describe('as of a time', () => {
     it('finds what a memory said then, and shows it so', async () => {
       const id = await save('C', { content: 'The drum is red.', tags: ['old'] });
-      await house.embedded();
+      await gateway.embedded();
       const before = await now();
-      await house.sql('C', "select public.update_memory($1, content => 'The eagle is blue.', tags => '{new}')", [id]);
-      await house.embedded();
+      await gateway.sql('C', "select public.update_memory($1, content => 'The eagle is blue.', tags => '{new}')", [id]);
+      await gateway.embedded();
       const after = await now();
       ids.changing = id;
 
@@ -135,9 +135,9 @@ describe('a search', () => {
 
     it('finds by meaning what still says the same, though something else of it changed', async () => {
       const id = await save('C', { content: 'A drum and an eagle.', tags: ['first'] });
-      await house.embedded();
+      await gateway.embedded();
       const before = await now();
-      await house.sql('C', "select public.update_memory($1, tags => '{second}')", [id]);
+      await gateway.sql('C', "select public.update_memory($1, tags => '{second}')", [id]);
       const { hits } = await search('C', { query: 'drum eagle', mode: 'semantic', threshold: 0.2, as_of: before });
       expect([hits[0].packet_id, hits[0].tags]).toStrictEqual([id, ['first']]);
     });
@@ -153,11 +153,11 @@ describe('a search', () => {
     it('shows neither what is private now, nor what was private then', async () => {
       const hidden = await save('C', { content: 'A candle on a drum.' });
       const shown = await save('L', { content: 'A candle on an eagle.', scope: 'l-private' });
-      await house.embedded();
+      await gateway.embedded();
       const before = await now();
-      await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [hidden]);
-      await house.sql('L', "select public.update_memory($1, scope => 'developer')", [shown]);
-      await house.embedded();
+      await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [hidden]);
+      await gateway.sql('L', "select public.update_memory($1, scope => 'developer')", [shown]);
+      await gateway.embedded();
       for (const mode of ['hybrid', 'lexical', 'semantic']) {
         for (const scopes of [undefined, ['developer'], ['l-private']]) {
           const { hits } = await search('C', { query: 'candle', mode, as_of: before, k: 100, scopes });
@@ -194,7 +194,7 @@ describe('a search', () => {
     expect(Math.abs(score - fused * explanation.boosts.factor)).toBeLessThan(1e-5);
     expect(explanation.boosts.recency).toBeGreaterThan(0.99);
     expect((await search('C', { query: 'boat' })).hits[0].explanation).toBeNull();
-    const { data } = await house.graphql(
+    const { data } = await gateway.graphql(
       'C',
       '{ searchMemory(query: "boat", explain: true) { hits { explanation } } }',
     );
@@ -232,11 +232,11 @@ describe('a search', () => {
       for (const hit of hits.slice(6 - previews)) {
         expect(hit.is_truncated).toBe(true);
         expect(hit.content.length).toBe(240);
-        const { result } = await house.tool('C', 'get_memory', { packet_id: hit.packet_id });
+        const { result } = await gateway.tool('C', 'get_memory', { packet_id: hit.packet_id });
         expect(result.memory.content.startsWith(hit.content)).toBeTruthy();
         expect(result.memory.content.length).toBeGreaterThan(3000);
       }
-      const { text } = await house.tool('C', 'search_memory', { query: 'bulky', mode: 'lexical', max_tokens: 5000 });
+      const { text } = await gateway.tool('C', 'search_memory', { query: 'bulky', mode: 'lexical', max_tokens: 5000 });
       expect(text).toMatch(new RegExp(`${previews} as previews \\(get_memory gives the whole\\), 0 left out`));
     });
 
@@ -245,7 +245,7 @@ describe('a search', () => {
       expect(hits.length).toBeGreaterThanOrEqual(1);
       expect(hits.length).toBeLessThan(6);
       expect(searched.cut.left_out).toBe(6 - hits.length);
-      const [{ ids: recorded }] = await house.sql(
+      const [{ ids: recorded }] = await gateway.sql(
         'L',
         "select details -> 'ids' as ids from public.audit_log where operation = 'SEARCH' order by audit_id desc limit 1",
       );

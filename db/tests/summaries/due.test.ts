@@ -1,11 +1,11 @@
 // Summaries are due in time, and the job that writes them gives them to nobody else.
-import { houseOfSuite } from '../../../gateway/tests/support/house-of-suite.ts';
+import { useTestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 import { summariesOf, user } from './support.ts';
 
 describe('summaries', () => {
-  const house = houseOfSuite({ embedder: standIn });
-  const { sum, seen, note, due } = summariesOf(house);
+  const gateway = useTestGateway({ embedder: standIn });
+  const { sum, seen, note, due } = summariesOf(gateway);
 
   it('are due: none yet, enough added, a source changed, their time over', async () => {
     const project_id = 'due';
@@ -32,7 +32,7 @@ describe('summaries', () => {
     expect(await ask()).toStrictEqual([]);
     for (let i = 0; i < 3; i++) await note('C', 'said later', thread);
     expect(await ask({ min_packets: 3 })).toStrictEqual([['talk', 'packets', 3]]);
-    await house.sql('C', "select public.update_memory($1, content => 'said otherwise')", [
+    await gateway.sql('C', "select public.update_memory($1, content => 'said otherwise')", [
       item.source_packet_ids.at(-1),
     ]);
     expect(await ask()).toStrictEqual([['talk', 'changed', 3]]);
@@ -43,7 +43,7 @@ describe('summaries', () => {
       valid_until: new Date(Date.now() + 3_600_000),
     });
     expect(await ask()).toStrictEqual([]);
-    await house.asSuperuser(
+    await gateway.asSuperuser(
       `update public.memory_summaries set valid_until = now() where summary_id = '${soon.summary_id}'`,
     );
     expect(await ask()).toStrictEqual([['talk', 'valid_until', 3]]);
@@ -63,7 +63,7 @@ describe('summaries', () => {
     const project_id = 'all sorts'.replace(' ', '-');
     for (let i = 0; i < 5; i++) await note('C', 'work', { project_id, tags: ['owls'], correlation_id: 'JOB-1' });
     const found = await due('C', { project_id, min_packets: 5 });
-    const [{ week }] = await house.sql('C', `select to_char(now() at time zone 'UTC', 'IYYY-"W"IW') as week`);
+    const [{ week }] = await gateway.sql('C', `select to_char(now() at time zone 'UTC', 'IYYY-"W"IW') as week`);
     expect(Object.fromEntries(found.map(({ scope_type, scope_value }) => [scope_type, scope_value]))).toStrictEqual({
       agent: 'Cursor-IDE',
       topic: 'owls',
@@ -83,10 +83,10 @@ describe('summaries', () => {
   });
 
   it('are written by the job in the room of their sources, in place of what is there', async () => {
-    const { workerPool } = house.gateway.database;
+    const { workerPool } = gateway.instance.database;
     const project_id = 'job';
     for (let i = 0; i < 5; i++) {
-      await house.sql(
+      await gateway.sql(
         'C',
         `select public.save_memory($1, project_id => 'job', correlation_id => 'J')`,
         [`of the user ${i}`],
@@ -122,10 +122,10 @@ describe('summaries', () => {
       "select * from summaries.due_summaries_for_job(100) where project_id = 'job' and scope_type = 'task'",
     );
     expect(left.rows).toStrictEqual([]);
-    expect(await house.sql('C', "select scope from public.memory_summaries where project_id = 'job'")).toStrictEqual(
+    expect(await gateway.sql('C', "select scope from public.memory_summaries where project_id = 'job'")).toStrictEqual(
       [],
     );
-    const ofUser = await house.sql(
+    const ofUser = await gateway.sql(
       'C',
       "select s.scope, p.metadata from public.memory_summaries s join public.packet_store p on p.packet_id = s.source_packet where s.project_id = 'job'",
       [],

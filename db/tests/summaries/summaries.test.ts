@@ -1,17 +1,16 @@
 // Summaries: never for eyes that may not read every source, however sources and summaries move.
 
-import { grepDatabase } from '../../../gateway/tests/support/dump.ts';
-import { houseOfSuite } from '../../../gateway/tests/support/house-of-suite.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+import { useTestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { itOnServer } from '../support/engine.ts';
+import { grepDatabase } from '../support/dump.ts';
 import { errorOf } from '../support/errors.ts';
+import { itOnServer } from '../support/on-engine.ts';
+import { addTenant } from '../support/tenants.ts';
 import { summariesOf, user } from './support.ts';
 
 describe('summaries', () => {
-  const house = houseOfSuite({ embedder: standIn });
-  const { sum, seen, note } = summariesOf(house);
+  const gateway = useTestGateway({ embedder: standIn });
+  const { sum, seen, note } = summariesOf(gateway);
 
   it('are memories, with what is particular and their sources beside them', async () => {
     const sources = [await note('C', 'The grebe nests late'), await note('L', 'The grebe has two eggs')];
@@ -30,7 +29,7 @@ describe('summaries', () => {
       summary.key_entities,
       summary.creator,
     ]).toStrictEqual(['Grebes nest late.', 'developer', 'l9', 2, ['grebe'], 'Cursor-IDE']);
-    const [memory] = await house.sql(
+    const [memory] = await gateway.sql(
       'L',
       'select packet_type, content, parent_ids from public.packet_store where packet_id = $1',
       [summary.source_packet],
@@ -40,7 +39,7 @@ describe('summaries', () => {
       content: 'Summary of topic grebes\nGrebes nest late.',
       parent_ids: [...sources].sort(),
     });
-    const [{ ids, contents }] = await house.sql(
+    const [{ ids, contents }] = await gateway.sql(
       'L',
       `select public.memory_summaries_source_packet_ids(s) as ids, array(select p.packet_id from public.memory_summaries_sources(s) p) as contents
        from public.memory_summaries s where summary_id = $1`,
@@ -54,10 +53,10 @@ describe('summaries', () => {
     const first = await note('C', 'first');
     const old = await sum('C', [first], { scope_value: 'plovers' });
     const fresh = await sum('C', [first, await note('C', 'second')], { scope_value: 'plovers', summary_text: 'Anew.' });
-    const rows = await house.sql('C', "select summary_id from public.memory_summaries where scope_value = 'plovers'");
+    const rows = await gateway.sql('C', "select summary_id from public.memory_summaries where scope_value = 'plovers'");
     expect(rows).toStrictEqual([{ summary_id: fresh.summary_id }]);
     expect(
-      await house.sql('L', 'select from public.packet_store where packet_id = $1', [old.source_packet]),
+      await gateway.sql('L', 'select from public.packet_store where packet_id = $1', [old.source_packet]),
     ).toStrictEqual([]);
     // Another's is for admins to replace only.
     await expect(sum('C', [first, fresh.source_packet], { scope_value: 'plovers' })).rejects.toMatchObject({
@@ -82,14 +81,14 @@ describe('summaries', () => {
     expect([hidden.scope, hidden.project_id]).toStrictEqual(['l-private', 'l9']);
     expect(await seen('C', hidden.summary_id)).toBeUndefined();
     expect(
-      await house.sql('C', 'select * from public.memory_summary_sources where summary_packet = $1', [
+      await gateway.sql('C', 'select * from public.memory_summary_sources where summary_packet = $1', [
         hidden.source_packet,
       ]),
     ).toStrictEqual([]);
     const elsewhere = await note('C', 'elsewhere', { project_id: 'other' });
     await expect(sum('C', [shared, elsewhere])).rejects.toMatchObject({ code: 'L9VAL', column: 'source_packet_ids' });
-    await house.sql('L', "select public.register_scope('birds', true)");
-    await house.asSuperuser(
+    await gateway.sql('L', "select public.register_scope('birds', true)");
+    await gateway.asSuperuser(
       "insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes) select tenant_id, 'B', 'Bird', 'birds', 'b', 'l9_agent', '{birds}', '{birds}' from public.actors where caller = 'C' and tenant_id = '00000000-0000-7000-8000-000000000001'",
     );
     const bird = await note('L', 'of birds', { scope: 'birds' });
@@ -97,7 +96,7 @@ describe('summaries', () => {
     await expect(sum('L', [shared, bird])).rejects.toMatchObject({ code: 'L9VAL', column: 'source_packet_ids' });
     // What is of a user is for those who act for it.
     const ofUser = (
-      await house.sql(
+      await gateway.sql(
         'C',
         "select (memory).packet_id as id from public.save_memory('of the user', project_id => 'l9')",
         [],
@@ -112,8 +111,8 @@ describe('summaries', () => {
 
   it('tell hidden sources from missing ones by nothing, and other tenants neither', async () => {
     const secret = await note('L', 'secret', { scope: 'l-private' });
-    const claims = await addTenant(house, 'another');
-    const [{ id: foreign }] = await house.sql(
+    const claims = await addTenant(gateway, 'another');
+    const [{ id: foreign }] = await gateway.sql(
       'C',
       "select (memory).packet_id as id from public.save_memory('of another tenant', project_id => 'l9')",
       [],
@@ -123,7 +122,7 @@ describe('summaries', () => {
     for (const id of [secret, foreign, '01900000-0000-7000-8000-000000000001']) {
       const error = await errorOf(sum('C', [id]));
       errors.push([error.code, error.message, error.column]);
-      await expect(house.sql('C', 'select summaries.audience_of_sources($1)', [[id]])).rejects.toMatchObject({
+      await expect(gateway.sql('C', 'select summaries.audience_of_sources($1)', [[id]])).rejects.toMatchObject({
         code: 'L9OWN',
       });
     }
@@ -136,7 +135,7 @@ describe('summaries', () => {
     const secret = await note('L', 'very secret', { scope: 'l-private' });
     const wide = await note('L', 'a summary in the open', { kind: 'summary' });
     const store = (caller: string, packet: string, sources: string[], claims = {}) =>
-      house.sql(
+      gateway.sql(
         caller,
         "select summaries.store_summary_row($1, 'topic', 'x', $2, '{leak}', '{}', '{}', 0.5, null)",
         [packet, sources],
@@ -147,7 +146,7 @@ describe('summaries', () => {
     await expect(store('C', wide, [shared])).rejects.toMatchObject({ code: 'L9OWN' });
     await expect(store('L', shared, [shared])).rejects.toMatchObject({ code: 'L9VAL' });
     const ofUser = (
-      await house.sql(
+      await gateway.sql(
         'C',
         "select (memory).packet_id as id from public.save_memory('the user''s own', project_id => 'l9')",
         [],
@@ -165,26 +164,26 @@ describe('summaries', () => {
       'update public.memory_summaries set packet_count = 1',
       'delete from public.memory_summary_sources',
     ]) {
-      await expect(house.sql('C', statement), statement).rejects.toMatchObject({ code: '42501' });
-      await expect(house.sql('L', statement), statement).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('C', statement), statement).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('L', statement), statement).rejects.toMatchObject({ code: '42501' });
     }
   });
 
   it('go, with all they said, when a source moves to fewer readers, is deleted or erased', async () => {
     const word = `zq${Math.random().toString(36).slice(2)}`;
-    const find = () => asSuperuser(house, (client) => grepDatabase(client, [word]));
+    const find = () => gateway.inSuperuserSession((client) => grepDatabase(client, [word]));
     const acts: [string, (id: string) => Promise<unknown>][] = [
-      ['moves', (id) => house.sql('L', "select public.update_memory($1, scope => 'l-private')", [id])],
+      ['moves', (id) => gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [id])],
       [
         'moves to another project',
-        (id) => house.sql('C', "select public.update_memory($1, project_id => 'other')", [id]),
+        (id) => gateway.sql('C', "select public.update_memory($1, project_id => 'other')", [id]),
       ],
       [
         'is to expire',
-        (id) => house.sql('C', "select public.update_memory($1, ttl => now() + interval '1 day')", [id]),
+        (id) => gateway.sql('C', "select public.update_memory($1, ttl => now() + interval '1 day')", [id]),
       ],
-      ['is deleted', (id) => house.sql('C', 'select public.delete_memory($1)', [id])],
-      ['is erased', (id) => house.sql('L', "select public.erase_memory($1, 'a test')", [id])],
+      ['is deleted', (id) => gateway.sql('C', 'select public.delete_memory($1)', [id])],
+      ['is erased', (id) => gateway.sql('L', "select public.erase_memory($1, 'a test')", [id])],
     ];
     for (const [what, act] of acts) {
       const sources = [await note('C', 'one of two'), await note('C', 'two of two')];
@@ -200,11 +199,11 @@ describe('summaries', () => {
         summary_text: `Of a summary: ${word}.`,
         scope_value: `${what} above`,
       });
-      await house.embedded();
+      await gateway.embedded();
       await act(sources[0]!);
       for (const { summary_id } of [summary, hidden, above]) expect(await seen('L', summary_id), what).toBeUndefined();
       expect(await find(), what).toStrictEqual({});
-      expect(await house.sql('L', 'select from public.packet_store where packet_id = $1', [sources[1]])).toHaveLength(
+      expect(await gateway.sql('L', 'select from public.packet_store where packet_id = $1', [sources[1]])).toHaveLength(
         1,
       );
     }
@@ -217,18 +216,18 @@ describe('summaries', () => {
     const summary = await sum('L', [secret, brief]);
     expect(summary.ttl.getTime()).toBe(soon.getTime());
     const move = (change: string) =>
-      house.sql('L', `select public.update_memory($1, ${change})`, [summary.source_packet]);
+      gateway.sql('L', `select public.update_memory($1, ${change})`, [summary.source_packet]);
     await expect(move("scope => 'developer'")).rejects.toMatchObject({ code: 'L9VAL' });
     await expect(move("ttl => 'infinity'")).rejects.toMatchObject({ code: 'L9VAL', column: 'scope' });
     await expect(move("project_id => 'other'")).rejects.toMatchObject({ code: 'L9VAL' });
     const open = await sum('L', [await note('L', 'open')]);
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [open.source_packet]);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [open.source_packet]);
     expect((await seen('L', open.summary_id)).scope).toBe('l-private');
     expect(await seen('C', open.summary_id)).toBeUndefined();
   });
 
   it('of more memories than a memory has parents rest on all of them', async () => {
-    const ids = await house.sql(
+    const ids = await gateway.sql(
       'C',
       `insert into public.packet_store (packet_type, envelope, project_id)
        select 'note', jsonb_build_object('content', 'of a long thread ' || n), 'long' from generate_series(1, 80) n returning packet_id`,
@@ -236,7 +235,7 @@ describe('summaries', () => {
     const sources = ids.map(({ packet_id }) => packet_id as string);
     const summary = await sum('C', sources);
     expect(summary.packet_count).toBe(80);
-    await house.sql('C', 'select public.delete_memory($1)', [sources[0]]);
+    await gateway.sql('C', 'select public.delete_memory($1)', [sources[0]]);
     expect(await seen('C', summary.summary_id)).toBeUndefined();
     await expect(sum('C', Array(501).fill(sources[1]))).rejects.toMatchObject({ code: 'L9LIM' });
   });
@@ -261,7 +260,7 @@ describe('summaries', () => {
       const source = await note('L', 'to be hidden');
       const other = await note('L', 'stays');
       const [, saved] = await Promise.all([
-        house.sql('L', "select public.update_memory($1, scope => 'l-private')", [source]),
+        gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [source]),
         sum('C', [source, other], { summary_text: 'of what is being hidden' }).catch((error) => error),
       ]);
       if (!(saved instanceof Error)) expect(await seen('C', saved.summary_id)).toBeUndefined();
@@ -272,6 +271,6 @@ describe('summaries', () => {
     await Promise.all(
       Array.from({ length: 6 }, (_, i) => sum('C', [source], { scope_value: 'race', summary_text: `text ${i}` })),
     );
-    expect(await house.sql('C', "select from public.memory_summaries where scope_value = 'race'")).toHaveLength(1);
+    expect(await gateway.sql('C', "select from public.memory_summaries where scope_value = 'race'")).toHaveLength(1);
   });
 });

@@ -2,24 +2,24 @@
 import { pino } from 'pino';
 import { deleteExpired } from '../../../gateway/src/jobs/delete-expired.ts';
 import { queueTask, withTask } from '../../../gateway/src/jobs/tasks.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { addOperator, addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { embedder } from '../events/words.ts';
+import { addOperator, addTenant } from '../support/tenants.ts';
 
 const tenantId = '00000000-0000-7000-8000-000000000001';
 const logger = pino({ level: 'silent' });
 
 describe('tasks', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder });
+    gateway = await startTestGateway({ embedder });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
-  const pool = () => house.gateway.database.workerPool;
-  const rows = (type: string) => house.asSuperuser('select * from public.tasks where type = $1 order by id', [type]);
+  const pool = () => gateway.instance.database.workerPool;
+  const rows = (type: string) => gateway.asSuperuser('select * from public.tasks where type = $1 order by id', [type]);
   const types = async (caller: string, claims: Record<string, string> = {}) =>
-    (await house.sql(caller, 'select type from public.tasks order by type', [], claims)).map(({ type }) => type);
+    (await gateway.sql(caller, 'select type from public.tasks order by type', [], claims)).map(({ type }) => type);
 
   it('are running, then completed with what came of them', async () => {
     const task = { type: 'first', tenantId, payload: { model: 'words' }, scope: 'developer' };
@@ -79,7 +79,7 @@ describe('tasks', () => {
         pool().query("select tasks.start_task('fourth', $1, $2)", [tenantId, JSON.stringify(payload)]),
       ).rejects.toMatchObject({ code: 'L9VAL', column: 'payload' });
       await expect(
-        house.asSuperuser(
+        gateway.asSuperuser(
           "insert into public.tasks (type, status, payload, tenant_id, started_at) values ('fourth', 'running', $2, $1, now())",
           [tenantId, JSON.stringify(payload)],
         ),
@@ -96,8 +96,8 @@ describe('tasks', () => {
   });
 
   it('are seen by admins of the tenant, by those who read the scope, and by whoever asked', async () => {
-    await house.asSuperuser('delete from public.tasks');
-    const second = await addTenant(house, 'the-other');
+    await gateway.asSuperuser('delete from public.tasks');
+    const second = await addTenant(gateway, 'the-other');
     const other = second['jwt.claims.tenant_id']!;
     const user = '01900000-0000-7000-8000-0000000000aa';
     const start = (type: string, more: object = {}) =>
@@ -130,7 +130,7 @@ describe('tasks', () => {
       'h_everyone',
     ]);
     expect(await types('L', second)).toStrictEqual(['g_other', 'h_everyone']);
-    const operator = await addOperator(house, 'Warden');
+    const operator = await addOperator(gateway, 'Warden');
     expect(await types('Warden', operator)).toHaveLength(9);
     for (const statement of [
       "insert into public.tasks (type, status) values ('x', 'queued')",
@@ -141,19 +141,19 @@ describe('tasks', () => {
       'select tasks.sweep_tasks()',
     ])
       for (const caller of ['C', 'L'])
-        await expect(house.sql(caller, statement), statement).rejects.toMatchObject({ code: '42501' });
+        await expect(gateway.sql(caller, statement), statement).rejects.toMatchObject({ code: '42501' });
   });
 
   it('are swept by the cleanup 30 days after their end; those of which nothing is heard have failed', async () => {
-    await house.asSuperuser('delete from public.tasks');
+    await gateway.asSuperuser('delete from public.tasks');
     for (const type of ['old', 'young']) await withTask(pool(), { type, tenantId }, logger, async () => {});
     await pool().query("select tasks.start_task('lost', $1)", [tenantId]);
-    await house.asSuperuser(`update public.tasks set
+    await gateway.asSuperuser(`update public.tasks set
       completed_at = case when type = 'old' then now() - interval '31 days' when type = 'young' then now() - interval '29 days' end,
       updated_at = now() - interval '8 days'`);
     await deleteExpired(1000).run(pool(), logger, new AbortController().signal);
     expect(
-      (await house.asSuperuser('select type, status, error from public.tasks order by type')).map(
+      (await gateway.asSuperuser('select type, status, error from public.tasks order by type')).map(
         ({ type, status, error }) => [type, status, error],
       ),
     ).toStrictEqual([

@@ -1,13 +1,13 @@
 // A world is its updates folded in the order of their versions, whatever becomes of them.
-import { grepDatabase } from '../../../gateway/tests/support/dump.ts';
-import { houseOfSuite } from '../../../gateway/tests/support/house-of-suite.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
+
+import { useTestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { embedder } from '../events/words.ts';
+import { grepDatabase } from '../support/dump.ts';
 import { worldsOf } from './support.ts';
 
 describe('the world model', () => {
-  const house = houseOfSuite({ embedder });
-  const { project, apply, world, state, versions, remove, snapshot, diff, restore, isFolded } = worldsOf(house);
+  const gateway = useTestGateway({ embedder });
+  const { project, apply, world, state, versions, remove, snapshot, diff, restore, isFolded } = worldsOf(gateway);
 
   it('takes a snapshot, tells what changed since, and goes back to it as a new version', async () => {
     const p = project();
@@ -102,15 +102,15 @@ describe('the world model', () => {
     const more = [];
     for (let i = 0; i < 5; i++)
       more.push(await apply('C', p, [{ entity_id: 'x', attributes: { [`k${i}`]: i } }, { entity_id: `y${i}` }]));
-    await house.sql('C', 'delete from public.packet_store where packet_id = any ($1)', [
+    await gateway.sql('C', 'delete from public.packet_store where packet_id = any ($1)', [
       more.slice(1).map((it) => it.source_packet),
     ]);
     expect(await state('C', p)).toStrictEqual({ x: { color: 'red', size: 1, k0: 0 }, y0: {} });
     await isFolded(a.audience_id);
-    await house.sql('C', 'delete from public.packet_store where project_id = $1', [p]);
+    await gateway.sql('C', 'delete from public.packet_store where project_id = $1', [p]);
     expect(await state('C', p)).toStrictEqual({});
     expect((await world('C', p)).version).toBeGreaterThan(11);
-    const left = await house.asSuperuser('select 1 from world_model.removed_entities where audience_id = $1', [
+    const left = await gateway.asSuperuser('select 1 from world_model.removed_entities where audience_id = $1', [
       a.audience_id,
     ]);
     expect(left, 'not even names stay').toStrictEqual([]);
@@ -129,7 +129,7 @@ describe('the world model', () => {
     expect(await state('C', p)).toStrictEqual({ x: { k19: 19, n0: 0, n1: 1, n2: 2, n3: 3, n4: 4 }, y19: {} });
     expect((await world('C', p)).version).toBe(44);
     await isFolded(kept.audience_id);
-    const strays = await house.asSuperuser(
+    const strays = await gateway.asSuperuser(
       'select 1 from public.world_model_entities e where not exists (select from public.packet_store p where p.packet_id = e.source_packet)',
     );
     expect(strays).toStrictEqual([]);
@@ -152,18 +152,18 @@ describe('the world model', () => {
     expect([s.entity_count, s.relation_count]).toStrictEqual([2, 2]);
     await apply('C', p, [{ entity_id: word, delete: true }]).then(({ source_packet }) => remove('C', source_packet));
     await restore('C', p, s.snapshot_id);
-    await asSuperuser(house, (client) => client.query('analyze'));
-    const grep = () => asSuperuser(house, (client) => grepDatabase(client, [word]));
+    await gateway.inSuperuserSession((client) => client.query('analyze'));
+    const grep = () => gateway.inSuperuserSession((client) => grepDatabase(client, [word]));
     const held = await grep();
     for (const table of ['world_model_entities', 'world_model_updates'])
       expect(held[`public.${table}`], table).toBeTruthy();
     expect(held['pg_catalog.pg_statistic']).toBeUndefined();
-    await house.sql('L', "select public.erase_memory($1, 'a test')", [secret.source_packet]);
+    await gateway.sql('L', "select public.erase_memory($1, 'a test')", [secret.source_packet]);
     expect(await grep()).toStrictEqual({});
     expect(await state('C', p)).toStrictEqual({ kept: { uses: 'x' } });
     expect(await state('C', p, ', version => 2')).toStrictEqual({ kept: { uses: 'x' } });
     expect(await diff('C', p, s.snapshot_id)).toStrictEqual([]);
-    const [again] = await house.sql(
+    const [again] = await gateway.sql(
       'C',
       'select entity_count, relation_count from public.world_model_snapshots where snapshot_id = $1',
       [s.snapshot_id],
@@ -178,7 +178,7 @@ describe('the world model', () => {
     const b = await apply('C', p, [{ entity_id: 'x', attributes: { secret: 'b' } }, { entity_id: 'y' }]);
     const s = await snapshot('C', p);
     await apply('L', p, [{ entity_id: 'y', attributes: { private: true } }], { scope: 'l-private' });
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [b.source_packet]);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [b.source_packet]);
     expect(await state('C', p)).toStrictEqual({ x: { from: 'a' } });
     expect(await state('L', p, '', 'l-private')).toStrictEqual({ x: { secret: 'b' }, y: { private: true } });
     const privately = await world('L', p, '', 'l-private');
@@ -187,14 +187,14 @@ describe('the world model', () => {
     expect(await diff('C', p, s.snapshot_id)).toStrictEqual([]);
     await isFolded(a.audience_id);
     await isFolded(privately.audience_id);
-    await house.sql('L', "select public.update_memory($1, scope => 'developer')", [b.source_packet]);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'developer')", [b.source_packet]);
     expect(await state('C', p)).toStrictEqual({ x: { from: 'a', secret: 'b' }, y: {} });
     expect((await world('C', p)).version).toBe(4);
     await isFolded(a.audience_id);
     await isFolded(privately.audience_id);
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [s.source_packet]);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [s.source_packet]);
     expect(
-      await house.sql('L', 'select 1 from public.world_model_snapshots where snapshot_id = $1', [s.snapshot_id]),
+      await gateway.sql('L', 'select 1 from public.world_model_snapshots where snapshot_id = $1', [s.snapshot_id]),
     ).toStrictEqual([]);
   });
 
@@ -202,11 +202,11 @@ describe('the world model', () => {
     const p = project();
     const a = await apply('C', p, [{ entity_id: 'x', attributes: { stays: 1 } }, { entity_id: 'z' }]);
     const b = await apply('C', p, [{ entity_id: 'x', attributes: { goes: 1 } }]);
-    await house.sql('C', "select public.update_memory($1, ttl => now() + interval '1 hour')", [b.source_packet]);
+    await gateway.sql('C', "select public.update_memory($1, ttl => now() + interval '1 hour')", [b.source_packet]);
     expect(await state('C', p)).toStrictEqual({ x: { stays: 1, goes: 1 }, z: {} });
     expect((await world('C', p)).version, 'a shorter life is no change of the world').toBe(2);
     const expire = () =>
-      house.asSuperuser(
+      gateway.asSuperuser(
         `set session_replication_role = replica;
          update public.packet_store set ttl = now() - interval '1 s' where packet_id = '${b.source_packet}';
          update public.world_model_updates set ttl = now() - interval '1 s' where source_packet = '${b.source_packet}';
@@ -220,7 +220,7 @@ describe('the world model', () => {
       x: { stays: 1, more: 1 },
       z: {},
     });
-    await house.sql('L', 'select public.delete_expired_memories()');
+    await gateway.sql('L', 'select public.delete_expired_memories()');
     expect(await state('C', p)).toStrictEqual({ x: { stays: 1, more: 1 }, z: {} });
     await isFolded(a.audience_id);
   });
@@ -293,8 +293,8 @@ describe('the world model', () => {
       } else {
         const other = of === p ? q : p;
         const [moved] = updates.splice(random(updates.length), 1);
-        await house.sql('L', 'select public.update_memory($1, project_id => $2)', [moved!.packet, other]);
-        const [{ v }] = await house.sql(
+        await gateway.sql('L', 'select public.update_memory($1, project_id => $2)', [moved!.packet, other]);
+        const [{ v }] = await gateway.sql(
           'L',
           'select state_version_after as v from public.world_model_updates where source_packet = $1',
           [moved!.packet],

@@ -1,18 +1,18 @@
 // Nobody learns of another’s world, nor changes it.
-import { houseOfSuite } from '../../../gateway/tests/support/house-of-suite.ts';
-import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+import { useTestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { embedder } from '../events/words.ts';
+import { addTenant } from '../support/tenants.ts';
 import { worldsOf } from './support.ts';
 
 describe('a world', () => {
-  const house = houseOfSuite({ embedder });
-  const { project, apply, world, state, snapshot } = worldsOf(house);
+  const gateway = useTestGateway({ embedder });
+  const { project, apply, world, state, snapshot } = worldsOf(gateway);
 
   it('tells C nothing of a world in l-private, of another tenant, or of another user', async () => {
     const p = project();
-    const second = await addTenant(house, 'the-other');
+    const second = await addTenant(gateway, 'the-other');
     const hidden = await apply('L', p, [{ entity_id: 'hush', attributes: { hush: 1 } }], { scope: 'l-private' });
-    const [shot] = await house.sql('L', "select (r).* from public.snapshot_world('hush', 'l-private', $1) r", [p]);
+    const [shot] = await gateway.sql('L', "select (r).* from public.snapshot_world('hush', 'l-private', $1) r", [p]);
     const foreign = await apply('C', p, [{ entity_id: 'foreign' }], {}, second);
     const user = { 'jwt.claims.user_id': '01900000-0000-7000-8000-0000000000aa' };
     const ofUser = await apply('C', p, [{ entity_id: 'of-user' }], {}, user);
@@ -23,7 +23,7 @@ describe('a world', () => {
     expect(await state('C', p, `, audience_id => '${own.audience_id}'`, 'developer', user)).toStrictEqual({ own: {} });
 
     for (const table of ['world_model_entities', 'world_model_updates', 'world_model_snapshots']) {
-      const [{ n }] = await house.sql(
+      const [{ n }] = await gateway.sql(
         'C',
         `select count(*)::int as n from public.${table} where audience_id = any ($1)`,
         [[hidden.audience_id, foreign.audience_id, ofUser.audience_id]],
@@ -34,13 +34,13 @@ describe('a world', () => {
         `insert into public.${table} default values`,
         `update public.${table} set scope = 'global'`,
       ])
-        await expect(house.sql('C', statement)).rejects.toMatchObject({ code: '42501' });
+        await expect(gateway.sql('C', statement)).rejects.toMatchObject({ code: '42501' });
     }
     const missing = '01900000-0000-7000-8000-00000000dead';
     /** The same answer for what is hidden and for what is not there, but for the id in it. */
     const alike = async (call: (id: string) => [string, unknown[]], ids: string[]) => {
       const answer = (id: string) =>
-        house.sql('C', ...call(id)).then(
+        gateway.sql('C', ...call(id)).then(
           (rows) => JSON.stringify(rows).replaceAll(id, '…'),
           (error) => `${error.code} ${error.column} ${error.message.replaceAll(id, '…')}`,
         );
@@ -86,9 +86,9 @@ describe('a world', () => {
       "touch_entity(gen_random_uuid(), '{}', 1, null, null)",
       "measure_world(gen_random_uuid(), '{}')",
     ])
-      await expect(house.sql('C', `select world_model.${call}`), call).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('C', `select world_model.${call}`), call).rejects.toMatchObject({ code: '42501' });
     for (const table of ['worlds', 'removed_entities', 'stale_worlds'])
-      await expect(house.sql('C', `select * from world_model.${table}`)).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('C', `select * from world_model.${table}`)).rejects.toMatchObject({ code: '42501' });
     // A token that is cut down to some projects reaches no other.
     const cut = { 'jwt.claims.projects': '["elsewhere"]' };
     await expect(world('C', p, '', 'developer', cut)).rejects.toMatchObject({ code: 'L9SCP', column: 'project_id' });
@@ -100,7 +100,7 @@ describe('a world', () => {
 
   it('lets a caller that may only read a scope change nothing in its world', async () => {
     const p = project();
-    await house.asSuperuser(
+    await gateway.asSuperuser(
       `insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes)
        select tenant_id, 'R', 'Reader', 'reader', 'reader', 'l9_agent', '{developer}', '{}' from public.actors where caller = 'C' limit 1`,
     );
@@ -119,7 +119,7 @@ describe('a world', () => {
       ['select public.snapshot_world(source_packet => $1)', [own.source_packet]],
       ['select public.restore_world($1, source_packet => $2)', [s.snapshot_id, own.source_packet]],
     ] as const)
-      await expect(house.sql('R', call, [...values]), call).rejects.toMatchObject({
+      await expect(gateway.sql('R', call, [...values]), call).rejects.toMatchObject({
         code: expect.stringMatching(/^(L9SCP|42501)$/),
       });
   });

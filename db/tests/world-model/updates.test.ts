@@ -1,11 +1,11 @@
 // What an update does to the world, and which are refused.
-import { houseOfSuite } from '../../../gateway/tests/support/house-of-suite.ts';
+import { useTestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { embedder } from '../events/words.ts';
 import { worldsOf } from './support.ts';
 
 describe('an update of the world', () => {
-  const house = houseOfSuite({ embedder });
-  const { project, apply, world, state, versions, isFolded } = worldsOf(house);
+  const gateway = useTestGateway({ embedder });
+  const { project, apply, world, state, versions, isFolded } = worldsOf(gateway);
 
   it('counts versions of the world and of each entity, merges attributes, and takes away what is null', async () => {
     const p = project();
@@ -53,7 +53,7 @@ describe('an update of the world', () => {
   it('saves a memory of kind insight, or comes from the one given, in whose world it is', async () => {
     const p = project();
     const own = await apply('C', p, [{ entity_id: 'a' }], { insight: { content: 'a was seen' } });
-    const [memory] = await house.sql(
+    const [memory] = await gateway.sql(
       'C',
       'select packet_type, content, scope from public.packet_store where packet_id = $1',
       [own.source_packet],
@@ -77,7 +77,7 @@ describe('an update of the world', () => {
         column: 'expected_version',
         message: 'expected_version: the world is at version 2',
       });
-    const [{ n }] = await house.sql(
+    const [{ n }] = await gateway.sql(
       'C',
       "select count(*)::int as n from public.packet_store where project_id = $1 and packet_type = 'insight'",
       [p],
@@ -116,7 +116,7 @@ describe('an update of the world', () => {
     const p = project();
     const bad = async (insight: unknown, code: string, field: string) =>
       expect(
-        house.sql('C', 'select public.apply_world_update($1, project_id => $2)', [JSON.stringify(insight), p]),
+        gateway.sql('C', 'select public.apply_world_update($1, project_id => $2)', [JSON.stringify(insight), p]),
         JSON.stringify(insight).slice(0, 100),
       ).rejects.toMatchObject({ code, column: field });
     const it = (more: object) => ({ insight_type: 'x', content: 'c', ...more });
@@ -167,7 +167,7 @@ describe('an update of the world', () => {
       "restore_world('x')",
       'restore_world(null)',
     ])
-      await expect(house.sql('C', `select public.${call}`), call).rejects.toMatchObject({
+      await expect(gateway.sql('C', `select public.${call}`), call).rejects.toMatchObject({
         code: expect.stringMatching(/^L9(VAL|LIM)$/),
       });
   });

@@ -4,9 +4,9 @@
 import { z } from 'zod';
 import type { Operation } from '../../src/memory/operation.ts';
 import { operations } from '../../src/operations.ts';
-import type { House } from '../support/house.ts';
+import type { TestGateway } from '../support/gateway.ts';
 import { assertDocumented, assertNoTrace, isStorable, payloadsFor } from './attacker.ts';
-import { askEach, openWatchedHouse, type WatchedHouse } from './watched-house.ts';
+import { askEach, startWatchedGateway, type WatchedGateway } from './watched-gateway.ts';
 
 interface JsonSchema {
   type?: string | string[];
@@ -62,25 +62,25 @@ const argumentTypes: Record<string, string> = {
 const camelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 describe('no text is ever more than a text', () => {
-  let watched: WatchedHouse;
-  let house: House;
+  let watched: WatchedGateway;
+  let gateway: TestGateway;
   let own: string;
   beforeAll(async () => {
-    watched = await openWatchedHouse();
-    house = watched.house;
-    const saved = await house.tool('C', 'save_memory', { content: 'changed again and again', project_id: 'l9' });
+    watched = await startWatchedGateway();
+    gateway = watched.gateway;
+    const saved = await gateway.tool('C', 'save_memory', { content: 'changed again and again', project_id: 'l9' });
     own = saved.result.memory.packet_id;
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   /** All calls in one request, without the handshake of a client. */
   const callTools = async (name: string, all: object[]) => {
-    const response = await fetch(`${house.gateway.url}/mcp`, {
+    const response = await fetch(`${gateway.instance.url}/mcp`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
-        'x-api-key': house.apiKey('C'),
+        'x-api-key': gateway.apiKey('C'),
       },
       body: JSON.stringify(
         all.map((args, id) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })),
@@ -118,8 +118,8 @@ describe('no text is ever more than a text', () => {
           if ('content' in all && name !== 'content') all.content = `${operation.name} ${name} ${index} ${n}`;
           return all;
         });
-        const check = (payload: string, door: string, code: string | null, text: string) => {
-          const what = `${door} ${operation.name}(${name}: ${JSON.stringify(payload).slice(0, 60)})`;
+        const check = (payload: string, api: string, code: string | null, text: string) => {
+          const what = `${api} ${operation.name}(${name}: ${JSON.stringify(payload).slice(0, 60)})`;
           if (code !== null) assertDocumented(code, `${what}: ${text.slice(0, 300)}`);
           else expect(isStorable(payload), `${what}: was not refused`).toBe(true);
           assertNoTrace(text, watched.traces, what);

@@ -1,14 +1,14 @@
-// Random callers of random tenants, orgs, users, projects and scopes do random operations through every door, and a plain
+// Random callers of random tenants, orgs, users, projects and scopes do random operations through every API, and a plain
 // model of the access rules (model.ts) says what has to come of each. What is answered, what the caller sees afterwards,
 // and, now and then, what everyone sees and what is really in the tables: all must be what the model says.
 
 import fc from 'fast-check';
-import { engine } from '../support/databases.ts';
-import { openHouse } from '../support/house.ts';
-import { accepted, createDoors, statement } from './model/doors.ts';
+import { engine } from '../../../db/tests/support/engine.ts';
+import { startTestGateway } from '../support/gateway.ts';
 import { compareKnowledge, compareSeen, compareSeenInGraphql } from './model/knowledge-world.ts';
 import { type Operation, operation, perform, turnFor } from './model/operations.ts';
-import { compareList, compareStats, doorsOf, heardOf, pick, type Run, same, turnOf } from './model/turns.ts';
+import { accepted, createApis, statement } from './model/session-apis.ts';
+import { apisOf, compareList, compareStats, heardOf, pick, type Run, same, turnOf } from './model/turns.ts';
 import { embedAll, embedder } from './model/words.ts';
 import { populate, type Session } from './model/world.ts';
 import * as model from './model.ts';
@@ -61,13 +61,13 @@ const replay = (operations: number) =>
 describe('the access rules', () => {
   let run: Run;
   beforeAll(async () => {
-    const house = await openHouse({ embedder });
-    run = { house, ...(await populate(house)), doors: createDoors(house), gone: [NEVER_THERE], updates: 0 };
+    const gateway = await startTestGateway({ embedder });
+    run = { gateway, ...(await populate(gateway)), apis: createApis(gateway), gone: [NEVER_THERE], updates: 0 };
     for (const session of run.sessions) await heardOf(run, session);
     // By the clock, at any moment: the model would not know of it.
-    await house.asSuperuser('revoke execute on function memories.delete_expired_batch(integer) from l9_worker');
+    await gateway.asSuperuser('revoke execute on function memories.delete_expired_batch(integer) from l9_worker');
   });
-  afterAll(() => run?.house.close());
+  afterAll(() => run?.gateway.close());
 
   it(`hold for ${count} random operations, as a model of them says (MODEL_SEED=${seed})`, async () => {
     // One long story rather than many short ones that fast-check could shrink: a database takes too long to make anew.
@@ -82,14 +82,14 @@ describe('the access rules', () => {
       const turn = turnFor(run, one);
       const tell = (outcome: string) =>
         told.push(
-          `${index + 1}. ${turn.session.name}, through ${turn.door.name}: ${one.act} ${JSON.stringify(turn.asked)}: ${outcome}`,
+          `${index + 1}. ${turn.session.name}, through ${turn.api.name}: ${one.act} ${JSON.stringify(turn.asked)}: ${outcome}`,
         );
       try {
         const outcome = await perform(turn, one);
         tell(outcome);
         came(one.act, outcome);
         came('all', outcome);
-        came('all', turn.door.name);
+        came('all', turn.api.name);
         await lookAround(turn.session, one);
         if ((index + 1) % LOOK_AT_EVERYTHING_EVERY === 0 || index === count - 1) await lookAtEverything(index);
         await makeRoom();
@@ -118,23 +118,23 @@ describe('the access rules', () => {
     }
   });
 
-  /** What whoever has just done something sees now, through one door or another. */
+  /** What whoever has just done something sees now, through one API or another. */
   async function lookAround(session: Session, { view }: Operation) {
     // Most often through the cheapest.
-    const turn = turnOf(run, session, pick([run.doors.table, run.doors.table, ...doorsOf(run, session)], view));
-    await (turn.door.way === 'function' && view % 7 === 0 ? compareStats(turn) : compareList(turn));
+    const turn = turnOf(run, session, pick([run.apis.table, run.apis.table, ...apisOf(run, session)], view));
+    await (turn.api.way === 'function' && view % 7 === 0 ? compareStats(turn) : compareList(turn));
   }
 
   /** What everyone sees, and what is really there. */
   async function lookAtEverything(index: number) {
-    await embedAll(run.house);
+    await embedAll(run.gateway);
     await compareTables(run);
     const knowledge = await compareKnowledge(run);
     const turns = Math.floor(index / LOOK_AT_EVERYTHING_EVERY);
     for (const [place, session] of run.sessions.entries()) {
       const me = model.identityOf(run.world, session.claims);
       const expected = me ? model.visible(run.world, me) : [];
-      const answer = await statement(run.house, session, seenInSql(session));
+      const answer = await statement(run.gateway, session, seenInSql(session));
       const { memories, versions, vectors, contexts, scopes, keys } = accepted(answer, session.name).rows[0];
       same(memories, expected, `${session.name}: the table`);
       expect(vectors, `${session.name}: the vectors`).toStrictEqual(expected.map(({ id }) => id).sort());
@@ -162,12 +162,12 @@ describe('the access rules', () => {
 
       await compareSeen(run, session, knowledge);
 
-      // And, by turns, through another door.
+      // And, by turns, through another API.
       if (me && (turns + place) % 6 === 0) await compareSeenInGraphql(run, session, knowledge);
       if (me === null || (turns + place) % 3 !== 0) continue;
-      const views = doorsOf(run, session).flatMap((door) =>
-        door.way === 'function'
-          ? [() => compareList(turnOf(run, session, door)), () => compareStats(turnOf(run, session, door))]
+      const views = apisOf(run, session).flatMap((api) =>
+        api.way === 'function'
+          ? [() => compareList(turnOf(run, session, api)), () => compareStats(turnOf(run, session, api))]
           : [],
       );
       await pick(views, Math.floor((turns + place) / 3))();
@@ -179,7 +179,7 @@ describe('the access rules', () => {
     const all = [...run.world.memories.values()];
     if (all.length <= MOST_MEMORIES) return;
     const ids = all.filter((_, place) => place % 2 === 0).map(({ id }) => id);
-    await run.house.asSuperuser('delete from public.packet_store where packet_id = any ($1)', [ids]);
+    await run.gateway.asSuperuser('delete from public.packet_store where packet_id = any ($1)', [ids]);
     for (const id of ids) model.forget(run.world, id);
   }
 });
@@ -210,8 +210,8 @@ const seenInSql = ({ claims }: Session) => `
     } as keys`;
 
 /** What is really in the tables, for a superuser to see. */
-async function compareTables({ house, world }: Run) {
-  const [{ memories, answers, strays, stale, contexts }] = await house.asSuperuser(`
+async function compareTables({ gateway, world }: Run) {
+  const [{ memories, answers, strays, stale, contexts }] = await gateway.asSuperuser(`
       select
         (select coalesce(jsonb_agg(jsonb_build_object(
             'id', p.packet_id, 'tenant', p.tenant_id, 'org', p.org_id, 'user', p.user_id, 'scope', p.scope, 'project', p.project_id,

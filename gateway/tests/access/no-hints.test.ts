@@ -1,16 +1,16 @@
 // A private memory and one that does not exist: the same code, the same text, the same record, the same time.
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { cheapEmbedder, type Hidden, MISSING, plantHidden } from './attacker.ts';
 
 describe('a memory that C may know nothing of', () => {
-  let house: House;
+  let gateway: TestGateway;
   let hidden: Hidden[];
   beforeAll(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
-    const { ofL, ofOtherTenant } = await plantHidden(house);
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
+    const { ofL, ofOtherTenant } = await plantHidden(gateway);
     hidden = [ofL, ofOtherTenant];
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const graphql = {
     read: 'query ($id: UUID!) { memoryByPacketId(packetId: $id) { content } }',
@@ -30,31 +30,31 @@ describe('a memory that C may know nothing of', () => {
   const ask = async (id: string) => {
     const answers: unknown[] = [];
     for (const document of Object.values(graphql)) {
-      const { status, data, errors } = await house.graphql('C', document, { id });
+      const { status, data, errors } = await gateway.graphql('C', document, { id });
       answers.push([status, data, errors]);
     }
     for (const [name, args] of tools) {
-      const { isError, text, result } = await house.tool('C', name, args(id));
+      const { isError, text, result } = await gateway.tool('C', name, args(id));
       answers.push([isError, text, result]);
     }
     return JSON.stringify(answers).replaceAll(id, '<id>');
   };
 
-  it('is answered for as one that does not exist, through every act of every door', async () => {
+  it('is answered for as one that does not exist, through every act of every API', async () => {
     const missing = await ask(MISSING);
     for (const { id } of hidden) expect(await ask(id)).toBe(missing);
     expect(missing).toMatch(/L9OWN/);
   });
 
   it('is found by no id of the Relay kind, made by hand or taken from another', async () => {
-    const { result } = await house.tool('C', 'save_memory', { content: 'with an id', project_id: 'l9' });
-    const own = await house.graphql('C', 'query ($id: UUID!) { memoryByPacketId(packetId: $id) { id } }', {
+    const { result } = await gateway.tool('C', 'save_memory', { content: 'with an id', project_id: 'l9' });
+    const own = await gateway.graphql('C', 'query ($id: UUID!) { memoryByPacketId(packetId: $id) { id } }', {
       id: result.memory.packet_id,
     });
     const [kind] = JSON.parse(Buffer.from(own.data.memoryByPacketId.id, 'base64').toString());
     const nodeId = (id: string) => Buffer.from(JSON.stringify([kind, id])).toString('base64');
     const node = async (id: string) => {
-      const { data, errors } = await house.graphql(
+      const { data, errors } = await gateway.graphql(
         'C',
         'query ($id: ID!) { node(id: $id) { __typename ... on Memory { content } } memory(id: $id) { content } }',
         { id },
@@ -70,7 +70,7 @@ describe('a memory that C may know nothing of', () => {
   it('moves no count, page, order or cursor', async () => {
     const page = async (more: string) =>
       (
-        await house.graphql(
+        await gateway.graphql(
           'C',
           `{ memories(first: 100 ${more}) { totalCount edges { cursor node { packetId } } pageInfo { hasNextPage hasPreviousPage } } }`,
         )
@@ -100,9 +100,9 @@ describe('a memory that C may know nothing of', () => {
 
   it('leaves the same record when it is asked for', async () => {
     const recorded = async (id: string) => {
-      const [{ since }] = await house.asSuperuser('select max(audit_id::text) as since from public.audit_log');
+      const [{ since }] = await gateway.asSuperuser('select max(audit_id::text) as since from public.audit_log');
       await ask(id);
-      const rows = await house.asSuperuser(
+      const rows = await gateway.asSuperuser(
         `select operation, table_name, row_id, tenant_id, project_id, scope, caller, creator, source, tool_name, status, sqlstate, details
          from public.audit_log where audit_id::text > $1 order by audit_id`,
         [since],
@@ -120,7 +120,7 @@ describe('a memory that C may know nothing of', () => {
     // By turns, so that whatever else the machine does befalls both; medians, so that a pause counts for nothing.
     const [secret, missing] = [hidden[0]!.id, MISSING];
     const times: Record<string, number[]> = { [secret]: [], [missing]: [] };
-    const client = await house.mcp('C');
+    const client = await gateway.mcp('C');
     for (let round = 0; round < 120; round++) {
       for (const id of round % 2 ? [secret, missing] : [missing, secret]) {
         const started = performance.now();

@@ -1,23 +1,26 @@
 // MCP keys that live in the database, as hashes: made by admins, shown once, revoked at once.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../support/eventually.ts';
-import { type House, openHouse } from '../support/house.ts';
-import { asOwner } from '../support/logins.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+
 import { standIn } from '../support/stand-in.ts';
 
 describe('an API key of the table', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn, env: { MCP_API_KEY_C: 'old-key-old-key-old, new-key-new-key-new' } });
-    await house.tool('L', 'save_memory', { content: 'private memory', scope: 'l-private', project_id: 'l9' });
-    await house.tool('L', 'save_memory', { content: 'a memory of l9', project_id: 'l9' });
-    await house.tool('L', 'save_memory', { content: 'a memory of x', project_id: 'x' });
-    await house.tool('L', 'save_memory', { content: 'a memory for all', scope: 'global' });
+    gateway = await startTestGateway({
+      embedder: standIn,
+      env: { MCP_API_KEY_C: 'old-key-old-key-old, new-key-new-key-new' },
+    });
+    await gateway.tool('L', 'save_memory', { content: 'private memory', scope: 'l-private', project_id: 'l9' });
+    await gateway.tool('L', 'save_memory', { content: 'a memory of l9', project_id: 'l9' });
+    await gateway.tool('L', 'save_memory', { content: 'a memory of x', project_id: 'x' });
+    await gateway.tool('L', 'save_memory', { content: 'a memory for all', scope: 'global' });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const create = async (args: Record<string, unknown>, caller = 'L') => {
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       caller,
       'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey { apiKey keyId name caller expiresAt } } }',
       { input: args },
@@ -26,7 +29,7 @@ describe('an API key of the table', () => {
     return data.createApiKey.apiKey as { apiKey: string; keyId: string };
   };
   const call = async (key: string, name: string, args: object = {}, header = 'authorization') => {
-    const response = await fetch(`${house.gateway.url}/mcp`, {
+    const response = await fetch(`${gateway.instance.url}/mcp`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -61,7 +64,7 @@ describe('an API key of the table', () => {
     expect(result.memory.metadata.creator).toBe('Cursor-IDE');
     await call(apiKey, 'delete_memory', { packet_id: result.memory.packet_id });
     // It is no token.
-    expect((await house.graphql({ token: apiKey }, '{ __typename }')).status).toBe(401);
+    expect((await gateway.graphql({ token: apiKey }, '{ __typename }')).status).toBe(401);
   });
 
   it('does no more than it is cut down to', async () => {
@@ -78,10 +81,10 @@ describe('an API key of the table', () => {
     await becomes(apiKey, 200);
     await call(apiKey, 'save_memory', { content: 'a memory of Ada', scope: 'global' });
     expect(await search(apiKey)).toContain('a memory of Ada');
-    const { result } = await house.tool('C', 'search_memory', { query: 'Ada', mode: 'lexical' });
+    const { result } = await gateway.tool('C', 'search_memory', { query: 'Ada', mode: 'lexical' });
     expect(result.hits).toStrictEqual([]);
-    await house.sql('L', 'select create_user($1, $2)', ['Ada', user]);
-    await house.sql('L', 'select deactivate_user($1)', [user]);
+    await gateway.sql('L', 'select create_user($1, $2)', ['Ada', user]);
+    await gateway.sql('L', 'select deactivate_user($1)', [user]);
     await becomes(apiKey, 401);
   });
 
@@ -90,9 +93,9 @@ describe('an API key of the table', () => {
     await becomes(apiKey, 200);
     const claims = { 'jwt.claims.key_id': keyId };
     const me = async () =>
-      (await house.sql('C', 'select i.caller from identity.current_identity() i', [], claims))[0].caller;
+      (await gateway.sql('C', 'select i.caller from identity.current_identity() i', [], claims))[0].caller;
     expect(await me()).toBe('C');
-    const { data } = await house.graphql(
+    const { data } = await gateway.graphql(
       'L',
       'mutation ($id: UUID) { revokeApiKey(input: { keyId: $id }) { apiKey { revokedAt } } }',
       { id: keyId },
@@ -100,10 +103,10 @@ describe('an API key of the table', () => {
     expect(data.revokeApiKey.apiKey.revokedAt).toBeTruthy();
     expect(await me()).toBeNull();
     await becomes(apiKey, 401);
-    const again = await house.sql('L', 'select revoked_at from revoke_api_key($1)', [keyId]);
+    const again = await gateway.sql('L', 'select revoked_at from revoke_api_key($1)', [keyId]);
     expect(again[0].revoked_at.toISOString()).toBe(new Date(data.revokeApiKey.apiKey.revokedAt).toISOString());
     expect(
-      (await house.sql('L', 'select i.caller from identity.current_identity() i', [], claims))[0].caller,
+      (await gateway.sql('L', 'select i.caller from identity.current_identity() i', [], claims))[0].caller,
       "nor is it another caller's",
     ).toBeNull();
   });
@@ -119,13 +122,13 @@ describe('an API key of the table', () => {
     expect((await call(apiKey, 'get_memory_stats')).status).toBe(401);
     const claims = { 'jwt.claims.key_id': keyId };
     expect(
-      (await house.sql('C', 'select i.caller from identity.current_identity() i', [], claims))[0].caller,
+      (await gateway.sql('C', 'select i.caller from identity.current_identity() i', [], claims))[0].caller,
     ).toBeNull();
   });
 
   it('belongs to its tenant', async () => {
-    const [{ tenant_id }] = await asOwner(house, "select tenant_id from create_tenant('acme')");
-    const [{ api_key, key_id }] = await house.sql('L', "select * from create_api_key('theirs', 'C')", [], {
+    const [{ tenant_id }] = await gateway.asOwner("select tenant_id from create_tenant('acme')");
+    const [{ api_key, key_id }] = await gateway.sql('L', "select * from create_api_key('theirs', 'C')", [], {
       'jwt.claims.tenant_id': tenant_id,
     });
     await becomes(api_key, 200);
@@ -133,13 +136,13 @@ describe('an API key of the table', () => {
     await call(api_key, 'save_memory', { content: 'a memory of acme', scope: 'global' });
     expect(await search(api_key)).toStrictEqual(['a memory of acme']);
     expect(await search('new-key-new-key-new')).not.toContain('a memory of acme');
-    await expect(house.sql('L', 'select revoke_api_key($1)', [key_id])).rejects.toMatchObject({ code: 'L9OWN' });
-    const [{ n }] = await house.sql('L', 'select count(*)::int as n from api_keys where key_id = $1', [key_id]);
+    await expect(gateway.sql('L', 'select revoke_api_key($1)', [key_id])).rejects.toMatchObject({ code: 'L9OWN' });
+    const [{ n }] = await gateway.sql('L', 'select count(*)::int as n from api_keys where key_id = $1', [key_id]);
     expect(n).toBe(0);
   });
 
   it('is listed to admins without its hash, and not at all to agents', async () => {
-    const { data } = await house.graphql(
+    const { data } = await gateway.graphql(
       'L',
       '{ apiKeys { nodes { name caller scopes projects createdBy revokedAt } } }',
     );
@@ -150,11 +153,13 @@ describe('an API key of the table', () => {
       ['x'],
       'L',
     ]);
-    const denied = await house.graphql('C', '{ apiKeys { totalCount } }');
+    const denied = await gateway.graphql('C', '{ apiKeys { totalCount } }');
     expect(denied.errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
     for (const caller of ['L', 'C'])
-      await expect(house.sql(caller, 'select * from identity.api_key_hashes')).rejects.toMatchObject({ code: '42501' });
-    const [{ columns }] = await house.asSuperuser(
+      await expect(gateway.sql(caller, 'select * from identity.api_key_hashes')).rejects.toMatchObject({
+        code: '42501',
+      });
+    const [{ columns }] = await gateway.asSuperuser(
       "select string_agg(attname, ' ') as columns from pg_attribute where attrelid = 'api_keys'::regclass",
     );
     expect(columns).not.toMatch(/hash/);
@@ -172,7 +177,7 @@ describe('an API key of the table', () => {
 
   it('asks for what it can give', async () => {
     const refused = async (args: string, message: RegExp) =>
-      expect(house.sql('L', `select create_api_key(${args})`)).rejects.toMatchObject({
+      expect(gateway.sql('L', `select create_api_key(${args})`)).rejects.toMatchObject({
         code: 'L9VAL',
         message: expect.stringMatching(message),
       });

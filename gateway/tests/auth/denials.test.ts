@@ -1,32 +1,32 @@
-import { eventually } from '../support/eventually.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
 describe('whoever is turned away', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   // They are written after the answer.
-  const denied = (door: string) =>
+  const denied = (api: string) =>
     eventually(async () => {
-      const rows = await house.asSuperuser(
+      const rows = await gateway.asSuperuser(
         "select tenant_id, caller, status, sqlstate, details from public.audit_log where operation = 'DENIED' and tool_name = $1 order by audit_id",
-        [door],
+        [api],
       );
       return rows.length > 0 && rows;
     });
   const knock = (path: string, secret: string) =>
-    fetch(`${house.gateway.url}/${path}`, {
+    fetch(`${gateway.instance.url}/${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${secret}` },
       body: '{"query": "{ memories { totalCount } }"}',
     });
 
   it('is on the record, with the reason and the address, and without the key', async () => {
-    const key = 'not-a-key-of-this-house-0123456789';
+    const key = 'not-a-key-of-this-gateway-0123456789';
     expect((await knock('mcp', key)).status).toBe(401);
     const [row] = await denied('mcp');
     expect([row.caller, row.tenant_id, row.status, row.sqlstate]).toStrictEqual(['unknown', null, 'error', 'L9AUT']);
@@ -41,15 +41,15 @@ describe('whoever is turned away', () => {
   });
 
   it('with a good token, but as somebody who has no business here, is named', async () => {
-    const token = await house.token({ caller: 'Ghost' });
-    expect((await house.graphql({ token }, '{ memories { totalCount } }')).status).toBe(401);
+    const token = await gateway.token({ caller: 'Ghost' });
+    expect((await gateway.graphql({ token }, '{ memories { totalCount } }')).status).toBe(401);
     const row = (await denied('graphql')).find(({ caller }) => caller === 'Ghost');
     expect(row.tenant_id).toBe('00000000-0000-7000-8000-000000000001');
     expect(row.details.reason).toMatch(/^caller: /);
   });
 
   it('by an unknown tool is on the record too', async () => {
-    const { isError } = await house.tool('C', 'read_everything', {});
+    const { isError } = await gateway.tool('C', 'read_everything', {});
     expect(isError).toBe(true);
     const [row] = await denied('read_everything');
     expect([row.caller, row.sqlstate]).toStrictEqual(['C', 'L9VAL']);

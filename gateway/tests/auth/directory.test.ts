@@ -1,11 +1,11 @@
-// Who may come in is known at the door, and what changes about that is known there at once.
+// Who may come in is known at the API, and what changes about that is known there at once.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { itOnEmbedded, itOnServer } from '../../../db/tests/support/engine.ts';
-import { eventually } from '../support/eventually.ts';
-import { type House, openHouse } from '../support/house.ts';
-import { asOwner } from '../support/logins.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { itOnEmbedded, itOnServer } from '../../../db/tests/support/on-engine.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+
 import { standIn } from '../support/stand-in.ts';
 
 const query = '{ memories { totalCount } }';
@@ -15,19 +15,19 @@ const someone = '33333333-3333-4333-8333-3333333333cc';
 // Well under the five seconds after which the directory is read again without being told.
 const AT_ONCE_MS = 2_500;
 
-describe('the door', () => {
-  let house: House;
+describe('the API', () => {
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    await asOwner(house, "select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
-    await house.sql('L', "select register_actor('D')");
+    gateway = await startTestGateway({ embedder: standIn });
+    await gateway.asOwner("select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
+    await gateway.sql('L', "select register_actor('D')");
     await becomes(200, 'D');
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
-  type Claims = Parameters<House['token']>[0];
+  type Claims = Parameters<TestGateway['token']>[0];
   const ask = async (claims: Claims) => {
-    const { status, errors } = await house.graphql({ token: await house.token(claims) }, query);
+    const { status, errors } = await gateway.graphql({ token: await gateway.token(claims) }, query);
     return { status, message: errors?.[0]?.message ?? '' };
   };
   const becomes = async (status: number, caller: string, claims = {}) => {
@@ -53,48 +53,48 @@ describe('the door', () => {
   };
 
   it('turns a deactivated actor away from its next request on, through GraphQL and MCP', async () => {
-    const { errors } = await house.graphql(
+    const { errors } = await gateway.graphql(
       'L',
       'mutation { deactivateActor(input: { caller: "C" }) { actor { isActive } } }',
     );
     expect(errors).toBeUndefined();
     // Until the gateway has heard of it, the database says so.
     expect(await becomes(401, 'C')).toMatch(/^caller: not a known caller of this tenant|this session has no identity/);
-    const response = await fetch(`${house.gateway.url}/mcp`, {
+    const response = await fetch(`${gateway.instance.url}/mcp`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
-        authorization: `Bearer ${house.apiKey('C')}`,
+        authorization: `Bearer ${gateway.apiKey('C')}`,
       },
       body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
     });
     expect(response.status).toBe(401);
-    await house.graphql('L', 'mutation { reactivateActor(input: { caller: "C" }) { actor { isActive } } }');
+    await gateway.graphql('L', 'mutation { reactivateActor(input: { caller: "C" }) { actor { isActive } } }');
     await becomes(200, 'C');
   });
 
   it('hears of raw SQL of the owner too, and of whole tenants', async () => {
-    await asOwner(house, "update actors set is_active = false where caller = 'D'");
+    await gateway.asOwner("update actors set is_active = false where caller = 'D'");
     await becomes(401, 'D');
-    await asOwner(house, "update actors set is_active = true where caller = 'D'");
+    await gateway.asOwner("update actors set is_active = true where caller = 'D'");
     await becomes(200, 'D');
 
-    const [{ tenant_id: tenantId }] = await asOwner(house, "select tenant_id from create_tenant('acme')");
+    const [{ tenant_id: tenantId }] = await gateway.asOwner("select tenant_id from create_tenant('acme')");
     await becomes(200, 'L', { tenantId });
-    await asOwner(house, 'select deactivate_tenant($1)', [tenantId]);
+    await gateway.asOwner('select deactivate_tenant($1)', [tenantId]);
     await becomes(401, 'L', { tenantId });
     await becomes(200, 'L');
   });
 
   itOnEmbedded("hears of what a DBA does in psql, whose session is the engine's own", async () => {
-    const dba = new pg.Client({ connectionString: house.gateway.database.psqlUrl });
+    const dba = new pg.Client({ connectionString: gateway.instance.database.psqlUrl });
     await dba.connect();
     try {
       await dba.query("begin; set local role l9_admin; select act_as('L'); select deactivate_actor('D'); commit");
       await becomes(401, 'D');
       // And of what is done otherwise after that, though psql's leaving ended what the session listened to.
-      await house.sql('L', "select reactivate_actor('D')");
+      await gateway.sql('L', "select reactivate_actor('D')");
       await becomes(200, 'D');
     } finally {
       await dba.end();
@@ -103,17 +103,17 @@ describe('the door', () => {
 
   itOnServer('listens again when its connection breaks', async () => {
     const listening = `select pid from pg_stat_activity where datname = current_database() and application_name = 'l9-memory listen'`;
-    const [before_] = await house.asSuperuser(listening);
-    await house.asSuperuser('select pg_terminate_backend($1)', [before_.pid]);
+    const [before_] = await gateway.asSuperuser(listening);
+    await gateway.asSuperuser('select pg_terminate_backend($1)', [before_.pid]);
     // What changes meanwhile is not lost either.
-    await house.sql('L', "select deactivate_actor('D')");
+    await gateway.sql('L', "select deactivate_actor('D')");
     await becomes(401, 'D');
     await eventually(async () => {
-      const [now] = await house.asSuperuser(listening);
+      const [now] = await gateway.asSuperuser(listening);
       return now && now.pid !== before_.pid;
     });
     await sleep(200);
-    await house.sql('L', "select reactivate_actor('D')");
+    await gateway.sql('L', "select reactivate_actor('D')");
     await becomes(200, 'D');
   });
 
@@ -134,12 +134,12 @@ describe('the door', () => {
   });
 
   it('knows of scopes of each tenant by itself', async () => {
-    await house.sql('L', "select register_scope('ours')");
+    await gateway.sql('L', "select register_scope('ours')");
     await becomes(200, 'C', { scopes: ['ours'] });
-    const [{ tenant_id: tenantId }] = await asOwner(house, "select tenant_id from create_tenant('beta')");
+    const [{ tenant_id: tenantId }] = await gateway.asOwner("select tenant_id from create_tenant('beta')");
     await becomes(200, 'C', { tenantId });
     expect((await ask({ caller: 'C', tenantId, scopes: ['ours'] })).status).toBe(401);
-    await house.sql('L', "select deactivate_scope('ours')");
+    await gateway.sql('L', "select deactivate_scope('ours')");
     expect((await ask({ caller: 'C', scopes: ['ours'] })).status, 'it is registered still').toBe(200);
   });
 
@@ -147,13 +147,13 @@ describe('the door', () => {
     expect((await ask({ caller: 'C', orgId: org, userId: user })).status, 'an identity provider may own them').toBe(
       200,
     );
-    await house.sql('L', 'select create_org($1, $2), create_user($3, $4, $2)', ['research', org, 'Ada', user]);
+    await gateway.sql('L', 'select create_org($1, $2), create_user($3, $4, $2)', ['research', org, 'Ada', user]);
     await becomes(401, 'C', { userId: user });
     await isTold({ caller: 'C', orgId: someone, userId: user }, 'user_id: not a user of this org');
     expect((await ask({ caller: 'C', orgId: org, userId: user })).status).toBe(200);
-    await house.sql('L', 'select deactivate_user($1)', [user]);
+    await gateway.sql('L', 'select deactivate_user($1)', [user]);
     await isTold({ caller: 'C', orgId: org, userId: user.toUpperCase() }, 'user_id: not active');
-    await house.sql('L', 'select reactivate_user($1), deactivate_org($2)', [user, org]);
+    await gateway.sql('L', 'select reactivate_user($1), deactivate_org($2)', [user, org]);
     await isTold({ caller: 'C', orgId: org }, 'org_id: not active');
     expect((await ask({ caller: 'C' })).status).toBe(200);
   });
@@ -172,7 +172,7 @@ describe('the door', () => {
         { 'jwt.claims.org_id': someone, 'jwt.claims.user_id': someone },
       ],
     ] as const) {
-      const [me] = await house.sql('C', 'select i.caller from identity.current_identity() i', [], settings);
+      const [me] = await gateway.sql('C', 'select i.caller from identity.current_identity() i', [], settings);
       expect((await ask({ caller: 'C', ...claims })).status, JSON.stringify(claims)).toBe(
         me.caller === null ? 401 : 200,
       );

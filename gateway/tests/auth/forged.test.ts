@@ -6,10 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import { pino } from 'pino';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
 import { cheapEmbedder, OTHER_TENANT, plantHidden } from '../access/attacker.ts';
-import { eventually } from '../support/eventually.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const query = '{ memories { totalCount } }';
 const base64 = (text: string) => Buffer.from(text).toString('base64url');
@@ -25,7 +25,7 @@ const HS256 = '{"alg":"HS256"}';
 describe('a forged token', () => {
   const lines: string[] = [];
   const tried: string[] = [];
-  let house: House;
+  let gateway: TestGateway;
   let secret: string;
   beforeAll(async () => {
     const log = new Writable({
@@ -34,15 +34,15 @@ describe('a forged token', () => {
         done();
       },
     });
-    house = await openHouse({ embedder: cheapEmbedder, logger: pino({ level: 'trace' }, log) });
-    secret = loadCredentials(house.config).jwtSecret!;
-    await plantHidden(house);
+    gateway = await startTestGateway({ embedder: cheapEmbedder, logger: pino({ level: 'trace' }, log) });
+    secret = loadCredentials(gateway.config).jwtSecret!;
+    await plantHidden(gateway);
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const ask = async (token: string) => {
     tried.push(token);
-    return house.graphql({ token }, query);
+    return gateway.graphql({ token }, query);
   };
   const refused = async (token: string, what: string) => {
     const { status, data, errors } = await ask(token);
@@ -223,7 +223,7 @@ describe('a forged token', () => {
       expect([status, errors]).toStrictEqual([200, undefined]);
       return data.memories.totalCount;
     };
-    await house.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
+    await gateway.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
     const text = (more: string) => `{"iss":"l9-memory","aud":"l9-memory","exp":${inAnHour()},"caller":"C"${more}}`;
     for (const more of [
       ',"__proto__":{"caller":"L","role":"l9_admin"}',
@@ -254,7 +254,7 @@ describe('a forged token', () => {
     }
     expect(
       (
-        await fetch(`${house.gateway.url}/graphql`, {
+        await fetch(`${gateway.instance.url}/graphql`, {
           method: 'POST',
           headers: { authorization: `Bearer ${signed(claims({ session_id: 'x'.repeat(100_000) }))}` },
         })
@@ -264,7 +264,7 @@ describe('a forged token', () => {
 
   it('of another tenant shows that tenant and no other', async () => {
     const ask = () =>
-      house.graphql(
+      gateway.graphql(
         { token: signed(claims({ tenant_id: OTHER_TENANT })) },
         '{ memories { nodes { tenantId } } tenants { nodes { name } } }',
       );
@@ -302,7 +302,7 @@ describe('a public key taken for a secret', () => {
       response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: [jwk] }));
     });
     await new Promise<void>((resolve) => issuer.listen(0, '127.0.0.1', resolve));
-    const house = await openHouse({
+    const gateway = await startTestGateway({
       embedder: cheapEmbedder,
       env: { JWKS_URL: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks` },
     });
@@ -317,7 +317,7 @@ describe('a public key taken for a secret', () => {
         JSON.stringify({ keys: [jwk] }),
         jwk.n!,
         Buffer.from(jwk.n!, 'base64url'),
-        loadCredentials(house.config).jwtSecret,
+        loadCredentials(gateway.config).jwtSecret,
         '',
       ];
       for (const key of keys) {
@@ -327,7 +327,7 @@ describe('a public key taken for a secret', () => {
           '{"alg":"none","kid":"one"}',
           '{"alg":"RS256","kid":"one"}',
         ]) {
-          const { status } = await house.graphql(
+          const { status } = await gateway.graphql(
             { token: forge(header, JSON.stringify(claims({ caller: 'L' })), key!) },
             query,
           );
@@ -335,23 +335,23 @@ describe('a public key taken for a secret', () => {
         }
       }
     } finally {
-      await house.close();
+      await gateway.close();
       issuer.close();
     }
   });
 });
 
 describe('two keys in one request', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   /** Headers as they are given, also twice. */
   const post = (path: string, headers: string[]) =>
     new Promise<{ status: number; text: string }>((resolve, reject) => {
-      const { port } = new URL(house.gateway.url);
+      const { port } = new URL(gateway.instance.url);
       const asked = request(
         {
           port,
@@ -379,7 +379,7 @@ describe('two keys in one request', () => {
     });
 
   it('are refused, so that nothing on the way can take another for its own', async () => {
-    const [ofC, ofL] = [house.apiKey('C'), house.apiKey('L')];
+    const [ofC, ofL] = [gateway.apiKey('C'), gateway.apiKey('L')];
     for (const headers of [
       ['Authorization', `Bearer ${ofC}`, 'X-API-Key', ofL],
       ['X-API-Key', ofC, 'X-API-Key', ofL],
@@ -394,7 +394,7 @@ describe('two keys in one request', () => {
       expect(text).not.toContain(ofC);
       expect(text).not.toContain(ofL);
     }
-    const tokens = [await house.token({ caller: 'C' }), await house.token({ caller: 'L' })];
+    const tokens = [await gateway.token({ caller: 'C' }), await gateway.token({ caller: 'L' })];
     expect(
       (
         await post(
@@ -406,7 +406,7 @@ describe('two keys in one request', () => {
   });
 
   it('are one where they are the same', async () => {
-    const key = house.apiKey('C');
+    const key = gateway.apiKey('C');
     expect((await post('/mcp', ['Authorization', `Bearer ${key}`, 'X-API-Key', key])).status).toBe(200);
   });
 });

@@ -1,9 +1,9 @@
 // Keys change while the server runs: each new one is accepted beside the old before the old one goes.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { SignJWT } from 'jose';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { credentialsPath } from '../../src/home/credentials.ts';
 import { cli, createProcessHome, type ProcessHome, pidAt, type Running } from '../home/processes.ts';
-import { eventually } from '../support/eventually.ts';
 
 describe('a running server, told by SIGHUP', () => {
   let home: ProcessHome;

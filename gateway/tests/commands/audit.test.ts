@@ -1,33 +1,33 @@
-// `l9-memory audit verify|export` as processes of their own, against a real house.
+// `l9-memory audit verify|export` as processes of their own, against a real gateway.
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { asSuperuser, sealAll } from '../../../db/tests/audit/support.ts';
+import { runAsSuperuser, sealAll } from '../../../db/tests/audit/support.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { runCommand } from '../support/command.ts';
-import { eventually } from '../support/eventually.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
-let house: House;
+let gateway: TestGateway;
 let folder: string;
 beforeAll(async () => {
-  house = await openHouse({ embedder: standIn });
+  gateway = await startTestGateway({ embedder: standIn });
   folder = mkdtempSync(join(tmpdir(), 'l9-audit-'));
   // More than two pages of an export.
-  await house.sql(
+  await gateway.sql(
     'C',
     `insert into public.packet_store (envelope, scope)
      select jsonb_build_object('content', 'exported ' || i), 'global' from generate_series(1, 2300) i`,
   );
-  await sealAll(house);
+  await sealAll(gateway);
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
-  await house.close();
+  await gateway.close();
 });
 
 const run = (...args: string[]) =>
-  runCommand(['audit', ...args, '--url', house.gateway.url], { home: house.home.home });
+  runCommand(['audit', ...args, '--url', gateway.instance.url], { home: gateway.home.home });
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of the audit log
 const parsed = (text: string): any[] =>
@@ -38,7 +38,10 @@ const parsed = (text: string): any[] =>
 
 describe('l9-memory audit export', () => {
   it('writes every row once, in order of time, and not what it leaves behind itself', async () => {
-    const before = await asSuperuser(house, 'select audit_id from public.audit_log order by occurred_at, audit_id');
+    const before = await runAsSuperuser(
+      gateway,
+      'select audit_id from public.audit_log order by occurred_at, audit_id',
+    );
     const { code, out, err } = await run('export');
     expect(code, err).toBe(0);
     const rows = parsed(out);
@@ -46,8 +49,8 @@ describe('l9-memory audit export', () => {
     const times = rows.map(({ occurred_at }) => occurred_at);
     expect(times).toStrictEqual([...times].sort());
     expect(times[0]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
-    const [{ n, total }] = await asSuperuser(
-      house,
+    const [{ n, total }] = await runAsSuperuser(
+      gateway,
       `select count(*)::int as n, sum((details ->> 'rows')::int)::int as total from public.audit_log
        where operation = 'EXPORT' and caller = 'L' and tool_name = 'graphql'`,
     );
@@ -70,8 +73,8 @@ describe('l9-memory audit export', () => {
   });
 
   it('writes a period to a file that only its owner can read', async () => {
-    const [{ first, middle }] = await asSuperuser(
-      house,
+    const [{ first, middle }] = await runAsSuperuser(
+      gateway,
       'select min(occurred_at) as first, (array_agg(occurred_at order by occurred_at))[2000] as middle from public.audit_log',
     );
     const path = join(folder, 'part.jsonl');
@@ -83,16 +86,16 @@ describe('l9-memory audit export', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const rows = parsed(readFileSync(path, 'utf8'));
     expect(err).toMatch(new RegExp(`${rows.length} rows`));
-    const [{ n }] = await asSuperuser(
-      house,
+    const [{ n }] = await runAsSuperuser(
+      gateway,
       `select count(*)::int as n from public.audit_log where occurred_at < '${middle.toISOString()}'`,
     );
     expect(rows).toHaveLength(n);
   });
 
   it('ends a page early where rows are long, and loses none', async () => {
-    await asSuperuser(
-      house,
+    await runAsSuperuser(
+      gateway,
       `insert into public.audit_log (operation, table_name, tenant_id, details) select 'READ', 'long', '00000000-0000-7000-8000-000000000001',
        jsonb_build_object('caller', 'x', 'creator', null, 'source', null, 'tool_name', 'x', 'n', i, 'pad', repeat('x', 60000)) from generate_series(1, 200) i`,
     );
@@ -117,7 +120,7 @@ describe('l9-memory audit export', () => {
 
 describe('l9-memory audit verify', () => {
   it('says that the record is whole, and prints the head', async () => {
-    await sealAll(house);
+    await sealAll(gateway);
     const { code, out, err } = await run('verify');
     expect(code, err).toBe(0);
     expect(out).toMatch(/^ok: \d+ seals, \d+ rows, \d+ not sealed yet\nhead: [0-9a-f]{64}\n$/);
@@ -132,11 +135,11 @@ describe('l9-memory audit verify', () => {
   });
 
   it('names the first row that was altered', async () => {
-    const [{ audit_id }] = await asSuperuser(
-      house,
+    const [{ audit_id }] = await runAsSuperuser(
+      gateway,
       "select audit_id from public.audit_log where operation = 'INSERT' limit 1",
     );
-    await asSuperuser(house, [
+    await runAsSuperuser(gateway, [
       `do $$ declare p record; begin for p in select inhrelid::regclass as t from pg_inherits where inhparent = 'public.audit_log'::regclass loop
         execute format('alter table %s disable trigger all', p.t); end loop; end $$`,
       'alter table public.audit_log disable trigger all',
@@ -152,8 +155,10 @@ describe('l9-memory audit verify', () => {
 describe('the sealing job', () => {
   it('seals by itself, and the metrics tell', async () => {
     const metric = async (name: string) =>
-      Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await (await fetch(`${house.gateway.url}/metrics`)).text())?.[1]);
-    await house.tool('C', 'save_memory', { content: 'to be sealed', scope: 'global' });
+      Number(
+        new RegExp(`^${name} (\\S+)$`, 'm').exec(await (await fetch(`${gateway.instance.url}/metrics`)).text())?.[1],
+      );
+    await gateway.tool('C', 'save_memory', { content: 'to be sealed', scope: 'global' });
     const saved = Date.now() / 1000;
     // Transactions of others on the same server may hold it up.
     await eventually(async () => (await metric('l9_audit_last_seal_timestamp_seconds')) >= saved);

@@ -1,24 +1,24 @@
-// `l9-memory import` as a process of its own, against a real house.
+// `l9-memory import` as a process of its own, against a real gateway.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { lockHome } from '../../src/home/lock.ts';
 import { runCommand } from '../support/command.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-let house: House;
+let gateway: TestGateway;
 let folder: string;
 beforeAll(async () => {
-  house = await openHouse();
+  gateway = await startTestGateway();
   folder = mkdtempSync(join(tmpdir(), 'l9-import-'));
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
-  await house.close();
+  await gateway.close();
 });
 
-const run = (args: string[], { stdin = '', home = house.home.home } = {}) =>
+const run = (args: string[], { stdin = '', home = gateway.home.home } = {}) =>
   runCommand(['import', ...args], { home, stdin });
 
 function file(name: string, content: string): string {
@@ -30,10 +30,10 @@ function file(name: string, content: string): string {
 const lines = (...objects: (object | string)[]) =>
   objects.map((object) => (typeof object === 'string' ? object : JSON.stringify(object))).join('\n');
 
-const here = (...args: string[]) => ['--url', house.gateway.url, '--project', 'import', ...args];
+const here = (...args: string[]) => ['--url', gateway.instance.url, '--project', 'import', ...args];
 
 async function stored(caller: string, query: string) {
-  return house.sql(caller, `select * from public.packet_store where ${query} order by packet_id`);
+  return gateway.sql(caller, `select * from public.packet_store where ${query} order by packet_id`);
 }
 
 describe('l9-memory import', () => {
@@ -141,7 +141,7 @@ describe('l9-memory import', () => {
     const stdin = lines({ content: 'The ferry crosses at dawn' }, { content: 'Grüße aus Köln, 日本語' });
     const ended = await run(here('--wait', '-'), { stdin });
     expect([ended.code, ended.out], ended.err).toStrictEqual([0, '2 inserted, 0 skipped as duplicates, 0 failed\n']);
-    const waiting = await house.graphql('C', '{ memoryStats { awaitingEmbedding } }');
+    const waiting = await gateway.graphql('C', '{ memoryStats { awaitingEmbedding } }');
     expect(waiting.data.memoryStats.awaitingEmbedding).toBe(0);
     expect(await stored('C', "envelope ->> 'content' = 'Grüße aus Köln, 日本語'")).toHaveLength(1);
   });
@@ -152,9 +152,9 @@ describe('l9-memory import', () => {
     expect(none.code).toBe(1);
     expect(none.err).toMatch(/no server runs on .*npm start/);
 
-    const lock = await lockHome(house.home.home);
+    const lock = await lockHome(gateway.home.home);
     try {
-      lock.announce({ url: house.gateway.url, onDemand: false });
+      lock.announce({ url: gateway.instance.url, onDemand: false });
       const ended = await run(['--project', 'import', path]);
       expect([ended.code, ended.out], ended.err).toStrictEqual([0, '1 inserted, 0 skipped as duplicates, 0 failed\n']);
     } finally {
@@ -164,7 +164,7 @@ describe('l9-memory import', () => {
 
   it('takes a token, and says why a bad one or an unknown caller is turned away', async () => {
     const path = file('token.jsonl', lines({ content: 'Saved with a token' }));
-    const good = await run(here('--token', await house.token({ caller: 'L' }), path));
+    const good = await run(here('--token', await gateway.token({ caller: 'L' }), path));
     expect(good.code, good.err).toBe(0);
     const [row] = await stored('L', "envelope ->> 'content' = 'Saved with a token'");
     expect(row.metadata.creator).toBe('L-CTO');
@@ -192,7 +192,7 @@ describe('l9-memory import', () => {
       if (asked % 2 === 1) return void response.writeHead(503).end();
       const body = (await request.toArray()).join('');
       const headers = { 'content-type': 'application/json', authorization: request.headers.authorization ?? '' };
-      const answer = await fetch(`${house.gateway.url}${request.url}`, { method: 'POST', headers, body });
+      const answer = await fetch(`${gateway.instance.url}${request.url}`, { method: 'POST', headers, body });
       response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
     });
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));

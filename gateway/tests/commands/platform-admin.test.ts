@@ -1,7 +1,8 @@
 // The first operator of an installation, whom nobody but the owner of the database can make.
-import { itOnServer } from '../../../db/tests/support/engine.ts';
+
+import { engine } from '../../../db/tests/support/engine.ts';
+import { itOnServer } from '../../../db/tests/support/on-engine.ts';
 import { cli, createProcessHome, type ProcessHome } from '../home/processes.ts';
-import { engine } from '../support/databases.ts';
 
 describe('l9-memory db platform-admin', () => {
   let home: ProcessHome;

@@ -2,11 +2,11 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { describeOnServer } from '../../../db/tests/support/engine.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { type Provider, startProvider, vectors } from '../embeddings/provider.ts';
 import { callTool, cli, createProcessHome, kill, metric, type ProcessHome } from '../home/processes.ts';
-import { eventually } from '../support/eventually.ts';
-import { openHouse } from '../support/house.ts';
+import { startTestGateway } from '../support/gateway.ts';
 
 const LOCAL = 'all-MiniLM-L6-v2-int8';
 const DIMENSIONS = 12;
@@ -174,7 +174,7 @@ describe('l9-memory reembed', () => {
 describe('a search whose query vector is of a model that does not serve', () => {
   it('compares it with no other vectors: by words, and says so; the gateway asks again with the right one', async () => {
     const provider = await startProvider(DIMENSIONS);
-    const house = await openHouse({
+    const gateway = await startTestGateway({
       env: {
         OPENAI_BASE_URL: provider.baseUrl,
         EMBEDDING_MODEL: 'first-model',
@@ -182,16 +182,16 @@ describe('a search whose query vector is of a model that does not serve', () => 
       },
     });
     try {
-      const worker = house.gateway.database.workerPool;
-      await house.tool('C', 'save_memory', { content: 'The lighthouse guides ships.', project_id: 'l9' });
-      await house.embedded();
+      const worker = gateway.instance.database.workerPool;
+      await gateway.tool('C', 'save_memory', { content: 'The lighthouse guides ships.', project_id: 'l9' });
+      await gateway.embedded();
       await worker.query("select embeddings.begin_embedding_change('second-model', $1)", [DIMENSIONS]);
       const [refused] = (await worker.query("select embeddings.switch_embedding_model('second-model') as missing"))
         .rows;
       const vector = JSON.stringify(new Array(1536).fill(0.1));
       const bySql = async (model: string) =>
         (
-          await house.sql('C', 'select r.searched from public.search_memory($1, query_vector => $2, model => $3) r', [
+          await gateway.sql('C', 'select r.searched from public.search_memory($1, query_vector => $2, model => $3) r', [
             'lighthouse',
             vector,
             model,
@@ -209,14 +209,14 @@ describe('a search whose query vector is of a model that does not serve', () => 
       const former = await bySql('first-model');
       expect([former.mode, former.vectors]).toStrictEqual(['lexical', 'unavailable']);
       await expect(
-        house.sql(
+        gateway.sql(
           'C',
           "select public.search_memory($1, query_vector => $2, model => 'first-model', mode => 'semantic')",
           ['lighthouse', vector],
         ),
       ).rejects.toMatchObject({ code: 'L9VAL' });
       // At once: whether it has heard of the switch or not, the gateway answers by meaning.
-      const { result } = await house.tool('C', 'search_memory', {
+      const { result } = await gateway.tool('C', 'search_memory', {
         query: 'The lighthouse guides ships.',
         mode: 'semantic',
       });
@@ -224,8 +224,8 @@ describe('a search whose query vector is of a model that does not serve', () => 
       expect(result.hits[0].semantic_score).toBeGreaterThan(0.999);
 
       // A memory saved now waits for the new model alone; the job takes the old one away.
-      await house.tool('C', 'save_memory', { content: 'The harbour shelters boats.', project_id: 'l9' });
-      await house.embedded();
+      await gateway.tool('C', 'save_memory', { content: 'The harbour shelters boats.', project_id: 'l9' });
+      await gateway.embedded();
       await eventually(async () => {
         const { rows } = await worker.query('select model, state from public.embedding_models');
         return rows.length === 1 && rows[0].model === 'second-model' && rows[0].state === 'serving';
@@ -235,7 +235,7 @@ describe('a search whose query vector is of a model that does not serve', () => 
       );
       expect(left).toStrictEqual([{ indexes: 0, models: ['second-model'] }]);
     } finally {
-      await house.close();
+      await gateway.close();
       await provider.close();
     }
   });
@@ -245,28 +245,31 @@ describeOnServer('two gateways on one server', () => {
   it('both follow a switch, whichever model each was started with', async () => {
     const provider = await startProvider(DIMENSIONS);
     const env = { OPENAI_BASE_URL: provider.baseUrl, EMBEDDING_DIMENSIONS: String(DIMENSIONS) };
-    const one = await openHouse({ env: { ...env, EMBEDDING_MODEL: 'first-model' } });
+    const one = await startTestGateway({ env: { ...env, EMBEDDING_MODEL: 'first-model' } });
     await one.tool('C', 'save_memory', { content: 'The lighthouse guides ships.', project_id: 'l9' });
     await one.embedded();
-    const other = await openHouse({ home: one.home, env: { ...env, EMBEDDING_MODEL: 'other-model' } });
+    const other = await startTestGateway({ home: one.home, env: { ...env, EMBEDDING_MODEL: 'other-model' } });
     try {
-      expect([one.gateway.servingModel(), other.gateway.servingModel()]).toStrictEqual(['first-model', 'first-model']);
-      const worker = one.gateway.database.workerPool;
+      expect([one.instance.servingModel(), other.instance.servingModel()]).toStrictEqual([
+        'first-model',
+        'first-model',
+      ]);
+      const worker = one.instance.database.workerPool;
       await worker.query("select embeddings.begin_embedding_change('other-model', $1)", [DIMENSIONS]);
       await eventually(
         async () =>
           Number((await worker.query("select embeddings.switch_embedding_model('other-model') as m")).rows[0].m) === 0,
       );
-      for (const house of [one, other]) {
-        const { result } = await house.tool('C', 'search_memory', {
+      for (const gateway of [one, other]) {
+        const { result } = await gateway.tool('C', 'search_memory', {
           query: 'The lighthouse guides ships.',
           mode: 'semantic',
         });
         expect(result.hits.length).toBe(1);
-        expect(house.gateway.servingModel()).toBe('other-model');
+        expect(gateway.instance.servingModel()).toBe('other-model');
       }
     } finally {
-      await other.gateway.close();
+      await other.instance.close();
       await one.close();
       await provider.close();
     }

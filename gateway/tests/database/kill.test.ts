@@ -4,9 +4,11 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { createTestHome, serverUrl, type TestHome } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
-import { claimsOf, type House, openHouse } from '../support/house.ts';
+import { serverUrl } from '../../../db/tests/support/engine.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { claimsOf } from '../../../db/tests/support/sessions.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { createTestHome, type TestHome } from '../support/home.ts';
 import { standIn } from '../support/stand-in.ts';
 
 const script = join(import.meta.dirname, '..', '..', '..', '.ci', 'postgres');
@@ -23,7 +25,7 @@ const WRITERS = 8;
 
 (skip ? describe.skip : describe)('kill -9 of the server, under eight audited writers', () => {
   let home: TestHome;
-  let house: House | undefined;
+  let gateway: TestGateway | undefined;
   let url: string;
 
   const start = () => {
@@ -38,7 +40,7 @@ const WRITERS = 8;
   afterAll(async () => {
     // Whatever still waits for the server hears that it is gone.
     cluster('remove');
-    await Promise.allSettled([house?.close(), home?.drop()]);
+    await Promise.allSettled([gateway?.close(), home?.drop()]);
   });
 
   const connect = async (connectionString: string) => {
@@ -175,8 +177,8 @@ const WRITERS = 8;
 
   it('is lived through by a gateway: it goes on to save, to embed and to seal', async () => {
     // Four times a second's saves are more than the real model is through with in time on a busy machine.
-    house = await openHouse({ home: await createTestHome(url), embedder: standIn });
-    const { sql, tool } = house;
+    gateway = await startTestGateway({ home: await createTestHome(url), embedder: standIn });
+    const { sql, tool } = gateway;
     const save = (content: string) =>
       tool('C', 'save_memory', { content, scope: 'global' }).then(
         ({ isError }) => !isError,
@@ -200,7 +202,7 @@ const WRITERS = 8;
       expect(start()).toBe(url);
       await eventually(() => save(`after ${round}`));
     }
-    const { workerPool } = house.gateway.database;
+    const { workerPool } = gateway.instance.database;
     const isEmbedded = async () =>
       Number((await workerPool.query('select pending from embeddings.embedding_backlog()')).rows[0].pending) === 0;
     await workerPool.query('update embeddings.pending_embeddings set leased_until = null');

@@ -1,4 +1,4 @@
-// The door for psql into the embedded engine, tried with clients that misbehave. On a server, psql needs no door.
+// The API for psql into the embedded engine, tried with clients that misbehave. On a server, psql needs no API.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -8,29 +8,29 @@ import { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { pino } from 'pino';
+import { engine } from '../../../db/tests/support/engine.ts';
 import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
 import { psqlSocket, servePsql } from '../../src/database/psql-socket.ts';
-import { engine } from '../support/databases.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
-const skip = engine === 'server' ? 'only the embedded engine has a psql door of its own' : false;
+const skip = engine === 'server' ? 'only the embedded engine has a psql socket of its own' : false;
 const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 1000));
 
-(skip ? describe.skip : describe)('the psql door of the embedded engine', () => {
-  let house: House;
+(skip ? describe.skip : describe)('the psql socket of the embedded engine', () => {
+  let gateway: TestGateway;
   const clients: pg.Client[] = [];
 
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
   });
   afterAll(async () => {
     await Promise.all(clients.map((client) => client.end().catch(() => {})));
-    await house.close();
+    await gateway.close();
   });
 
   async function connect(): Promise<pg.Client> {
-    const client = new pg.Client({ connectionString: house.gateway.database.psqlUrl });
+    const client = new pg.Client({ connectionString: gateway.instance.database.psqlUrl });
     client.on('error', () => {});
     await client.connect();
     clients.push(client);
@@ -41,13 +41,13 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
   const identity = async (client: pg.Client | pg.Pool) =>
     (await client.query('select current_user::text as role, session_user::text as login')).rows[0];
   const gatewayIs = async () => {
-    expect(await identity(house.gateway.database.pool)).toStrictEqual({ role: 'l9_gateway', login: 'l9_gateway' });
-    const answer = await house.graphql('C', '{ memories(first: 1) { nodes { packetId } } }');
+    expect(await identity(gateway.instance.database.pool)).toStrictEqual({ role: 'l9_gateway', login: 'l9_gateway' });
+    const answer = await gateway.graphql('C', '{ memories(first: 1) { nodes { packetId } } }');
     expect(answer.errors).toBeUndefined();
   };
 
   it('only the owner of the folder may open it', () => {
-    const { folder, path } = psqlSocket(house.config.home);
+    const { folder, path } = psqlSocket(gateway.config.home);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
@@ -81,7 +81,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
     await one.query("select set_config('jwt.claims.caller', 'L', false)");
     await one.query('prepare left_behind as select 1');
     await one.query('listen left_behind');
-    for (const client of [one, other, house.gateway.database.pool]) {
+    for (const client of [one, other, gateway.instance.database.pool]) {
       expect(await identity(client)).toStrictEqual({ role: 'l9_gateway', login: 'l9_gateway' });
       const { rows } = await client.query(
         `select current_setting('search_path') as path, nullif(current_setting('jwt.claims.caller', true), '') as caller,
@@ -134,7 +134,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
     await client.query("select public.save_memory('never committed', project_id => 'p')");
     // No goodbye: as a killed process.
     (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
-    const rows = await house.sql('C', "select 1 from packet_store where content = 'never committed'");
+    const rows = await gateway.sql('C', "select 1 from packet_store where content = 'never committed'");
     expect(rows).toHaveLength(0);
   });
 
@@ -187,9 +187,11 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
         };
       }),
     );
-    const asked = Array.from({ length: 40 }, () => house.graphql('L', '{ memories(first: 1) { nodes { packetId } } }'));
+    const asked = Array.from({ length: 40 }, () =>
+      gateway.graphql('L', '{ memories(first: 1) { nodes { packetId } } }'),
+    );
     const saves = Array.from({ length: 10 }, (_, n) =>
-      house.tool('C', 'save_memory', { content: `side by side ${n}`, project_id: 'p' }),
+      gateway.tool('C', 'save_memory', { content: `side by side ${n}`, project_id: 'p' }),
     );
     const [answers, results] = await Promise.all([
       Promise.all(asked),
@@ -219,7 +221,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
           process.execPath,
           ['gateway/src/cli.ts', 'psql', '--', '-X', '-v', 'ON_ERROR_STOP=1', ...args],
           {
-            env: { ...process.env, ...house.home.env },
+            env: { ...process.env, ...gateway.home.env },
             stdio: ['ignore', 'pipe', 'pipe'],
           },
         );

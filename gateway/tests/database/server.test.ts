@@ -1,8 +1,9 @@
 import pg from 'pg';
 import { pino } from 'pino';
+import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/index.ts';
-import { createTestHome, serverUrl, type TestHome } from '../support/databases.ts';
+import { createTestHome, type TestHome } from '../support/home.ts';
 
 const skip = serverUrl ? false : 'needs a server: TEST_DATABASE_URL';
 const silent = pino({ level: 'silent' });

@@ -1,8 +1,8 @@
 // `l9-memory db setup` against a server. Roles belong to the whole server: their passwords are put back afterwards.
 import { spawn } from 'node:child_process';
 import pg from 'pg';
+import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { isVerifierOf, scramVerifier } from '../../src/database/scram.ts';
-import { serverUrl } from '../support/databases.ts';
 
 const skip = serverUrl ? false : 'needs a server: TEST_DATABASE_URL';
 const roles = ['l9_owner', 'l9_gateway'];

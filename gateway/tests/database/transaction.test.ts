@@ -1,7 +1,8 @@
 import { pino } from 'pino';
+import { engine } from '../../../db/tests/support/engine.ts';
 import { loadConfig } from '../../src/config.ts';
 import { type Database, inOneTrip, inTransaction, openDatabase } from '../../src/database/index.ts';
-import { createTestHome, engine, type TestHome } from '../support/databases.ts';
+import { createTestHome, type TestHome } from '../support/home.ts';
 
 // On a server each client has a session of its own, and pg ends one that breaks.
 const shared = engine === 'server' ? 'only the embedded engine has one session for all' : false;

@@ -1,10 +1,10 @@
 // What docs/duplicates.md and docs/models.md say to run, runs.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { engine } from '../../../db/tests/support/engine.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { createProcessHome, root } from '../home/processes.ts';
-import { engine } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const statements = (file: string) =>
   [...readFileSync(join(root, 'docs', file), 'utf8').matchAll(/^```sql\n([\s\S]*?)^```/gm)]
@@ -17,16 +17,16 @@ const commands = (file: string) =>
   );
 
 describe('docs/duplicates.md and docs/models.md', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse();
+    gateway = await startTestGateway();
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   it('keep, skip and merge', async () => {
     const [keep, skip, merge] = statements('duplicates.md');
     // PostgreSQL's own names of the schema are on the path in psql.
-    const run = (sql: string) => house.sql('C', sql.replace('save_memory', 'public.save_memory'));
+    const run = (sql: string) => gateway.sql('C', sql.replace('save_memory', 'public.save_memory'));
     expect((await run(keep!))[0].status).toBe('inserted');
     expect((await run(skip!))[0].status).toBe('skipped_dedupe');
     expect(await run(merge!)).toStrictEqual([{ status: 'updated', tags: ['release'] }]);
@@ -34,7 +34,7 @@ describe('docs/duplicates.md and docs/models.md', () => {
 
   it('tell of the models', async () => {
     const [models, change] = statements('models.md');
-    const { workerPool } = house.gateway.database;
+    const { workerPool } = gateway.instance.database;
     expect((await workerPool.query(models!.replace('from ', 'from public.'))).rows).toStrictEqual([
       { model: 'all-MiniLM-L6-v2-int8', dimensions: 384, state: 'serving' },
     ]);

@@ -2,21 +2,21 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { environment, loadConfig } from '../../src/config.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 import { runBlocks } from './blocks.ts';
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'extraction.md'), 'utf8');
 
 describe('docs/extraction.md', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   it('has SQL that runs', async () => {
-    const [set, summaries, facts, usage] = await runBlocks(house, page);
+    const [set, summaries, facts, usage] = await runBlocks(gateway, page);
     expect(set).toStrictEqual([
       { is_enabled: true, kinds: ['decision', 'note'], scopes: ['developer', 'global'], tokens_per_day: '500000' },
     ]);
@@ -27,7 +27,7 @@ describe('docs/extraction.md', () => {
   it('names the variables and metrics that there are', async () => {
     const variables = Object.keys(environment.shape).filter((name) => name.startsWith('CHAT_'));
     expect(variables.filter((name) => !page.includes(`\`${name}\``))).toStrictEqual([]);
-    const metrics = await (await fetch(`${house.gateway.url}/metrics`)).text();
+    const metrics = await (await fetch(`${gateway.instance.url}/metrics`)).text();
     for (const [, name] of page.matchAll(/`(l9_\w+)`/g)) expect(metrics, name).toContain(`# TYPE ${name} `);
   });
 

@@ -1,22 +1,21 @@
 // docs/graph.md, whose SQL is run as it is written, and whose figures are those of the schema.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type House, openHouse } from '../support/house.ts';
-import { asSuperuser } from '../support/logins.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'graph.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, body]) => body!);
 
 describe('docs/graph.md', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse();
+    gateway = await startTestGateway();
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   it('has SQL that runs', async () => {
     expect(blocks).toHaveLength(1);
-    const answers = await asSuperuser(house, async (session) => {
+    const answers = await gateway.inSuperuserSession(async (session) => {
       const found: Record<string, unknown>[][] = [];
       for (const statement of blocks[0]!.split(/;\n/)) {
         if (!/\S/.test(statement)) continue;
@@ -40,12 +39,12 @@ describe('docs/graph.md', () => {
   });
 
   it('states the bounds that the functions have', async () => {
-    const [{ edges }] = await house.asSuperuser('select graph.edges_of_a_name() as edges');
+    const [{ edges }] = await gateway.asSuperuser('select graph.edges_of_a_name() as edges');
     expect(page).toMatch(new RegExp(`at most ${edges.toLocaleString('en')} relations`));
-    const [{ body }] = await house.asSuperuser(`select prosrc as body from pg_proc where proname = 'walk_graph'`);
+    const [{ body }] = await gateway.asSuperuser(`select prosrc as body from pg_proc where proname = 'walk_graph'`);
     expect(body).toMatch(/budget constant integer := 20000/);
     expect(page).toMatch(/20,000 in one call/);
-    const [{ sure }] = await house.asSuperuser('select graph.noisy_or(array[0.8, 0.8]) as sure');
+    const [{ sure }] = await gateway.asSuperuser('select graph.noisy_or(array[0.8, 0.8]) as sure');
     expect(page).toMatch(new RegExp(`Two mentions of 0\\.8 make ${sure}`));
   });
 });

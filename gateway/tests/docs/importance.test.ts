@@ -1,9 +1,9 @@
 // What docs/importance.md says to run, runs; what it says of the score is what the database says.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { addOperator } from '../../../db/tests/support/tenants.ts';
 import { cheapEmbedder } from '../access/attacker.ts';
-import { type House, openHouse } from '../support/house.ts';
-import { addOperator } from '../support/second-tenant.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'importance.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
@@ -14,25 +14,25 @@ const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
 );
 
 describe('docs/importance.md', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   it('searches and gives feedback', async () => {
     const [search, feedback] = blocks[0]!;
-    await house.tool('C', 'save_memory', { content: 'We deploy on Tuesdays.', project_id: 'l9' });
-    const [hit] = await house.sql('C', search!);
+    await gateway.tool('C', 'save_memory', { content: 'We deploy on Tuesdays.', project_id: 'l9' });
+    const [hit] = await gateway.sql('C', search!);
     expect(hit.content).toMatch(/Tuesdays/);
-    const [said] = await house.sql('C', feedback!.replace(/'[0-9a-f-]{36}'/, `'${hit.access_id}'`));
+    const [said] = await gateway.sql('C', feedback!.replace(/'[0-9a-f-]{36}'/, `'${hit.access_id}'`));
     expect(said).toStrictEqual({ was_useful: true, reason: 'it named the day' });
   });
 
   it('drops a month', async () => {
-    await house.asSuperuser("select audit.create_month_partitions('importance.memory_access_log', '2026-01-01', 1)");
-    const operator = await addOperator(house, 'Archivist');
-    const [row] = await house.sql('Archivist', blocks[1]![0]!, [], operator);
+    await gateway.asSuperuser("select audit.create_month_partitions('importance.memory_access_log', '2026-01-01', 1)");
+    const operator = await addOperator(gateway, 'Archivist');
+    const [row] = await gateway.sql('Archivist', blocks[1]![0]!, [], operator);
     expect(row).toStrictEqual({ drop_access_partition: '0' });
   });
 
@@ -62,7 +62,7 @@ describe('docs/importance.md', () => {
       ['todo', -0.3],
       ['note', 0],
     ] as const) {
-      const [row] = await house.sql('C', 'select importance.importance(0.7, $1, 1.5, 0.25, 12, 2, 400) as score', [
+      const [row] = await gateway.sql('C', 'select importance.importance(0.7, $1, 1.5, 0.25, 12, 2, 400) as score', [
         kind,
       ]);
       expect(Math.abs(row.score - 1 / (1 + Math.exp(-x(0.7, shift, 1.5, 0.25, 12, 2, 400)))), kind).toBeLessThan(1e-12);

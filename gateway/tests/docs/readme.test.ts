@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { readHolder } from '../../src/home/lock.ts';
-import { createTestHome, type TestHome } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
+import { createTestHome, type TestHome } from '../support/home.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const readme = readFileSync(join(root, 'README.md'), 'utf8');

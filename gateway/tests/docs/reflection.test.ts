@@ -1,20 +1,20 @@
 // docs/reflection.md, whose SQL is run as it is written, and whose figures are those of the schema.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { runBlocks } from './blocks.ts';
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'reflection.md'), 'utf8');
 
 describe('docs/reflection.md', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse();
+    gateway = await startTestGateway();
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   it('has SQL that runs', async () => {
-    const [told, again, recalled, task, lessons] = await runBlocks(house, page);
+    const [told, again, recalled, task, lessons] = await runBlocks(gateway, page);
     expect(told).toStrictEqual([{ status: 'inserted', confidence: 0.7 }]);
     expect(again![0]!.status).toBe('reinforced');
     expect(again![0]!.times_seen).toBe(2);
@@ -24,7 +24,7 @@ describe('docs/reflection.md', () => {
   });
 
   it('states the bound as it is', async () => {
-    const [{ least }] = await house.sql(
+    const [{ least }] = await gateway.sql(
       'C',
       "select round((reflection.lesson_factor('low', 0) / reflection.lesson_factor('critical', 1) * 100)::numeric)::int as least",
     );

@@ -1,23 +1,22 @@
 // docs/search.md, whose SQL is run as it is written, and whose figures are those of the schema.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type House, openHouse } from '../support/house.ts';
-import { asSuperuser } from '../support/logins.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'search.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, body]) => body!);
 
 describe('docs/search.md', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse();
-    await house.tool('C', 'save_memory', { content: 'Releases go out on Tuesdays.', project_id: 'l9' });
+    gateway = await startTestGateway();
+    await gateway.tool('C', 'save_memory', { content: 'Releases go out on Tuesdays.', project_id: 'l9' });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   /** The rows of each statement that has any. */
   const run = (block: string) =>
-    asSuperuser(house, async (session) => {
+    gateway.inSuperuserSession(async (session) => {
       const answers: Record<string, unknown>[][] = [];
       for (const statement of block.split(/;\n/)) {
         if (!/\S/.test(statement)) continue;
@@ -39,7 +38,7 @@ describe('docs/search.md', () => {
   });
 
   it('states the bound that the defaults have, and that the table enforces', async () => {
-    const [row] = await house.asSuperuser(
+    const [row] = await gateway.asSuperuser(
       `select (s).recency_boost + (s).importance_boost as both, (select pg_get_constraintdef(oid) from pg_constraint where conname = 'search_boosts_at_most_a_fifth') as bound
        from search.current_search_settings() s`,
     );

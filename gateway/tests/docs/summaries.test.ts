@@ -1,20 +1,20 @@
 // docs/summaries.md, whose SQL is run as it is written, and whose figures are those of the schema.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { runBlocks } from './blocks.ts';
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'summaries.md'), 'utf8');
 
 describe('docs/summaries.md', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse();
+    gateway = await startTestGateway();
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   it('has SQL that runs', async () => {
-    const [saved, due, summary] = await runBlocks(house, page);
+    const [saved, due, summary] = await runBlocks(gateway, page);
     expect(saved!).toHaveLength(10);
     expect(due).toStrictEqual([{ scope_type: 'thread', scope_value: 'rollout', reason: 'none', new_packets: 10 }]);
     expect(summary).toStrictEqual([{ packet_count: 10, scope: 'developer' }]);
@@ -24,7 +24,7 @@ describe('docs/summaries.md', () => {
     const rows = [...page.matchAll(/^\| `(\w+)` \| .* \| (\d+) \|$/gm)].map(([, type, n]) => [type, Number(n)]);
     expect(rows).toHaveLength(6);
     for (const [type, n] of rows) {
-      const [answer] = await house.sql('C', 'select summaries.summary_threshold($1) as n', [type]);
+      const [answer] = await gateway.sql('C', 'select summaries.summary_threshold($1) as n', [type]);
       expect(answer.n, String(type)).toBe(n);
     }
   });

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cheapEmbedder } from '../access/attacker.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'views.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
@@ -13,24 +13,24 @@ const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
 );
 
 describe('docs/views.md', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   it('refreshes and reads', async () => {
-    await house.sql('C', "select assert_fact('the door', 'is', '\"open\"', project_id => 'l9')");
-    await house.sql('L', blocks[1]![0]!);
+    await gateway.sql('C', "select assert_fact('the door', 'is', '\"open\"', project_id => 'l9')");
+    await gateway.sql('L', blocks[1]![0]!);
     const [memories, edges, facts, lessons, status] = blocks[0]!;
-    expect((await house.sql('C', memories!))[0].content).toBe('the door is: open');
-    expect(await house.sql('C', edges!)).toStrictEqual([]);
-    expect(await house.sql('C', facts!)).toStrictEqual([
+    expect((await gateway.sql('C', memories!))[0].content).toBe('the door is: open');
+    expect(await gateway.sql('C', edges!)).toStrictEqual([]);
+    expect(await gateway.sql('C', facts!)).toStrictEqual([
       { subject: 'the door', predicate: 'is', object: 'open', confidence: 0.8 },
     ]);
-    expect(await house.sql('C', lessons!)).toStrictEqual([]);
-    expect(await house.sql('C', status!)).toHaveLength(4);
-    const { data, errors } = await house.graphql(
+    expect(await gateway.sql('C', lessons!)).toStrictEqual([]);
+    expect(await gateway.sql('C', status!)).toHaveLength(4);
+    const { data, errors } = await gateway.graphql(
       'C',
       `{ agentRecentImportant { nodes { agentId memory { content } } }
          highConfidenceFacts { nodes { object supersededBy { object } } }
@@ -39,7 +39,7 @@ describe('docs/views.md', () => {
     expect(errors, JSON.stringify(errors)).toBeUndefined();
     expect(data.agentRecentImportant.nodes[0].memory.content).toBe('the door is: open');
     expect(data.highConfidenceFacts.nodes).toStrictEqual([{ object: 'open', supersededBy: null }]);
-    const metrics = await (await fetch(`${house.gateway.url}/metrics`)).text();
+    const metrics = await (await fetch(`${gateway.instance.url}/metrics`)).text();
     expect(metrics).toMatch(/^l9_memory_views_age_seconds \d/m);
   });
 });

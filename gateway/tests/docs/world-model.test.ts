@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cheapEmbedder } from '../access/attacker.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'world-model.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
@@ -13,15 +13,15 @@ const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
 );
 
 describe('docs/world-model.md', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const run = async (index: number) => {
     const answers = [];
-    for (const statement of blocks[index]!) answers.push(await house.sql('C', statement));
+    for (const statement of blocks[index]!) answers.push(await gateway.sql('C', statement));
     return answers;
   };
 
@@ -43,6 +43,6 @@ describe('docs/world-model.md', () => {
     expect(traces![0].steps.length).toBe(2);
     await run(4);
     // Those who run the database see the queue, too.
-    for (const statement of blocks[5]!) await house.gateway.database.workerPool.query(statement);
+    for (const statement of blocks[5]!) await gateway.instance.database.workerPool.query(statement);
   });
 });

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { save } from '../../../db/tests/importance/support.ts';
 import { openaiChat } from '../../src/extraction/chat.ts';
 import { writeSummaries } from '../../src/extraction/write-summaries.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 import { type ChatServer, startChatServer } from './chat-server.ts';
 
@@ -17,30 +17,30 @@ const SUMMARY = {
 };
 
 describe('summaries by a chat model', () => {
-  let house: House;
+  let gateway: TestGateway;
   let server: ChatServer;
   beforeAll(async () => {
     server = await startChatServer();
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
     for (const scope of ['developer', 'l-private']) {
       for (let at = 0; at < 6; at++) {
-        await save(house, 'L', `step ${at} in ${scope}`, { scope, correlation_id: `T-${scope}` });
+        await save(gateway, 'L', `step ${at} in ${scope}`, { scope, correlation_id: `T-${scope}` });
       }
     }
   });
   afterAll(async () => {
-    await house.close();
+    await gateway.close();
     await server.close();
   });
 
   const run = () => {
     const chat = openaiChat({ model: 'a-model', baseUrl: server.baseUrl, apiKey: 'k', timeoutMs: 30_000 }, logger);
-    const pool = house.gateway.database.workerPool;
+    const pool = gateway.instance.database.workerPool;
     return writeSummaries({ pool, chat, logger, leaseMs: 60_000 }, new AbortController().signal);
   };
-  const settings = (args: string) => house.sql('L', `select public.set_extraction_settings(${args})`);
+  const settings = (args: string) => gateway.sql('L', `select public.set_extraction_settings(${args})`);
   const summaries = (caller: string) =>
-    house.sql(
+    gateway.sql(
       caller,
       'select scope_type, scope_value, scope, packet_count, creator from public.memory_summaries order by 3',
     );
@@ -60,17 +60,17 @@ describe('summaries by a chat model', () => {
     await run();
     expect(server.asked).toHaveLength(1);
     expect(await summaries('L')).toStrictEqual([]);
-    await house.asSuperuser('update extraction.summary_leases set next_attempt_at = now()');
+    await gateway.asSuperuser('update extraction.summary_leases set next_attempt_at = now()');
   });
 
   it('are not stored where a source was changed meanwhile', async () => {
-    const [{ packet_id: id }] = await house.asSuperuser(
+    const [{ packet_id: id }] = await gateway.asSuperuser(
       "select packet_id from public.packet_store where content = 'step 3 in developer'",
     );
     let change: Promise<unknown> | undefined;
     server.asked.length = 0;
     server.answer = () => {
-      change ??= house.sql('L', "select public.update_memory($1, content => 'step 3, another')", [id]);
+      change ??= gateway.sql('L', "select public.update_memory($1, content => 'step 3, another')", [id]);
       return { says: SUMMARY, afterMs: 500 };
     };
     await run();
@@ -92,7 +92,7 @@ describe('summaries by a chat model', () => {
     };
     expect(await summaries('C')).toStrictEqual([written]);
     expect(await summaries('L'), 'the private scope was not named').toStrictEqual([written]);
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       'C',
       "select public.memory_summaries_summary_text(s) as text, s.key_entities, p.metadata ->> 'model' as model from public.memory_summaries s join public.packet_store p on p.packet_id = s.source_packet",
     );
@@ -114,12 +114,12 @@ describe('summaries by a chat model', () => {
     expect(server.asked[0]!.body.messages[1]!.content).toContain('in l-private');
     expect(await summaries('C')).toStrictEqual([written]);
     expect((await summaries('L'))[1]).toStrictEqual({ ...written, scope_value: 'T-l-private', scope: 'l-private' });
-    const [{ key_facts: facts, confidence }] = await house.sql(
+    const [{ key_facts: facts, confidence }] = await gateway.sql(
       'L',
       "select key_facts, confidence from public.memory_summaries where scope = 'l-private'",
     );
     expect([facts.length, facts[0].length, confidence]).toStrictEqual([20, 200, 1]);
-    const tasks = await house.sql(
+    const tasks = await gateway.sql(
       'C',
       "select status, result from public.tasks where type = 'summarize' order by created_at",
     );

@@ -1,35 +1,35 @@
 // What GraphQL requests leave on the record, beside what the operations write themselves.
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
 describe('the record of GraphQL requests', () => {
-  let house: House;
+  let gateway: TestGateway;
   const ids: string[] = [];
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
     for (const content of ['first', 'second', 'third']) {
-      const { result } = await house.tool('C', 'save_memory', { content, project_id: 'l9', tags: [content] });
+      const { result } = await gateway.tool('C', 'save_memory', { content, project_id: 'l9', tags: [content] });
       ids.push(result.memory.packet_id);
     }
-    await house.tool('L', 'save_memory', { content: 'private', scope: 'l-private', project_id: 'l9' });
-    await house.embedded();
+    await gateway.tool('L', 'save_memory', { content: 'private', scope: 'l-private', project_id: 'l9' });
+    await gateway.embedded();
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   let since: string;
   beforeEach(async () => {
-    const [row] = await house.sql('L', 'select max(audit_id::text) as since from public.audit_log');
+    const [row] = await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log');
     since = row.since;
   });
   const rows = (operation: string) =>
-    house.sql(
+    gateway.sql(
       'L',
       `select caller, tool_name, table_name, row_id, status, sqlstate, details from public.audit_log
        where audit_id > $1 and operation = $2 order by audit_id`,
       [since, operation],
     );
   const read = async (caller: string, query: string, variables = {}) => {
-    const answer = await house.graphql(caller, query, variables);
+    const answer = await gateway.graphql(caller, query, variables);
     expect(answer.errors).toBeUndefined();
     const found = await rows('READ');
     expect(found, 'one row a request').toHaveLength(1);
@@ -63,15 +63,15 @@ describe('the record of GraphQL requests', () => {
     expect(row.details.tables).toStrictEqual({ packet_store: 0 });
     expect(row.details.totals).toStrictEqual({ packet_store: 0 });
     expect(row.details.ids).toStrictEqual([]);
-    since = (await house.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
+    since = (await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
     expect((await read('L', '{ memories { totalCount } }')).details.totals).toStrictEqual({ packet_store: 4 });
   });
 
   it('sees through aliases, fragments, directives, nodes and what is asked for twice', async () => {
-    const { data } = await house.graphql('C', 'query ($id: UUID!) { memoryByPacketId(packetId: $id) { id } }', {
+    const { data } = await gateway.graphql('C', 'query ($id: UUID!) { memoryByPacketId(packetId: $id) { id } }', {
       id: ids[1],
     });
-    since = (await house.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
+    since = (await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
     const row = await read(
       'C',
       `query Tricky($id: UUID!, $node: ID!, $no: Boolean = false) {
@@ -88,12 +88,12 @@ describe('the record of GraphQL requests', () => {
   });
 
   it('has no READ row for what a search or a write answers, only for what is read beyond it', async () => {
-    const { errors } = await house.graphql(
+    const { errors } = await gateway.graphql(
       'C',
       'mutation { saveMemory(input: { content: "fourth", projectId: "l9" }) { status memory { packetId content } } }',
     );
     expect(errors).toBeUndefined();
-    await house.graphql(
+    await gateway.graphql(
       'C',
       '{ searchMemory(query: "second", mode: lexical) { hits { packetId } } memoryStats { total } }',
     );
@@ -107,7 +107,7 @@ describe('the record of GraphQL requests', () => {
   });
 
   it('has none for a schema that is looked at', async () => {
-    await house.graphql('C', '{ __schema { queryType { name } } __typename }');
+    await gateway.graphql('C', '{ __schema { queryType { name } } __typename }');
     expect(await rows('READ')).toStrictEqual([]);
   });
 
@@ -118,8 +118,8 @@ describe('the record of GraphQL requests', () => {
       '{ memoryByPacketId(packetId: "no uuid") { content } }',
       '{ memories { nodes { embeddings { nodes { memory { embeddings { nodes { memory { embeddings { nodes { memory { packetId } } } } } } } } } } } }',
     ]) {
-      since = (await house.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
-      const { errors } = await house.graphql('C', `query Q ${query}`);
+      since = (await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
+      const { errors } = await gateway.graphql('C', `query Q ${query}`);
       expect(errors, query).toBeTruthy();
       const denied = await rows('DENIED');
       expect(denied, query).toHaveLength(1);
@@ -128,24 +128,26 @@ describe('the record of GraphQL requests', () => {
   });
 
   it('has one row for an operation that was refused, not two', async () => {
-    const { errors } = await house.graphql(
+    const { errors } = await gateway.graphql(
       'C',
       'mutation { saveMemory(input: { content: "x", scope: "l-private", projectId: "l9" }) { status } }',
     );
     expect(errors?.[0]?.extensions?.sqlstate).toBe('L9SCP');
     expect(
       (
-        await house.sql('L', "select operation from public.audit_log where audit_id > $1 and status = 'error'", [since])
+        await gateway.sql('L', "select operation from public.audit_log where audit_id > $1 and status = 'error'", [
+          since,
+        ])
       ).map(({ operation }) => operation),
     ).toStrictEqual(['INSERT']);
   });
 
   it("keeps back an answer that can't be put on it", async () => {
-    const asOwner = (statement: string) => house.asSuperuser(`set role l9_owner; ${statement}; reset role`);
+    const asOwner = (statement: string) => gateway.asSuperuser(`set role l9_owner; ${statement}; reset role`);
     const audit = 'audit.audit_graphql_read(text, jsonb, jsonb, uuid[])';
     await asOwner(`revoke execute on function ${audit} from l9_agent`);
     try {
-      const { data, errors } = await house.graphql('C', '{ memories { nodes { content } } }');
+      const { data, errors } = await gateway.graphql('C', '{ memories { nodes { content } } }');
       expect(data).toBeUndefined();
       expect(errors?.length).toBe(1);
     } finally {

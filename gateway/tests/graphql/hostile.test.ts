@@ -1,37 +1,37 @@
 // Requests that no well-meaning client sends.
 import { getIntrospectionQuery } from 'postgraphile/graphql';
 import { assertDocumented, assertNoTrace, cheapEmbedder, plantHidden } from '../access/attacker.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-describe('the GraphQL door', () => {
-  let house: House;
+describe('the GraphQL API', () => {
+  let gateway: TestGateway;
   let traces: string[];
   let token: string;
   beforeAll(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
-    ({ traces } = await plantHidden(house));
-    await house.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
-    token = await house.token({ caller: 'C' });
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
+    ({ traces } = await plantHidden(gateway));
+    await gateway.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
+    token = await gateway.token({ caller: 'C' });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const send = async (path: string, init: RequestInit, headers: Record<string, string> = {}) => {
-    const response = await fetch(`${house.gateway.url}${path}`, {
+    const response = await fetch(`${gateway.instance.url}${path}`, {
       ...init,
       headers: { 'content-type': 'application/json', authorization: `Bearer ${token}`, ...headers },
     });
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
   const refused = async (query: string, what: RegExp) => {
-    const { status, errors } = await house.graphql({ token }, query);
+    const { status, errors } = await gateway.graphql({ token }, query);
     expect(status).toBe(400);
     expect(errors?.[0]?.message ?? '').toMatch(what);
   };
 
   it('says in its schema nothing of anybody, to any caller the same', async () => {
     const [ofC, ofL] = [
-      await house.graphql('C', getIntrospectionQuery()),
-      await house.graphql('L', getIntrospectionQuery()),
+      await gateway.graphql('C', getIntrospectionQuery()),
+      await gateway.graphql('L', getIntrospectionQuery()),
     ];
     expect(ofC).toStrictEqual(ofL);
     assertNoTrace(JSON.stringify(ofC), traces, 'the schema');
@@ -39,7 +39,7 @@ describe('the GraphQL door', () => {
       /l-private/,
     );
     // A misspelt name brings names of the schema to mind, which is the same for all; never of rows.
-    const { errors } = await house.graphql(
+    const { errors } = await gateway.graphql(
       'C',
       '{ memorys(condition: { projectid: "quincunx" }) { nodes { contents } } }',
     );
@@ -102,7 +102,7 @@ describe('the GraphQL door', () => {
       Buffer.from('{"a":').toString('base64'),
     ]) {
       for (const place of ['after', 'before']) {
-        const { errors } = await house.graphql(
+        const { errors } = await gateway.graphql(
           { token },
           `{ memories(${place}: "${cursor}", orderBy: SCOPE_ASC) { nodes { packetId } } }`,
         );
@@ -117,7 +117,7 @@ describe('the GraphQL door', () => {
       'first: 2147483647, offset: 2147483647',
       'first: 1, last: 1',
     ]) {
-      const { errors } = await house.graphql({ token }, `{ memories(${page}) { totalCount nodes { packetId } } }`);
+      const { errors } = await gateway.graphql({ token }, `{ memories(${page}) { totalCount nodes { packetId } } }`);
       if (errors) assertDocumented(errors[0]?.extensions?.code, page);
     }
   });
@@ -181,7 +181,7 @@ describe('the GraphQL door', () => {
       const { status } = await send(path, { method: 'POST', body: query }, { authorization: '' });
       expect([401, 404], `${path} without a token: ${status}`).toContain(status);
     }
-    const socket = await fetch(`${house.gateway.url}/graphql`, {
+    const socket = await fetch(`${gateway.instance.url}/graphql`, {
       headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream' },
     });
     expect(socket.status).not.toBe(200);

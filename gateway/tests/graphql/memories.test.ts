@@ -1,15 +1,15 @@
 import { getIntrospectionQuery } from 'postgraphile/graphql';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 describe('GraphQL', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse();
+    gateway = await startTestGateway();
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const save = async (caller: string, input: object) => {
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       caller,
       'mutation ($input: SaveMemoryInput!) { saveMemory(input: $input) { clientMutationId status memory { packetId content kind scope projectId tags metadata parentIds } } }',
       { input },
@@ -41,7 +41,7 @@ describe('GraphQL', () => {
     });
 
     const id = memory.packetId;
-    const updated = await house.graphql(
+    const updated = await gateway.graphql(
       'C',
       'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, kind: "decision" }) { status memory { kind content } } }',
       { id },
@@ -51,20 +51,20 @@ describe('GraphQL', () => {
       memory: { kind: 'decision', content: 'From GraphQL' },
     });
 
-    const deleted = await house.graphql(
+    const deleted = await gateway.graphql(
       'C',
       'mutation ($id: UUID!) { deleteMemory(input: { packetId: $id }) { status packetId } }',
       { id },
     );
     expect(deleted.data.deleteMemory).toStrictEqual({ status: 'deleted', packetId: id });
     expect(
-      (await house.graphql('C', 'query ($id: UUID!) { memoryByPacketId(packetId: $id) { content } }', { id })).data
+      (await gateway.graphql('C', 'query ($id: UUID!) { memoryByPacketId(packetId: $id) { content } }', { id })).data
         .memoryByPacketId,
     ).toBeNull();
   });
 
   it('runs mutations of one request in order, each with its own answer', async () => {
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       'C',
       `mutation {
         a: saveMemory(input: { content: "in order", projectId: "l9" }) { status }
@@ -80,8 +80,8 @@ describe('GraphQL', () => {
 
   it('searches, and follows a hit to its memory and vectors', async () => {
     await save('C', { content: 'Otters hold hands while they sleep.', projectId: 'l9' });
-    await house.embedded();
-    const { data, errors } = await house.graphql(
+    await gateway.embedded();
+    const { data, errors } = await gateway.graphql(
       'C',
       `query ($q: String!) { searchMemory(query: $q, k: 1, mode: hybrid) {
         hits { packetId score snippet memory { content embeddings { nodes { model chunkIndex } } } }
@@ -104,7 +104,7 @@ describe('GraphQL', () => {
   it('lists with conditions, order and pages', async () => {
     for (const n of [1, 2, 3])
       await save('C', { content: `page ${n}`, projectId: 'paged', kind: n === 3 ? 'todo' : 'note' });
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       'C',
       `{ memories(first: 2, orderBy: TIMESTAMP_DESC, condition: { projectId: "paged" }) { totalCount nodes { content } pageInfo { hasNextPage } }
          todos: memories(condition: { projectId: "paged", kind: "todo" }) { nodes { content } } }`,
@@ -119,7 +119,7 @@ describe('GraphQL', () => {
   });
 
   it('counts', async () => {
-    const { data } = await house.graphql(
+    const { data } = await gateway.graphql(
       'C',
       '{ memoryStats(projectId: "paged") { total byKind byScope byProject byCreator awaitingEmbedding oldest } }',
     );
@@ -151,7 +151,7 @@ describe('GraphQL', () => {
       ],
     ];
     for (const [query, code, field] of cases) {
-      const { errors } = await house.graphql('C', query);
+      const { errors } = await gateway.graphql('C', query);
       expect([errors?.[0]?.extensions?.code, errors?.[0]?.extensions?.field], query).toStrictEqual([code, field]);
     }
   });
@@ -159,20 +159,20 @@ describe('GraphQL', () => {
   it('ends queries that go round in circles, and lets an editor look at the schema', async () => {
     const circle = (turns: number): string =>
       turns === 0 ? '{ content }' : `{ embeddings { nodes { memory ${circle(turns - 1)} } } }`;
-    expect((await house.graphql('C', `{ memories { nodes ${circle(1)} } }`)).errors).toBeUndefined();
-    const { status, errors } = await house.graphql('C', `{ memories { nodes ${circle(8)} } }`);
+    expect((await gateway.graphql('C', `{ memories { nodes ${circle(1)} } }`)).errors).toBeUndefined();
+    const { status, errors } = await gateway.graphql('C', `{ memories { nodes ${circle(8)} } }`);
     expect(status).toBe(400);
     expect(errors?.[0]?.message ?? '').toMatch(/depth|nest|limit/i);
-    expect((await house.graphql('C', getIntrospectionQuery())).errors).toBeUndefined();
+    expect((await gateway.graphql('C', getIntrospectionQuery())).errors).toBeUndefined();
   });
 
   it('offers a GraphQL editor at / unless in production', async () => {
-    const page = await fetch(`${house.gateway.url}/`, { headers: { accept: 'text/html' } });
+    const page = await fetch(`${gateway.instance.url}/`, { headers: { accept: 'text/html' } });
     expect(page.status).toBe(200);
     expect(await page.text()).toMatch(/ruru|graphiql/i);
-    const production = await openHouse({ env: { NODE_ENV: 'production' } });
+    const production = await startTestGateway({ env: { NODE_ENV: 'production' } });
     try {
-      expect((await fetch(`${production.gateway.url}/`, { headers: { accept: 'text/html' } })).status).toBe(404);
+      expect((await fetch(`${production.instance.url}/`, { headers: { accept: 'text/html' } })).status).toBe(404);
       expect((await production.graphql('C', '{ __typename }')).status).toBe(200);
     } finally {
       await production.close();

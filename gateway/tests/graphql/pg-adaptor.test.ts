@@ -1,19 +1,20 @@
 import type { WithPgClient } from 'postgraphile/@dataplan/pg';
+import { claimsOf } from '../../../db/tests/support/sessions.ts';
 import { createWithPgClient } from '../../src/graphql/pg-adaptor.ts';
-import { claimsOf, type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
 describe("PostGraphile's way to the pool", () => {
-  let house: House;
+  let gateway: TestGateway;
   let withPgClient: WithPgClient;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    withPgClient = createWithPgClient(house.gateway.database.pool);
+    gateway = await startTestGateway({ embedder: standIn });
+    withPgClient = createWithPgClient(gateway.instance.database.pool);
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const statements = () =>
-    house.gateway.database.pool
+    gateway.instance.database.pool
       .query('select count(*)::integer as n from pg_prepared_statements')
       .then(({ rows }) => rows[0].n as number);
 

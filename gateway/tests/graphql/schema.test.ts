@@ -1,20 +1,20 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildClientSchema, getIntrospectionQuery, lexicographicSortSchema, printSchema } from 'postgraphile/graphql';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
 const file = join(import.meta.dirname, '..', '..', 'schema.graphql');
 
 describe('the GraphQL schema', () => {
-  let house: House;
+  let gateway: TestGateway;
   let printed: string;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    const { data } = await house.graphql('C', getIntrospectionQuery());
+    gateway = await startTestGateway({ embedder: standIn });
+    const { data } = await gateway.graphql('C', getIntrospectionQuery());
     printed = `${printSchema(lexicographicSortSchema(buildClientSchema(data)))}\n`;
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   it('is the one in gateway/schema.graphql, so that a change of grants shows in a diff', () => {
     if (process.env.UPDATE_SCHEMA) writeFileSync(file, printed);

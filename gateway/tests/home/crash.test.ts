@@ -1,10 +1,10 @@
 // kill -9 of the server: what was acknowledged is there afterwards, and what was not finished is finished once.
 import pg from 'pg';
+import { engine } from '../../../db/tests/support/engine.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/index.ts';
 import { createLogger } from '../../src/logger.ts';
-import { engine } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
 import { callTool, createProcessHome, kill, metric, type ProcessHome } from './processes.ts';
 
 let home: ProcessHome;

@@ -3,9 +3,9 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { itOnServer } from '../../../db/tests/support/engine.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { itOnServer } from '../../../db/tests/support/on-engine.ts';
 import { lockHome, readHolder } from '../../src/home/lock.ts';
-import { eventually } from '../support/eventually.ts';
 import { createProcessHome, main, type ProcessHome, pidAt, type Running } from './processes.ts';
 
 let home: ProcessHome;

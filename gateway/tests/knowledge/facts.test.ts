@@ -1,16 +1,16 @@
 // Facts by GraphQL, with relations, and by MCP.
 import { cheapEmbedder } from '../access/attacker.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 describe('facts', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const assertFact = async (caller: string, input: object) => {
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       caller,
       `mutation ($input: AssertFactInput!) { assertFact(input: $input) { fact {
          factId subject predicate object confidence validFrom validTo supersededById contradictionCount supportingPacketCount
@@ -22,7 +22,7 @@ describe('facts', () => {
   };
 
   it('lead in GraphQL from a memory to what it says, and on to what took its place', async () => {
-    const registered = await house.graphql(
+    const registered = await gateway.graphql(
       'L',
       'mutation { registerPredicate(input: { predicate: "deploys on", isSingleValued: true }) { predicate { predicate isSingleValued } } }',
     );
@@ -30,7 +30,7 @@ describe('facts', () => {
       predicate: 'deploys on',
       isSingleValued: true,
     });
-    const { result } = await house.tool('L', 'save_memory', { content: 'We deploy on Mondays.', project_id: 'l9' });
+    const { result } = await gateway.tool('L', 'save_memory', { content: 'We deploy on Mondays.', project_id: 'l9' });
     const packetId = result.memory.packet_id;
     const first = await assertFact('L', {
       subject: 'billing',
@@ -49,7 +49,7 @@ describe('facts', () => {
     expect([second.sourceMemory.kind, second.contradictionCount]).toStrictEqual(['fact', 1]);
     expect(second.replaced.nodes).toStrictEqual([{ object: 'Monday' }]);
 
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       'C',
       `query ($id: UUID!) {
          memoryByPacketId(packetId: $id) { contradictionCount facts { nodes {
@@ -75,24 +75,24 @@ describe('facts', () => {
       { validTo: null, fact: { object: 'Tuesday' }, replaced: { object: 'Monday' } },
     ]);
 
-    const refused = await house.graphql(
+    const refused = await gateway.graphql(
       'C',
       'mutation ($id: UUID!) { retractFact(input: { factId: $id, reason: "no" }) { fact { factId } } }',
       { id: first.factId },
     );
     expect(refused.errors![0]!.extensions!.sqlstate).toBe('L9OWN');
-    const retracted = await house.graphql(
+    const retracted = await gateway.graphql(
       'C',
       'mutation ($id: UUID!) { retractFact(input: { factId: $id, reason: "a slip" }) { fact { retractionReason } } }',
       { id: second.factId },
     );
     expect(retracted.data.retractFact).toStrictEqual({ fact: { retractionReason: 'a slip' } });
-    const now = await house.graphql('C', 'query { findFacts(subject: "billing") { object } }');
+    const now = await gateway.graphql('C', 'query { findFacts(subject: "billing") { object } }');
     expect(now.data.findFacts).toStrictEqual([{ object: 'Monday' }]);
   });
 
   it('are stated and found by the tools', async () => {
-    const stated = await house.tool('C', 'assert_fact', {
+    const stated = await gateway.tool('C', 'assert_fact', {
       subject: 'the gateway',
       predicate: 'listens on',
       object: 9001,
@@ -101,31 +101,31 @@ describe('facts', () => {
     expect(stated.isError, stated.text).toBe(false);
     expect(stated.text).toBe('Noted: the gateway listens on: 9001 (0.80).');
     expect(stated.result.fact.object).toBe(9001);
-    const { result, text } = await house.tool('C', 'find_facts', { subject: 'The Gateway' });
+    const { result, text } = await gateway.tool('C', 'find_facts', { subject: 'The Gateway' });
     expect(result.facts.length).toBe(1);
     expect(result.facts[0].fact_id).toBe(stated.result.fact.fact_id);
     expect(text).toBe('1 fact:\nthe gateway listens on: 9001 (0.80)');
-    const nothing = await house.tool('C', 'find_facts', { subject: 'nobody knows' });
+    const nothing = await gateway.tool('C', 'find_facts', { subject: 'nobody knows' });
     expect(nothing.result).toStrictEqual({ facts: [] });
     expect(nothing.text).toMatch(/No such fact/);
 
-    await house.tool('L', 'assert_fact', {
+    await gateway.tool('L', 'assert_fact', {
       subject: 'the gateway',
       predicate: 'guards',
       object: ['a', { b: 'secret' }],
       scope: 'l-private',
       project_id: 'l9',
     });
-    expect((await house.tool('C', 'find_facts', { object: ['a', { b: 'secret' }] })).result.facts.length).toBe(0);
-    expect((await house.tool('L', 'find_facts', { object: ['a', { b: 'secret' }] })).result.facts.length).toBe(1);
-    const refused = await house.tool('C', 'assert_fact', {
+    expect((await gateway.tool('C', 'find_facts', { object: ['a', { b: 'secret' }] })).result.facts.length).toBe(0);
+    expect((await gateway.tool('L', 'find_facts', { object: ['a', { b: 'secret' }] })).result.facts.length).toBe(1);
+    const refused = await gateway.tool('C', 'assert_fact', {
       subject: 'x',
       predicate: 'y',
       object: 'z',
       scope: 'l-private',
     });
     expect(refused.text).toMatch(/L9SCP/);
-    const missing = await house.tool('C', 'assert_fact', { subject: 'x', predicate: 'y', project_id: 'l9' });
+    const missing = await gateway.tool('C', 'assert_fact', { subject: 'x', predicate: 'y', project_id: 'l9' });
     expect(missing.text).toMatch(/L9VAL.*object/);
   });
 });

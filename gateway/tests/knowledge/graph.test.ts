@@ -1,15 +1,15 @@
 // The entity graph through GraphQL and MCP.
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 describe('the entity graph', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse();
+    gateway = await startTestGateway();
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const graphql = async (caller: string, query: string, variables = {}) => {
-    const { data, errors } = await house.graphql(caller, query, variables);
+    const { data, errors } = await gateway.graphql(caller, query, variables);
     expect(errors).toBeUndefined();
     return data;
   };
@@ -107,13 +107,13 @@ describe('the entity graph', () => {
   });
 
   it('refuses with the documented errors', async () => {
-    const { errors } = await house.graphql('C', '{ exploreGraph(entity: "x", depth: 9) { entity } }');
+    const { errors } = await gateway.graphql('C', '{ exploreGraph(entity: "x", depth: 9) { entity } }');
     expect([errors?.[0]?.extensions?.code, errors?.[0]?.extensions?.field]).toStrictEqual(['INVALID_INPUT', 'depth']);
-    const refused = await house.graphql('C', RELATE, {
+    const refused = await gateway.graphql('C', RELATE, {
       input: { source: 'a', type: 'b', target: 'c', scope: 'l-private', projectId: 'l9' },
     });
     expect(refused.errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
-    const { isError, text } = await house.tool('C', 'explore_graph', { entity: 'x', limit: 501 });
+    const { isError, text } = await gateway.tool('C', 'explore_graph', { entity: 'x', limit: 501 });
     expect(isError).toBe(true);
     expect(text).toMatch(/^INVALID_INPUT \(L9VAL\): limit: from 1 to 500/);
   });
@@ -128,20 +128,20 @@ describe('the entity graph', () => {
       projectId: 'l9',
       scope: 'l-private',
     });
-    const { result, text } = await house.tool('C', 'explore_graph', { entity: 'cockroachdb', limit: 10 });
+    const { result, text } = await gateway.tool('C', 'explore_graph', { entity: 'cockroachdb', limit: 10 });
     expect(result.paths.map((path: { entity: string }) => path.entity)).toStrictEqual(['Ledger', 'Checkout']);
     expect(result.is_truncated).toBe(false);
     expect(text).toBe(
       '2 entities reached from cockroachdb.\n0.50 cockroachdb ←stores_in— Ledger\n0.45 cockroachdb ←stores_in— Ledger ←calls— Checkout',
     );
-    const [read] = await house.sql(
+    const [read] = await gateway.sql(
       'L',
       `select details from public.audit_log where operation = 'READ' and details ->> 'tool_name' = 'explore_graph' and status = 'success' order by audit_id desc limit 1`,
     );
     expect(read.details.function).toBe('explore_graph');
     expect(JSON.stringify(read)).not.toMatch(/cockroach/);
 
-    const found = await house.tool('C', 'search_memory', {
+    const found = await gateway.tool('C', 'search_memory', {
       query: 'What does Checkout touch?',
       mode: 'graph',
       explain: true,
@@ -152,7 +152,7 @@ describe('the entity graph', () => {
     ]);
     expect(found.result.searched.entities).toStrictEqual(['checkout']);
     expect(found.result.hits[1].explanation.graph.path.length).toBe(2);
-    expect((await house.tool('C', 'explore_graph', { entity: 'Finance' })).result.paths.length).toBe(0);
+    expect((await gateway.tool('C', 'explore_graph', { entity: 'Finance' })).result.paths.length).toBe(0);
     const viaGraphql = await graphql(
       'L',
       '{ searchMemory(query: "finance", mode: graph) { hits { content } searched { entities mode } } }',

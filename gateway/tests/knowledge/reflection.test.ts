@@ -1,15 +1,15 @@
-// Lessons through the doors: MCP and GraphQL say and do the same.
-import { type House, openHouse } from '../support/house.ts';
+// Lessons through the APIs: MCP and GraphQL say and do the same.
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 describe('reflect and recall_lessons', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse();
+    gateway = await startTestGateway();
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   it('are tools: what L learned C recalls, by meaning too, and reinforces', async () => {
-    const told = await house.tool('L', 'reflect', {
+    const told = await gateway.tool('L', 'reflect', {
       content: 'Database migrations must run before the new containers start, or the first requests fail.',
       type: 'failure',
       context: 'The release of March broke this way.',
@@ -20,9 +20,9 @@ describe('reflect and recall_lessons', () => {
     expect(told.result.status).toBe('inserted');
     expect(told.text).toMatch(/^Kept as /);
     expect(told.result.reflection.content).toMatch(/^Database migrations must/);
-    await house.embedded();
+    await gateway.embedded();
 
-    const { result, text } = await house.tool('C', 'recall_lessons', {
+    const { result, text } = await gateway.tool('C', 'recall_lessons', {
       query: 'deploying a schema change',
       project_id: 'l9',
       k: 5,
@@ -32,7 +32,7 @@ describe('reflect and recall_lessons', () => {
     expect(result.lessons[0].times_seen).toBe(1);
     expect(text).toMatch(/1\. failure, high, confidence 0\.70: Database migrations .*\(The release of March/);
 
-    const again = await house.tool('C', 'reflect', {
+    const again = await gateway.tool('C', 'reflect', {
       content: 'Database migrations have to run before the new containers start, or the first requests will fail',
       type: 'failure',
       project_id: 'l9',
@@ -41,16 +41,16 @@ describe('reflect and recall_lessons', () => {
     expect(again.text).toMatch(/told 2 times, confidence now 0\.91/);
     expect(again.result.reflection.source_agent).toStrictEqual('l-cto');
 
-    const nothing = await house.tool('C', 'recall_lessons', { project_id: 'elsewhere', query: 'migrations' });
+    const nothing = await gateway.tool('C', 'recall_lessons', { project_id: 'elsewhere', query: 'migrations' });
     expect(nothing.text).toMatch(/^No lesson found: searched developer, global/);
-    const refused = await house.tool('C', 'reflect', { content: 'x', scope: 'l-private', project_id: 'l9' });
+    const refused = await gateway.tool('C', 'reflect', { content: 'x', scope: 'l-private', project_id: 'l9' });
     expect(refused.text).toMatch(/^SCOPE_DENIED/);
-    const bad = await house.tool('C', 'recall_lessons', { types: ['rumour'] });
+    const bad = await gateway.tool('C', 'recall_lessons', { types: ['rumour'] });
     expect(bad.text).toMatch(/^INVALID_INPUT/);
   });
 
   it('answer as their schemas say', async () => {
-    const client = await house.mcp('C');
+    const client = await gateway.mcp('C');
     await client.listTools(); // so that the client checks what it gets
     await client.callTool({ name: 'reflect', arguments: { content: 'Schemas are promises.', project_id: 'l9' } });
     const { structuredContent } = await client.callTool({
@@ -61,7 +61,7 @@ describe('reflect and recall_lessons', () => {
   });
 
   it('are fields of GraphQL, with relations to memories and tasks', async () => {
-    const told = await house.graphql(
+    const told = await gateway.graphql(
       'C',
       `mutation {
         reflect(input: { content: "Cache keys need the tenant in them.", type: "lesson", tags: ["cache"], entities: ["Cache"], projectId: "shop" }) {
@@ -76,7 +76,7 @@ describe('reflect and recall_lessons', () => {
     expect([reflection.tags, reflection.entities]).toStrictEqual([['cache'], ['cache']]);
     expect(reflection.memory).toStrictEqual({ kind: 'reflection', reflection: { timesSeen: 1 } });
 
-    const onTask = await house.graphql(
+    const onTask = await gateway.graphql(
       'C',
       `mutation {
         reflectOnTask(input: { taskId: "SHOP-7", description: "Put a cache before the catalogue", outcome: "success", projectId: "shop",
@@ -93,7 +93,7 @@ describe('reflect and recall_lessons', () => {
       { reflectionId: reflection.reflectionId, timesSeen: 2, tasks: { nodes: [{ taskId: 'SHOP-7' }] } },
     ]);
 
-    const recalled = await house.graphql(
+    const recalled = await gateway.graphql(
       'L',
       `{ recallLessons(query: "cache tenant", projectId: "shop", types: ["lesson"], k: 3) {
           lessons { score priority content reflection { timesSeen } memory { packetId } }
@@ -114,14 +114,14 @@ describe('reflect and recall_lessons', () => {
   });
 
   it('never show C a private lesson, by any field', async () => {
-    const told = await house.tool('L', 'reflect', {
+    const told = await gateway.tool('L', 'reflect', {
       content: 'The heron project is to be sold in spring.',
       scope: 'l-private',
       project_id: 'l9',
     });
     const id = told.result.reflection.reflection_id;
     const packet = told.result.reflection.packet_id;
-    const { data } = await house.graphql(
+    const { data } = await gateway.graphql(
       'C',
       `query ($id: UUID!, $packet: UUID!) {
         reflectionByReflectionId(reflectionId: $id) { content }

@@ -1,6 +1,6 @@
 // The views by GraphQL: who may refresh them, and how old they are.
 import { cheapEmbedder } from '../access/attacker.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const REFRESH = `mutation { refreshMemoryViews(input: { clientMutationId: "mine" }) {
   clientMutationId
@@ -8,16 +8,16 @@ const REFRESH = `mutation { refreshMemoryViews(input: { clientMutationId: "mine"
 } }`;
 
 describe('views by GraphQL', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   it('are refreshed by an admin, who is told how old they are and reads what is new', async () => {
-    await house.sql('C', "select public.assert_fact('the door', 'is', '\"open\"', project_id => 'l9')");
+    await gateway.sql('C', "select public.assert_fact('the door', 'is', '\"open\"', project_id => 'l9')");
     const began = Date.now();
-    const { data, errors } = await house.graphql('L', REFRESH);
+    const { data, errors } = await gateway.graphql('L', REFRESH);
     expect(errors, JSON.stringify(errors)).toBeUndefined();
     const { clientMutationId, query } = data.refreshMemoryViews;
     expect(clientMutationId).toBe('mine');
@@ -31,10 +31,10 @@ describe('views by GraphQL', () => {
   });
 
   it('are refreshed by no agent, and the refusal is on the record', async () => {
-    const { data, errors } = await house.graphql('C', REFRESH);
+    const { data, errors } = await gateway.graphql('C', REFRESH);
     expect(data.refreshMemoryViews).toBeNull();
     expect(errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       'L',
       `select status, details ->> 'path' as path from public.audit_log
        where caller = 'C' and operation = 'DENIED' order by audit_id desc limit 1`,

@@ -1,27 +1,27 @@
-// One story, end to end, through the doors that agents and applications use: from two memories that disagree to what is known
+// One story, end to end, through the APIs that agents and applications use: from two memories that disagree to what is known
 // now, with a part of it that is L's alone.
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const project_id = 'l9';
 // In every private text, and nowhere else.
 const SECRET = 'zephyrine';
 
 describe('from memories to knowledge', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse();
+    gateway = await startTestGateway();
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const tool = async (caller: string, name: string, args: object) => {
-    const { isError, text, result } = await house.tool(caller, name, args);
+    const { isError, text, result } = await gateway.tool(caller, name, args);
     expect(isError, text).toBe(false);
     return result;
   };
   const save = async (caller: string, content: string, more: object = {}) =>
     (await tool(caller, 'save_memory', { content, project_id, ...more })).memory.packet_id as string;
   const graphql = async (caller: string, query: string, variables: object = {}) => {
-    const { data, errors } = await house.graphql(caller, query, variables);
+    const { data, errors } = await gateway.graphql(caller, query, variables);
     expect(errors, JSON.stringify(errors)).toBeUndefined();
     return data;
   };
@@ -142,7 +142,7 @@ describe('from memories to knowledge', () => {
       learned_from: [contradiction],
       project_id,
     });
-    await house.embedded();
+    await gateway.embedded();
     const { lessons } = await tool('C', 'recall_lessons', {
       query: 'choosing a date to ship the new version',
       project_id,
@@ -160,7 +160,7 @@ describe('from memories to knowledge', () => {
       expected_version: 7,
     };
     expect((await tool('C', 'update_world_model', move)).version).toBe(8);
-    const late = await house.tool('L', 'update_world_model', { ...move, source_packet: decision });
+    const late = await gateway.tool('L', 'update_world_model', { ...move, source_packet: decision });
     expect(late.text).toBe(
       'INVALID_INPUT (L9VAL): expected_version: the world is at version 8. Read it again, and decide anew.',
     );
@@ -216,7 +216,7 @@ describe('from memories to knowledge', () => {
   });
 
   it('and of an erased memory nothing is left in any of it', async () => {
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       'L',
       'mutation ($id: UUID!) { eraseMemory(input: { packetId: $id, reason: "sold" }) { result { memories } } }',
       { id: plan },

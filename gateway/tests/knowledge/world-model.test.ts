@@ -1,22 +1,22 @@
 // The world model, events, traces and tasks through MCP and GraphQL.
 import { cheapEmbedder } from '../access/attacker.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-describe('the world model through the doors', () => {
-  let house: House;
+describe('the world model through the APIs', () => {
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const update = (caller: string, entities: object[], more: object = {}) =>
-    house.tool(caller, 'update_world_model', {
+    gateway.tool(caller, 'update_world_model', {
       insight: { insight_type: 'observation', content: `seen ${Math.random()}`, entities },
       project_id: 'l9',
       ...more,
     });
   const ask = async (caller: string, query: string, variables: object = {}) => {
-    const { data, errors } = await house.graphql(caller, query, variables);
+    const { data, errors } = await gateway.graphql(caller, query, variables);
     expect(errors, JSON.stringify(errors)).toBeUndefined();
     return data;
   };
@@ -32,12 +32,12 @@ describe('the world model through the doors', () => {
     const stale = await update('C', [{ entity_id: 'api', attributes: { port: 8080 } }], { expected_version: 1 });
     expect(stale.isError).toBe(true);
     expect(stale.text).toMatch(/^INVALID_INPUT \(L9VAL\): expected_version: the world is at version 2/);
-    const world = await house.tool('C', 'get_world_model', { project_id: 'l9' });
+    const world = await gateway.tool('C', 'get_world_model', { project_id: 'l9' });
     expect(world.result.entities[0].attributes).toStrictEqual({ port: 443 });
     expect([world.result.version, world.result.entities[0].version]).toStrictEqual([2, 2]);
-    const former = await house.tool('C', 'get_world_model', { project_id: 'l9', version: 1 });
+    const former = await gateway.tool('C', 'get_world_model', { project_id: 'l9', version: 1 });
     expect(former.result.entities[0].attributes).toStrictEqual({ port: 80 });
-    const looks = await house.sql(
+    const looks = await gateway.sql(
       'L',
       "select scope, details from public.audit_log where operation = 'READ' and details ->> 'tool_name' = 'get_world_model'",
     );
@@ -45,7 +45,7 @@ describe('the world model through the doors', () => {
       ['developer', 1],
       ['developer', 1],
     ]);
-    const refusals = await house.sql(
+    const refusals = await gateway.sql(
       'L',
       "select sqlstate from public.audit_log where status = 'error' and details ->> 'tool_name' = 'update_world_model'",
     );
@@ -54,10 +54,10 @@ describe('the world model through the doors', () => {
     expect(typo.text).toMatch(/L9VAL.*atributes/s);
   });
 
-  it('keeps a private world from C on both doors', async () => {
+  it('keeps a private world from C on both APIs', async () => {
     const { result } = await update('L', [{ entity_id: 'hush', attributes: { hush: 'hush' } }], { scope: 'l-private' });
-    const tried = await house.tool('C', 'get_world_model', { project_id: 'l9', scope: 'l-private' });
-    const nowhere = await house.tool('C', 'get_world_model', { project_id: 'l9', scope: 'no-such' });
+    const tried = await gateway.tool('C', 'get_world_model', { project_id: 'l9', scope: 'l-private' });
+    const nowhere = await gateway.tool('C', 'get_world_model', { project_id: 'l9', scope: 'no-such' });
     expect(tried.text).toBe(nowhere.text);
     expect((await update('C', [], { scope: 'l-private' })).isError).toBe(true);
     const data = await ask(
@@ -137,15 +137,15 @@ describe('the world model through the doors', () => {
   });
 
   it('shows events and traces with their memories', async () => {
-    await house.tool('C', 'save_memory', {
+    await gateway.tool('C', 'save_memory', {
       content: 'it happened',
       project_id: 'l9',
       kind: 'event',
       envelope: { event_type: 'done' },
     });
-    const bad = await house.tool('C', 'save_memory', { content: 'it happened too', project_id: 'l9', kind: 'event' });
+    const bad = await gateway.tool('C', 'save_memory', { content: 'it happened too', project_id: 'l9', kind: 'event' });
     expect(bad.text).toMatch(/L9VAL\): envelope.event_type: a text is required/);
-    await house.tool('C', 'save_memory', {
+    await gateway.tool('C', 'save_memory', {
       content: 'thus',
       project_id: 'l9',
       kind: 'reasoning_trace',
@@ -169,11 +169,13 @@ describe('the world model through the doors', () => {
   });
 
   it('lists tasks to those whom they concern', async () => {
-    const { rows } = await house.gateway.database.workerPool.query(
+    const { rows } = await gateway.instance.database.workerPool.query(
       "select tasks.start_task('summarise', '00000000-0000-7000-8000-000000000001', '{\"memories\": 3}', scope => 'developer', project_id => 'l9') as ids",
     );
-    await house.gateway.database.workerPool.query('select tasks.finish_task($1, \'{"summaries": 1}\')', [rows[0].ids]);
-    await house.gateway.database.workerPool.query("select tasks.start_task('reembed')");
+    await gateway.instance.database.workerPool.query('select tasks.finish_task($1, \'{"summaries": 1}\')', [
+      rows[0].ids,
+    ]);
+    await gateway.instance.database.workerPool.query("select tasks.start_task('reembed')");
     const query = '{ tasks(orderBy: [CREATED_AT_ASC]) { nodes { type status payload result error } } }';
     const done = {
       type: 'summarise',

@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { loadConfig } from '../../src/config.ts';
 import { openEmbedded } from '../../src/database/embedded.ts';
 import type { Report, TableReport } from '../../src/legacy/report.ts';
-import { createTestHome, type TestHome } from '../support/databases.ts';
+import { createTestHome, type TestHome } from '../support/home.ts';
 
 const cli = join(import.meta.dirname, '..', '..', 'src', 'cli.ts');
 const killer = join(import.meta.dirname, 'kill-in-the-middle.ts');

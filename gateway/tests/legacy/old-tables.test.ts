@@ -1,8 +1,9 @@
 // The old memory.* tables, with all that had gone wrong in them, into packet_store.
+
+import { serverUrl } from '../../../db/tests/support/engine.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
-import { serverUrl } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
-import { openHouse } from '../support/house.ts';
+import { startTestGateway } from '../support/gateway.ts';
 import {
   counts,
   createOldHome,
@@ -264,15 +265,15 @@ describe('the old tables', () => {
   });
 
   it('are found by whoever may see them: C what is developer and global, L all', async () => {
-    const house = await openHouse({ home: { ...old.home, drop: async () => {} } });
+    const gateway = await startTestGateway({ home: { ...old.home, drop: async () => {} } });
     try {
       // The gateway lists what has no vector yet by itself, but perhaps after we have looked.
-      await house.gateway.database.workerPool.query(
+      await gateway.instance.database.workerPool.query(
         "select embeddings.enqueue_missing_embeddings(m.model) from public.embedding_models m where m.state = 'serving'",
       );
-      await house.embedded();
+      await gateway.embedded();
       const seen = async (caller: string) =>
-        (await house.sql(caller, 'select content from packet_store order by content')).map(({ content }) => content);
+        (await gateway.sql(caller, 'select content from packet_store order by content')).map(({ content }) => content);
       const ofC = await seen('C');
       expect(ofC).toContain('We ship on Tuesdays.');
       expect(ofC).toContain('A cursor memory without a writer.');
@@ -282,31 +283,31 @@ describe('the old tables', () => {
         'not private, not of a user',
       ).toBe(false);
       expect(await seen('L')).toContain('Only for L.');
-      const found = await house.tool('C', 'search_memory', {
+      const found = await gateway.tool('C', 'search_memory', {
         query: 'on which day do releases leave?',
         mode: 'semantic',
         k: 1,
       });
       expect(found.result.hits[0].content, 'by meaning, embedded anew').toBe('We ship on Tuesdays.');
       // Ids of the old tables say nothing of time; memories can rest on them all the same, and never in a circle.
-      const saved = await house.tool('C', 'save_memory', {
+      const saved = await gateway.tool('C', 'save_memory', {
         content: 'So no release on Friday.',
         project_id: 'l9',
         parent_ids: [uuid(1)],
       });
       expect(saved.result.memory.parent_ids).toStrictEqual([uuid(1)]);
       await expect(
-        house.sql('C', 'select update_memory($1, parent_ids => $2)', [uuid(1), [saved.result.memory.packet_id]]),
+        gateway.sql('C', 'select update_memory($1, parent_ids => $2)', [uuid(1), [saved.result.memory.packet_id]]),
       ).rejects.toMatchObject({ code: 'L9VAL' });
       // C wrote this one, before and now.
-      await house.tool('C', 'update_memory', { packet_id: uuid(1), content: 'We ship on Wednesdays.' });
-      await house.tool('L', 'delete_memory', { packet_id: uuid(4) });
-      await house.embedded();
-      // A house that closes while a job is being ticked off leaves a connection behind that is waited for in vain.
-      const jobs = () => house.gateway.database.workerPool.query('select 1 from graphile_worker.jobs');
+      await gateway.tool('C', 'update_memory', { packet_id: uuid(1), content: 'We ship on Wednesdays.' });
+      await gateway.tool('L', 'delete_memory', { packet_id: uuid(4) });
+      await gateway.embedded();
+      // A gateway that closes while a job is being ticked off leaves a connection behind that is waited for in vain.
+      const jobs = () => gateway.instance.database.workerPool.query('select 1 from graphile_worker.jobs');
       await eventually(async () => (await jobs()).rowCount === 0);
     } finally {
-      await house.close();
+      await gateway.close();
     }
   });
 

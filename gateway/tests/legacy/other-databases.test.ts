@@ -5,10 +5,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { describeOnServer } from '../../../db/tests/support/engine.ts';
+import { serverUrl } from '../../../db/tests/support/engine.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
-import { serverUrl } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
 import {
   counts,
   createOldHome,

@@ -1,22 +1,22 @@
-// Requests to /mcp that no client makes, and pages in a browser that try both doors.
+// Requests to /mcp that no client makes, and pages in a browser that try both APIs.
 import { request } from 'node:http';
 import { cheapEmbedder } from '../access/attacker.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-describe('the MCP door', () => {
-  let house: House;
+describe('the MCP API', () => {
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const send = async (body: string, headers: Record<string, string> = {}) => {
-    const response = await fetch(`${house.gateway.url}/mcp`, {
+    const response = await fetch(`${gateway.instance.url}/mcp`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
-        'x-api-key': house.apiKey('C'),
+        'x-api-key': gateway.apiKey('C'),
         ...headers,
       },
       body,
@@ -68,7 +68,7 @@ describe('the MCP door', () => {
     }
     const refused = await call('save_memory', '{"content":"h","project_id":"l9","metadata":{"__proto__":{"a":1}}}');
     expect(refused.text, 'rather than dropped without a word').toMatch(/L9VAL\): metadata: __proto__/);
-    const [{ kept }] = await house.sql(
+    const [{ kept }] = await gateway.sql(
       'C',
       "select metadata -> 'constructor' as kept from public.packet_store where content = 'e'",
     );
@@ -135,16 +135,16 @@ describe('the MCP door', () => {
 });
 
 describe('a page in a browser', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   /** fetch would not let Host be set. */
-  const knock = (of: House, path: string, headers: Record<string, string>) =>
+  const knock = (of: TestGateway, path: string, headers: Record<string, string>) =>
     new Promise<{ status: number; text: string }>((resolve, reject) => {
-      const { port } = new URL(of.gateway.url);
+      const { port } = new URL(of.instance.url);
       const method = path === '/attach' ? 'GET' : 'POST';
       const asked = request(
         {
@@ -177,7 +177,7 @@ describe('a page in a browser', () => {
             : '',
       );
     });
-  const everyDoor = async (of: House, headers: Record<string, string>, status: number) => {
+  const everyApi = async (of: TestGateway, headers: Record<string, string>, status: number) => {
     const token = await of.token({ caller: 'C' });
     for (const [path, key] of [
       ['/mcp', of.apiKey('C')],
@@ -189,9 +189,9 @@ describe('a page in a browser', () => {
       if (status === 403) expect(answer.text).toMatch(/SCOPE_DENIED|L9SCP/);
     }
   };
-  const port = (of: House) => new URL(of.gateway.url).port;
+  const port = (of: TestGateway) => new URL(of.instance.url).port;
 
-  it('of another site gets in by no door, even with a key', async () => {
+  it('of another site gets in by no API, even with a key', async () => {
     for (const origin of [
       'https://evil.example',
       'http://evil.example:9001',
@@ -200,7 +200,7 @@ describe('a page in a browser', () => {
       'http://localhost.evil.example',
       'https://evil.example#127.0.0.1',
     ]) {
-      await everyDoor(house, { origin }, 403);
+      await everyApi(gateway, { origin }, 403);
     }
   });
 
@@ -214,50 +214,50 @@ describe('a page in a browser', () => {
       'evil.example@127.0.0.1',
       '169.254.169.254',
     ]) {
-      const host = `${name}:${port(house)}`;
-      await everyDoor(house, { host }, 403);
-      await everyDoor(house, { host, origin: `http://${host}` }, 403);
+      const host = `${name}:${port(gateway)}`;
+      await everyApi(gateway, { host }, 403);
+      await everyApi(gateway, { host, origin: `http://${host}` }, 403);
     }
   });
 
   it('of this machine, an editor and whoever is no browser get in', async () => {
     for (const headers of [
       {},
-      { host: `localhost:${port(house)}` },
-      { host: `[::1]:${port(house)}` },
+      { host: `localhost:${port(gateway)}` },
+      { host: `[::1]:${port(gateway)}` },
       { host: 'LOCALHOST' },
-      { origin: house.gateway.url },
-      { host: `localhost:${port(house)}`, origin: `http://localhost:${port(house)}` },
+      { origin: gateway.instance.url },
+      { host: `localhost:${port(gateway)}`, origin: `http://localhost:${port(gateway)}` },
       { origin: 'http://localhost:6274' },
       { origin: 'vscode-webview://1ab2c3' },
     ]) {
-      await everyDoor(house, headers as Record<string, string>, 200);
+      await everyApi(gateway, headers as Record<string, string>, 200);
     }
   });
 
   it('gets in where ALLOWED_HOSTS names it, as behind a proxy', async () => {
-    const open = await openHouse({
+    const open = await startTestGateway({
       embedder: cheapEmbedder,
       env: { ALLOWED_HOSTS: 'memory.example.com, Console.example.com' },
     });
     try {
-      await everyDoor(open, { host: 'memory.example.com' }, 200);
-      await everyDoor(open, { host: 'memory.example.com', origin: 'https://memory.example.com' }, 200);
-      await everyDoor(open, { origin: 'https://memory.example.com' }, 200);
-      await everyDoor(open, { host: 'memory.example.com', origin: 'https://console.example.com' }, 200);
-      await everyDoor(open, { host: 'memory.example.com', origin: 'https://evil.example' }, 403);
-      await everyDoor(open, { host: 'evil.example' }, 403);
+      await everyApi(open, { host: 'memory.example.com' }, 200);
+      await everyApi(open, { host: 'memory.example.com', origin: 'https://memory.example.com' }, 200);
+      await everyApi(open, { origin: 'https://memory.example.com' }, 200);
+      await everyApi(open, { host: 'memory.example.com', origin: 'https://console.example.com' }, 200);
+      await everyApi(open, { host: 'memory.example.com', origin: 'https://evil.example' }, 403);
+      await everyApi(open, { host: 'evil.example' }, 403);
     } finally {
       await open.close();
     }
   });
 
   it('reaches a gateway that others on the network reach under whatever name it has there, but only from itself', async () => {
-    const open = await openHouse({ embedder: cheapEmbedder, env: { HOST: '0.0.0.0' } });
+    const open = await startTestGateway({ embedder: cheapEmbedder, env: { HOST: '0.0.0.0' } });
     try {
-      await everyDoor(open, { host: 'memory.internal:9001' }, 200);
-      await everyDoor(open, { host: 'memory.internal:9001', origin: 'http://memory.internal:9001' }, 200);
-      await everyDoor(open, { host: 'memory.internal:9001', origin: 'http://evil.example' }, 403);
+      await everyApi(open, { host: 'memory.internal:9001' }, 200);
+      await everyApi(open, { host: 'memory.internal:9001', origin: 'http://memory.internal:9001' }, 200);
+      await everyApi(open, { host: 'memory.internal:9001', origin: 'http://evil.example' }, 403);
     } finally {
       await open.close();
     }

@@ -1,21 +1,21 @@
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 describe('MCP over HTTP', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse();
+    gateway = await startTestGateway();
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   const post = (headers: Record<string, string>, body: object = { jsonrpc: '2.0', id: 1, method: 'tools/list' }) =>
-    fetch(`${house.gateway.url}/mcp`, {
+    fetch(`${gateway.instance.url}/mcp`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
       body: JSON.stringify(body),
     });
 
   it('lists the tools with schemas in and out, and what they may do', async () => {
-    const { tools } = await (await house.mcp('C')).listTools();
+    const { tools } = await (await gateway.mcp('C')).listTools();
     const told = Object.fromEntries(
       tools.map(({ name, annotations }) => [name, [annotations?.readOnlyHint, annotations?.destructiveHint]]),
     );
@@ -45,10 +45,10 @@ describe('MCP over HTTP', () => {
   });
 
   it('names its inputs as the parameters of the SQL functions', async () => {
-    const { tools } = await (await house.mcp('C')).listTools();
+    const { tools } = await (await gateway.mcp('C')).listTools();
     const called: Record<string, string> = { update_world_model: 'apply_world_update' };
     for (const { name, inputSchema } of tools) {
-      const [{ names }] = await house.sql(
+      const [{ names }] = await gateway.sql(
         'C',
         "select proargnames as names from pg_proc where proname = $1 and pronamespace = 'public'::regnamespace",
         [called[name] ?? name],
@@ -59,7 +59,7 @@ describe('MCP over HTTP', () => {
   });
 
   it('answers with structured content and a short text', async () => {
-    const { text, result } = await house.tool('C', 'save_memory', {
+    const { text, result } = await gateway.tool('C', 'save_memory', {
       content: 'Use Node 24.',
       project_id: 'l9',
       kind: 'decision',
@@ -69,7 +69,7 @@ describe('MCP over HTTP', () => {
   });
 
   it('takes the key as a bearer token or in X-API-Key', async () => {
-    const key = house.apiKey('C');
+    const key = gateway.apiKey('C');
     expect((await post({ authorization: `Bearer ${key}` })).status).toBe(200);
     expect((await post({ 'x-api-key': key })).status).toBe(200);
   });
@@ -78,8 +78,8 @@ describe('MCP over HTTP', () => {
     for (const headers of [
       {},
       { authorization: 'Bearer wrong' },
-      { 'x-api-key': house.apiKey('C').slice(1) },
-      { authorization: `Bearer ${await house.token({ caller: 'L' })}` },
+      { 'x-api-key': gateway.apiKey('C').slice(1) },
+      { authorization: `Bearer ${await gateway.token({ caller: 'L' })}` },
     ]) {
       const response = await post(headers as Record<string, string>);
       expect(response.status).toBe(401);
@@ -91,7 +91,7 @@ describe('MCP over HTTP', () => {
 
   it('lets the key decide who calls, whatever else is sent', async () => {
     const forged = { caller: 'L', creator: 'L-CTO', source: 'l9-kernel' };
-    const { isError, text } = await house.tool('C', 'save_memory', {
+    const { isError, text } = await gateway.tool('C', 'save_memory', {
       content: 'x',
       scope: 'l-private',
       project_id: 'l9',
@@ -99,7 +99,7 @@ describe('MCP over HTTP', () => {
     });
     expect([isError, text.startsWith('SCOPE_DENIED (L9SCP)')]).toStrictEqual([true, true]);
     const response = await post(
-      { authorization: `Bearer ${house.apiKey('C')}`, 'x-caller': 'L' },
+      { authorization: `Bearer ${gateway.apiKey('C')}`, 'x-caller': 'L' },
       {
         jsonrpc: '2.0',
         id: 1,
@@ -111,19 +111,19 @@ describe('MCP over HTTP', () => {
   });
 
   it('answers a tool that does not exist, and arguments that are no good, with an error to act on', async () => {
-    expect((await house.tool('C', 'drop_tables')).text).toMatch(/there is no tool drop_tables/);
-    expect((await house.tool('C', 'save_memory', { content: 'x', projectId: 'l9' })).text).toMatch(
+    expect((await gateway.tool('C', 'drop_tables')).text).toMatch(/there is no tool drop_tables/);
+    expect((await gateway.tool('C', 'save_memory', { content: 'x', projectId: 'l9' })).text).toMatch(
       /INVALID_INPUT \(L9VAL\): projectId: not a field/,
     );
-    expect((await house.tool('C', 'save_memory', { content: 'x' })).text).toMatch(
+    expect((await gateway.tool('C', 'save_memory', { content: 'x' })).text).toMatch(
       /project_id: required in scope developer/,
     );
   });
 
   it('answers a body that is no JSON, or too large, without a stack trace', async () => {
     const send = async (body: string) => {
-      const headers = { 'content-type': 'application/json', 'x-api-key': house.apiKey('C') };
-      const response = await fetch(`${house.gateway.url}/mcp`, { method: 'POST', headers, body });
+      const headers = { 'content-type': 'application/json', 'x-api-key': gateway.apiKey('C') };
+      const response = await fetch(`${gateway.instance.url}/mcp`, { method: 'POST', headers, body });
       return [response.status, ((await response.json()) as { error: { message: string } }).error.message];
     };
     expect(await send('{"a memory')).toStrictEqual([400, 'INVALID_INPUT (L9VAL): body: no valid JSON']);
@@ -131,7 +131,7 @@ describe('MCP over HTTP', () => {
       413,
       'LIMIT_EXCEEDED (L9LIM): body: at most 8 MiB',
     ]);
-    const nowhere = await fetch(`${house.gateway.url}/nowhere`);
+    const nowhere = await fetch(`${gateway.instance.url}/nowhere`);
     expect([nowhere.status, await nowhere.json()]).toStrictEqual([
       404,
       { errors: [{ message: 'there is nothing here', extensions: { code: 'NOT_YOURS', sqlstate: 'L9OWN' } }] },
@@ -139,19 +139,19 @@ describe('MCP over HTTP', () => {
   });
 
   it('keeps a connection open for longer than a proxy in front of it, which would lose a request otherwise', async () => {
-    const { headers } = await fetch(`${house.gateway.url}/mcp`);
+    const { headers } = await fetch(`${gateway.instance.url}/mcp`);
     expect(headers.get('keep-alive')).toBe('timeout=65');
   });
 
   it('keeps no sessions: GET and DELETE are not allowed', async () => {
     for (const method of ['GET', 'DELETE']) {
-      expect((await fetch(`${house.gateway.url}/mcp`, { method })).status).toBe(405);
+      expect((await fetch(`${gateway.instance.url}/mcp`, { method })).status).toBe(405);
     }
   });
 
   it('finds a memory in another conversation, saved by another agent', async () => {
-    await house.tool('L', 'save_memory', { content: 'Deploys happen on Tuesdays.', project_id: 'l9' });
-    const { result } = await house.tool('C', 'search_memory', { query: 'deploys' });
+    await gateway.tool('L', 'save_memory', { content: 'Deploys happen on Tuesdays.', project_id: 'l9' });
+    const { result } = await gateway.tool('C', 'search_memory', { query: 'deploys' });
     expect(result.hits[0].content).toBe('Deploys happen on Tuesdays.');
     expect(result.hits[0].creator).toBe('L-CTO');
   });

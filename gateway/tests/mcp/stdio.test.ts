@@ -6,9 +6,9 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { errorOf } from '../../../db/tests/support/errors.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { readHolder } from '../../src/home/lock.ts';
 import { cli, createProcessHome, kill, type ProcessHome, pidAt } from '../home/processes.ts';
-import { eventually } from '../support/eventually.ts';
 
 let home: ProcessHome;
 beforeAll(async () => {

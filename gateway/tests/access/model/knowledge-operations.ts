@@ -1,9 +1,8 @@
 // What the model-based test makes of memories: facts, relations, other names, lessons, tasks, changes of the world, summaries.
-// Each is done in the model, as a row of the memory it is of, and through a door.
+// Each is done in the model, as a row of the memory it is of, and through an API.
 import fc from 'fast-check';
 import type { Memory } from '../model.ts';
 import * as model from '../model.ts';
-import type { Fields } from './doors.ts';
 import {
   type Act,
   act,
@@ -21,8 +20,9 @@ import {
   targetOf,
 } from './given.ts';
 import { addRow, erasedWith, goesWith, mayDerive, type Row, subjectOf, summaryOf } from './knowledge.ts';
-import { call, madeOnTheWay } from './knowledge-doors.ts';
+import { call, madeOnTheWay } from './knowledge-apis.ts';
 import { askKnowledge } from './knowledge-questions.ts';
+import type { Fields } from './session-apis.ts';
 import { done, pick, type Run, refusal, type Turn } from './turns.ts';
 import { EVERYWHERE, words } from './words.ts';
 
@@ -30,7 +30,7 @@ import { EVERYWHERE, words } from './words.ts';
 export const nameOf = (n: number) => `${EVERYWHERE} ${pick(words.slice(0, 4), n)}`;
 export const aliasOf = (name: string) => `${name} too`;
 
-const twoDoors = ({ doors }: Run) => [doors.sql, doors.graphql];
+const twoApis = ({ apis }: Run) => [apis.sql, apis.graphql];
 
 /** Where it comes from: a memory that is there, or a place where one is saved. */
 const from = fc.record({ source: maybe(50, target), scope, project });
@@ -126,7 +126,7 @@ const FACTS = `
 async function retract(turn: Turn, n: number): Promise<string> {
   const { run, me } = turn;
   const { memories, knowledge } = run.world;
-  const all: SeenFact[] = await run.house.asSuperuser(FACTS);
+  const all: SeenFact[] = await run.gateway.asSuperuser(FACTS);
   const sourceOf = ({ packets }: SeenFact) =>
     packets.map(({ id }) => memories.get(id)!).find((one) => model.maySee(me, one));
   // Most often one that it sees.
@@ -272,8 +272,8 @@ export const knowledgeActs: Record<string, Act> = {
       });
     },
   ),
-  retract: act(2, twoDoors, number, retract),
-  relate: act(5, twoDoors, two, (turn, { a, b, from }) => {
+  retract: act(2, twoApis, number, retract),
+  relate: act(5, twoApis, two, (turn, { a, b, from }) => {
     const [source, target] = [nameOf(a), nameOf(a + 1 + (b % 3))];
     return derive(turn, from, {
       name: 'relate',
@@ -283,7 +283,7 @@ export const knowledgeActs: Record<string, Act> = {
       says: [{ table: 'relationship_evidence', says: [source, 'depends_on', target] }],
     });
   }),
-  'add an alias': act(2, twoDoors, two, (turn, { a, from }) => {
+  'add an alias': act(2, twoApis, two, (turn, { a, from }) => {
     const [entity, alias] = [nameOf(a), aliasOf(nameOf(a))];
     return derive(turn, from, {
       name: 'add_alias',
@@ -308,7 +308,7 @@ export const knowledgeActs: Record<string, Act> = {
       },
     );
   }),
-  'reflect on a task': act(2, twoDoors, two, (turn, { a, from }) => {
+  'reflect on a task': act(2, twoApis, two, (turn, { a, from }) => {
     const task_id = `task ${next(turn.run)}`;
     return derive(
       turn,
@@ -322,7 +322,7 @@ export const knowledgeActs: Record<string, Act> = {
       },
     );
   }),
-  'change the world': act(4, twoDoors, two, (turn, { a, b, from }) => {
+  'change the world': act(4, twoApis, two, (turn, { a, b, from }) => {
     // Each update leaves a mark of its own on every entity it speaks of.
     const mark = `n${next(turn.run)}`;
     const names = [...new Set([nameOf(a), nameOf(b)])];
@@ -336,7 +336,7 @@ export const knowledgeActs: Record<string, Act> = {
       says: [{ table: 'world_model_updates', says: [mark, ...names] }],
     });
   }),
-  'snapshot of the world': act(1, twoDoors, fc.record({ target, from }), (turn, { target, from }) => {
+  'snapshot of the world': act(1, twoApis, fc.record({ target, from }), (turn, { target, from }) => {
     const description = `snapshot ${next(turn.run)}`;
     return derive(
       turn,
@@ -352,10 +352,10 @@ export const knowledgeActs: Record<string, Act> = {
   }),
   'sum up': act(
     5,
-    twoDoors,
+    twoApis,
     fc.record({ first: target, more: fc.array(number, { maxLength: 3 }), subject: number, mixed: percent(20) }),
     (turn, given) => summarise(turn, given as never),
   ),
-  erase: act(2, twoDoors, target, (turn, given) => erase(turn, given as never), isAdmin),
+  erase: act(2, twoApis, target, (turn, given) => erase(turn, given as never), isAdmin),
   ask: act(8, functions, fc.record({ name: number, what: number }), askKnowledge),
 };

@@ -1,9 +1,9 @@
 // Whoever asks the graph or for facts is told what the memories say that it may read, all of it, and nothing else.
 
 import * as model from '../model.ts';
-import { accepted } from './doors.ts';
-import { question } from './knowledge-doors.ts';
+import { question } from './knowledge-apis.ts';
 import { aliasOf, nameOf } from './knowledge-operations.ts';
+import { accepted } from './session-apis.ts';
 import { done, nothing, refusal, type Turn } from './turns.ts';
 
 /** What the memories say there that the caller sees. Of the graph an operator is shown its own tenant's. */
@@ -45,7 +45,7 @@ async function exploreGraph(turn: Turn, name: string): Promise<string> {
     ({ steps }: { steps: { relationshipIds?: string[]; relationship_ids: string[] }[] }) =>
       steps.flatMap((step) => step.relationshipIds ?? step.relationship_ids),
   );
-  const evidence = await turn.run.house.asSuperuser(
+  const evidence = await turn.run.gateway.asSuperuser(
     'select r.id, array(select e.packet_id from public.relationship_evidence e where e.relationship_id = r.id) as packets from unnest($1::uuid[]) as r (id)',
     [ids],
   );
@@ -78,9 +78,9 @@ async function findFacts(turn: Turn, name: string): Promise<string> {
 }
 
 async function searchGraph(turn: Turn, name: string): Promise<string> {
-  const { session, door, me, run } = turn;
+  const { session, api, me, run } = turn;
   turn.asked = { query: name, mode: 'graph' };
-  const answer = await door.search(session, name, 'graph', {});
+  const answer = await api.search(session, name, 'graph', {});
   if (!me) return nothing(answer);
   const { seen } = accepted(answer);
   const relations = said(turn, 'relationship_evidence');

@@ -2,7 +2,7 @@
 
 import type { Identity, Memory, World } from '../model.ts';
 import * as model from '../model.ts';
-import { accepted, askGraphql, type Json, statement } from './doors.ts';
+import { accepted, askGraphql, type Json, statement } from './session-apis.ts';
 import type { Run } from './turns.ts';
 import type { Session } from './world.ts';
 
@@ -125,8 +125,8 @@ const audienceKey = (audience: Json) =>
   JSON.stringify([audience.tenant, audience.org, audience.user, audience.scope, audience.project]);
 
 /** What is really there, for a superuser to see. */
-export async function compareKnowledge({ house, world }: Run): Promise<Tables> {
-  const [{ said, astray, entities, sources }] = await house.asSuperuser(`
+export async function compareKnowledge({ gateway, world }: Run): Promise<Tables> {
+  const [{ said, astray, entities, sources }] = await gateway.asSuperuser(`
     select
       (select coalesce(jsonb_agg(s.row), '[]') from (${SAID}) as s (row)) as said,
       (select coalesce(jsonb_agg(a), '[]') from (${ASTRAY}) as a (what, id)) as astray,
@@ -152,7 +152,7 @@ export async function compareKnowledge({ house, world }: Run): Promise<Tables> {
     sorted([...summaries].flatMap(([summary, ids]) => ids.map((id) => [summary, id]))),
   );
   compareEntities(world, entities);
-  const [{ tables: there }] = await house.asSuperuser(THERE);
+  const [{ tables: there }] = await gateway.asSuperuser(THERE);
   return there;
 }
 
@@ -206,7 +206,7 @@ const IDS = `select jsonb_build_object(${[
 
 /** What a caller sees of it, by SQL under its role. */
 export async function compareSeen(run: Run, session: Session, there: Tables): Promise<void> {
-  const { rows } = accepted(await statement(run.house, session, IDS), session.name);
+  const { rows } = accepted(await statement(run.gateway, session, IDS), session.name);
   const me = model.identityOf(run.world, session.claims);
   const seen = Object.fromEntries(
     Object.entries(rows[0].ids as Record<string, string[]>).map(([table, ids]) => [table, ids.sort()]),
@@ -222,7 +222,7 @@ const QUESTION = `{ ${FIELDS} links: memorySummaries { nodes { sourcePacket sour
 /** The same by GraphQL, which counts, too, and shows so many at once. */
 export async function compareSeenInGraphql(run: Run, session: Session, there: Tables): Promise<void> {
   const me = model.identityOf(run.world, session.claims);
-  const answer = await askGraphql(run.house)(session, QUESTION, {}, (data: Json) => ({
+  const answer = await askGraphql(run.gateway)(session, QUESTION, {}, (data: Json) => ({
     data: data as Record<string, Json>,
   }));
   const { data } = accepted(answer, session.name);

@@ -1,10 +1,9 @@
-// What is tried with memories: each done in the model and through a door, and the two compared.
+// What is tried with memories: each done in the model and through an API, and the two compared.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Memory } from '../model.ts';
 import * as model from '../model.ts';
-import { accepted, type Filter, statement } from './doors.ts';
 import {
   type Act,
   act,
@@ -33,12 +32,13 @@ import {
   textOf,
   ttls,
 } from './given.ts';
+import { accepted, type Filter, statement } from './session-apis.ts';
 import { asSeen, compareStats, done, nothing, pick, type Run, refusal, same, type Turn } from './turns.ts';
 import { words } from './words.ts';
 import { envelopes, kinds } from './world.ts';
 
-const all = ({ doors }: Run) => [doors.table, doors.table, doors.sql, doors.sql, doors.graphql, doors.mcp];
-const tables = ({ doors }: Run) => [doors.table, doors.graphql];
+const all = ({ apis }: Run) => [apis.table, apis.table, apis.sql, apis.sql, apis.graphql, apis.mcp];
+const tables = ({ apis }: Run) => [apis.table, apis.graphql];
 
 export const memoryActs: Record<string, Act> = {
   save: act(
@@ -56,7 +56,7 @@ export const memoryActs: Record<string, Act> = {
       key: maybe(35, fc.nat({ max: 5 })),
     }),
     async (turn, given) => {
-      const { run, session, me, door } = turn;
+      const { run, session, me, api } = turn;
       const copied = copyOf(turn, given.copies);
       const scope = copied?.scope ?? scopeOf(turn, given.scope);
       const at = { scope, project: copied ? copied.project : projectOf(turn, scope, given.project) };
@@ -67,11 +67,11 @@ export const memoryActs: Record<string, Act> = {
         kind: copied && copiedKinds.has(copied.kind) ? copied.kind : pick(kinds, given.kind),
         parents: (given.parents ?? []).map((parent) => targetOf(turn, parent, at)),
         expiry: expiryAt(turn, given.expiry),
-        idempotencyKey: given.key === null || door.way === 'table' ? null : `key ${given.key}`,
+        idempotencyKey: given.key === null || api.way === 'table' ? null : `key ${given.key}`,
       };
       turn.asked = wanted;
-      const expected = model.save(run.world, me, wanted, door.way);
-      const answer = await door.save(session, {
+      const expected = model.save(run.world, me, wanted, api.way);
+      const answer = await api.save(session, {
         content: wanted.content,
         scope,
         project_id: wanted.project,
@@ -116,7 +116,7 @@ export const memoryActs: Record<string, Act> = {
       copies: maybe(30, number),
     }),
     async (turn, given) => {
-      const { run, session, me, door } = turn;
+      const { run, session, me, api } = turn;
       const id = targetOf(turn, given.target);
       const memory = run.world.memories.get(id);
       const scope = given.scope && scopeOf(turn, given.scope);
@@ -130,10 +130,10 @@ export const memoryActs: Record<string, Act> = {
         expiry: expiryAt(turn, given.expiry),
       };
       turn.asked = { ...change, of: memory ?? id };
-      const expected = model.update(run.world, me, memory, change, door.way);
+      const expected = model.update(run.world, me, memory, change, api.way);
       const { project: project_id, parents: parent_ids, expiry, ...rest } = change;
       const ttl = ttls[expiry ?? 'never'];
-      const answer = await door.update(session, id, {
+      const answer = await api.update(session, id, {
         ...rest,
         metadata: forged,
         ...nextImportance(turn),
@@ -152,11 +152,11 @@ export const memoryActs: Record<string, Act> = {
   ),
 
   delete: act(10, all, target, async (turn, given) => {
-    const { run, session, me, door } = turn;
+    const { run, session, me, api } = turn;
     const id = targetOf(turn, given);
     turn.asked = run.world.memories.get(id) ?? { id };
     const expected = model.remove(run.world, me, run.world.memories.get(id));
-    const answer = await door.remove(session, id);
+    const answer = await api.remove(session, id);
     const refused = refusal(expected, answer);
     if (expected.refused) return refused!;
     expected.commit();
@@ -164,11 +164,11 @@ export const memoryActs: Record<string, Act> = {
   }),
 
   get: act(6, all, target, async (turn, given) => {
-    const { run, session, me, door } = turn;
+    const { run, session, me, api } = turn;
     const id = targetOf(turn, given);
     turn.asked = run.world.memories.get(id) ?? { id };
     const expected = model.get(me, run.world.memories.get(id));
-    const answer = await door.get(session, id);
+    const answer = await api.get(session, id);
     const refused = refusal(expected, answer);
     if (expected.refused || answer.code !== null) return refused!;
     expect(answer.memory).toStrictEqual(asSeen(expected.memory));
@@ -176,10 +176,10 @@ export const memoryActs: Record<string, Act> = {
   }),
 
   list: act(5, tables, number, async (turn, n) => {
-    const { run, session, me, door } = turn;
+    const { run, session, me, api } = turn;
     const filter = pick(filters, n);
     turn.asked = filter;
-    const answer = await door.list(session, filter);
+    const answer = await api.list(session, filter);
     if (!me) return nothing(answer);
     const { seen, count } = accepted(answer);
     const expected = model.visible(run.world, me).filter((memory) => fits(memory, filter));
@@ -193,11 +193,11 @@ export const memoryActs: Record<string, Act> = {
     functions,
     fc.record({ word: number, filter: number, mode: oneOf({ lexical: 4, hybrid: 2, semantic: 2 }) }),
     async (turn, given) => {
-      const { run, session, me, door } = turn;
+      const { run, session, me, api } = turn;
       const word = pick(words, given.word);
       const filter = pick([{}, {}, {}, ...filters], given.filter);
       turn.asked = { word, mode: given.mode, ...filter };
-      const answer = await door.search(session, word, given.mode, filter);
+      const answer = await api.search(session, word, given.mode, filter);
       if (!me) return nothing(answer);
       const { seen } = accepted(answer);
       // A search in a project is also one of what belongs to no project.
@@ -226,16 +226,16 @@ export const memoryActs: Record<string, Act> = {
     4,
     functions,
     fc.constant(null),
-    async ({ run, session, me, door }) => {
+    async ({ run, session, me, api }) => {
       const expected = model.cleanUp(run.world, me);
-      const answer = await door.cleanUp(session);
+      const answer = await api.cleanUp(session);
       const refused = refusal(expected, answer);
       if (expected.refused || answer.code !== null) return refused!;
       let { deleted } = answer;
       // Cleanup leaves for later what a job holds.
       for (let tries = 0; deleted < expected.deleted && tries < 100; tries++) {
         await sleep(20);
-        const again = await door.cleanUp(session);
+        const again = await api.cleanUp(session);
         deleted += again.code === null ? again.deleted : 0;
       }
       expect(deleted, 'how many were cleaned up').toBe(expected.deleted);
@@ -277,7 +277,7 @@ export const memoryActs: Record<string, Act> = {
     const id = targetOf(turn, given);
     turn.asked = run.world.memories.get(id) ?? { id };
     const expected = model.history(me, run.world.memories.get(id));
-    const answer = await statement(run.house, session, HISTORY, [id]);
+    const answer = await statement(run.gateway, session, HISTORY, [id]);
     const refused = refusal(expected, answer);
     if (expected.refused || answer.code !== null) return refused!;
     expect(answer.rows, 'the history, the newest first').toStrictEqual(expected.states.map(model.stateOf));
@@ -292,10 +292,10 @@ const HISTORY = `
   from public.memory_history($1, 1000)`;
 
 /** SQL on the table replaces an envelope as a whole; and an event or a trace must have its own. */
-function envelopeOf({ door }: Turn, change: model.Change, memory: Memory | undefined) {
-  if (change.kind === undefined && (door.way === 'function' || change.content === undefined)) return {};
+function envelopeOf({ api }: Turn, change: model.Change, memory: Memory | undefined) {
+  if (change.kind === undefined && (api.way === 'function' || change.content === undefined)) return {};
   const envelope = envelopes[change.kind ?? memory?.kind ?? ''] ?? {};
-  return door.way === 'function' ? { envelope } : { content: change.content ?? memory?.content ?? 'gone', envelope };
+  return api.way === 'function' ? { envelope } : { content: change.content ?? memory?.content ?? 'gone', envelope };
 }
 
 /** No update is one that changes nothing, and makes no version. */
@@ -317,7 +317,7 @@ async function changeAll(turn: Turn, filter: Filter, sql: string, commit: (memor
   turn.asked = filter;
   const { importance } = nextImportance(turn);
   const more = sql.includes('$4') ? [importance] : [];
-  const answer = await statement(run.house, session, sql, [filter.scope, filter.project, filter.kind, ...more]);
+  const answer = await statement(run.gateway, session, sql, [filter.scope, filter.project, filter.kind, ...more]);
   // Operators have no such grant.
   const refused = refusal(session.claims.role === 'l9_platform_admin' ? { refused: ['L9SCP'] } : done, answer);
   if (answer.code !== null) return refused!;

@@ -1,18 +1,17 @@
 // Whose turn it is in the model-based test, and what is compared whenever someone looks.
 
-import { eventually } from '../../support/eventually.ts';
-import type { House } from '../../support/house.ts';
+import { eventually } from '../../../../db/tests/support/eventually.ts';
+import type { TestGateway } from '../../support/gateway.ts';
 import type { Identity, Memory, World } from '../model.ts';
 import * as model from '../model.ts';
-import type { Answer, Door, Doors, Seen } from './doors.ts';
-import { accepted } from './doors.ts';
+import { type Answer, type Apis, accepted, type Seen, type SessionApi } from './session-apis.ts';
 import type { Session } from './world.ts';
 
 export interface Run {
-  house: House;
+  gateway: TestGateway;
   world: World;
   sessions: Session[];
-  doors: Doors;
+  apis: Apis;
   /** Ids of memories that are there no more. */
   gone: string[];
   updates: number;
@@ -23,21 +22,21 @@ export interface Turn {
   run: Run;
   session: Session;
   me: Identity | null;
-  door: Door;
+  api: SessionApi;
   /** What it comes to, for people to read. */
   asked: object;
 }
 
-export const turnOf = (run: Run, session: Session, door: Door): Turn => {
-  return { run, session, door, asked: {}, me: model.identityOf(run.world, session.claims) };
+export const turnOf = (run: Run, session: Session, api: SessionApi): Turn => {
+  return { run, session, api, asked: {}, me: model.identityOf(run.world, session.claims) };
 };
 
-/** The doors that a session can come through. */
-export const doorsOf = ({ doors }: Run, { apiKey }: Session): Door[] => [
-  doors.table,
-  doors.sql,
-  doors.graphql,
-  ...(apiKey ? [doors.mcp] : []),
+/** The APIs that a session can come through. */
+export const apisOf = ({ apis }: Run, { apiKey }: Session): SessionApi[] => [
+  apis.table,
+  apis.sql,
+  apis.graphql,
+  ...(apiKey ? [apis.mcp] : []),
 ];
 
 export const pick = <T>(list: readonly T[], n: number): T => list[n % list.length] as T;
@@ -95,18 +94,18 @@ export function nothing(answer: Answer<{ seen: Seen[] }>): string {
 }
 
 /** The gateway hears of changes a moment later: what it turned out at once, it lets in again when it has heard. */
-export async function heardOf({ world, doors }: Run, session: Session): Promise<void> {
+export async function heardOf({ world, apis }: Run, session: Session): Promise<void> {
   if (!model.identityOf(world, session.claims)) return;
-  await eventually(async () => (await doors.graphql.list(session, {})).code === null);
+  await eventually(async () => (await apis.graphql.list(session, {})).code === null);
 }
 
-/** All that the caller sees, listed, and counted where the door counts. */
-export async function compareList({ run, session, me, door }: Turn): Promise<string> {
-  const answer = await door.list(session, {});
+/** All that the caller sees, listed, and counted where the API counts. */
+export async function compareList({ run, session, me, api }: Turn): Promise<string> {
+  const answer = await api.list(session, {});
   if (!me) return nothing(answer);
   const { seen, count } = accepted(answer);
   const expected = model.visible(run.world, me);
-  same(seen, expected, `all that the caller sees through ${door.name}`);
+  same(seen, expected, `all that the caller sees through ${api.name}`);
   expect(count, 'how many there are').toBe(expected.length);
   return 'found';
 }
@@ -120,15 +119,15 @@ const countBy = (memories: readonly Memory[], name: (memory: Memory) => string |
   return counts;
 };
 
-export async function compareStats({ run, session, me, door }: Turn): Promise<string> {
-  const answer = await door.stats(session);
+export async function compareStats({ run, session, me, api }: Turn): Promise<string> {
+  const answer = await api.stats(session);
   const refused = refusal(me ? done : { refused: ['L9AUT', 'L9SCP'] }, answer);
   if (answer.code !== null) return refused!;
   const memories = model.visible(run.world, me);
   const { total, by_kind, by_scope, by_project, by_creator, embedded, awaiting_embedding } = answer.stats;
   expect(
     { total, by_kind, by_scope, by_project, by_creator, with_and_without_vectors: embedded + awaiting_embedding },
-    `counts through ${door.name}`,
+    `counts through ${api.name}`,
   ).toStrictEqual({
     total: memories.length,
     by_kind: countBy(memories, ({ kind }) => kind),

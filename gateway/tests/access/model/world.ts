@@ -2,7 +2,7 @@
 // and sessions that claim what is theirs, less, more, or nonsense.
 import { DEFAULT_TENANT } from '../../../src/auth/identity.ts';
 import type { Settings } from '../../../src/database/index.ts';
-import type { House } from '../../support/house.ts';
+import type { TestGateway } from '../../support/gateway.ts';
 import { type Actor, type Claims, identityOf, type Role, type Tenant, type World } from '../model.ts';
 import { nothingKnown } from './knowledge.ts';
 
@@ -13,7 +13,7 @@ export interface Session {
   settings: Settings;
   /** For GraphQL; null: it comes without. */
   token: string | null;
-  /** For MCP; null: it can't come in by that door. */
+  /** For MCP; null: it can't come in by that API. */
   apiKey: string | null;
 }
 
@@ -36,10 +36,10 @@ export const envelopes: Record<string, object> = {
 export const changing = { tenant: DEFAULT_TENANT, caller: 'Changing' };
 
 /** Makes them as an administrator does, with the functions for it, and opens their sessions. */
-export async function populate(house: House): Promise<{ world: World; sessions: Session[] }> {
+export async function populate(gateway: TestGateway): Promise<{ world: World; sessions: Session[] }> {
   const run = async (name: string, given: Record<string, unknown>) => {
     const named = Object.keys(given).map((parameter, index) => `${parameter} => $${index + 1}`);
-    const [row] = await house.asSuperuser(`select r.* from public.${name}(${named}) r`, Object.values(given));
+    const [row] = await gateway.asSuperuser(`select r.* from public.${name}(${named}) r`, Object.values(given));
     return row;
   };
   const createTenant = async (name: string) => (await run('create_tenant', { name })).tenant_id as string;
@@ -88,7 +88,7 @@ export async function populate(house: House): Promise<{ world: World; sessions: 
     const { role, tenant, caller, org: orgId, user: userId } = claims;
     const lists = { scopes: claims.scopes ?? undefined, projects: claims.projects ?? undefined };
     const token = caller
-      ? await house.token({
+      ? await gateway.token({
           ...lists,
           caller,
           role,

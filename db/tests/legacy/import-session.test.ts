@@ -1,30 +1,31 @@
-// The door through which old memories come in with the writers and times they had is open to l9_owner itself, and to
+// The API through which old memories come in with the writers and times they had is open to l9_owner itself, and to
 // nobody who can make a function of l9_owner run.
 
 import pg from 'pg';
 import { DEFAULT_TENANT } from '../../../gateway/src/auth/identity.ts';
-import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { itOnServer } from '../support/engine.ts';
+import { itOnServer } from '../support/on-engine.ts';
+import { claimsOf } from '../support/sessions.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: rows differ by query
 type Query = (sql: string, values?: unknown[]) => Promise<any[]>;
 
-describe('the door for old memories', () => {
-  let house: House;
+describe('the session that imports old memories', () => {
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
-    await house.sql('L', "select save_memory('kept private', scope => 'l-private', project_id => 'l9')");
-    await house.sql('C', "select save_memory('of C', project_id => 'l9')");
+    gateway = await startTestGateway({ embedder: standIn });
+    await gateway.sql('L', "select save_memory('kept private', scope => 'l-private', project_id => 'l9')");
+    await gateway.sql('C', "select save_memory('of C', project_id => 'l9')");
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   /** As somebody who logs in under this name, in a transaction that is rolled back unless told otherwise. */
   async function as<T>(login: string, work: (query: Query) => Promise<T>, end = 'rollback'): Promise<T> {
-    const { superuserUrl } = house.home;
+    const { superuserUrl } = gateway.home;
     const own = superuserUrl ? new pg.Client({ connectionString: superuserUrl }) : null;
     await own?.connect();
-    const shared = own ? null : await house.gateway.database.pool.connect();
+    const shared = own ? null : await gateway.instance.database.pool.connect();
     const client = (own ?? shared)!;
     const query: Query = async (sql, values) => (await client.query(sql, values)).rows;
     try {
@@ -194,11 +195,11 @@ describe('the door for old memories', () => {
         'commit',
       );
     }
-    expect(await house.sql('L', 'select 1 from public.packet_store'), 'nothing came in').toHaveLength(2);
+    expect(await gateway.sql('L', 'select 1 from public.packet_store'), 'nothing came in').toHaveLength(2);
   });
 
   itOnServer('is not reached by logging in as the gateway', () =>
-    expect(house.sql('L', 'set local session authorization l9_owner')).rejects.toMatchObject({ code: '42501' }),
+    expect(gateway.sql('L', 'set local session authorization l9_owner')).rejects.toMatchObject({ code: '42501' }),
   );
 
   it('makes the same id of the same row, ordered by time', () =>
