@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import pg from 'pg';
 import { pino } from 'pino';
+import type { Report, TableReport } from '../../src/commands/migrate-legacy/report.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openEmbedded } from '../../src/database/embedded.ts';
-import type { Report, TableReport } from '../../src/legacy/report.ts';
 import { createTestHome, type TestHome } from '../support/databases.ts';
 
 const cli = join(import.meta.dirname, '..', '..', 'src', 'cli.ts');
