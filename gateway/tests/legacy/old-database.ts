@@ -102,7 +102,7 @@ export async function createOldHome(): Promise<OldHome> {
   return old;
 }
 
-/** Hands the old schema over, as docs/migrate-legacy.md says. */
+/** Hands the old schema over, as docs/how-to/migrate-legacy.md says. */
 export const GIVE_TO_OWNER = `
   do $$
   declare
