@@ -1,5 +1,5 @@
--- What each actor's row is worth at present: every statement of every caller asks for it, most of them several times. Worked out
--- anew from three tables it took four times as long as one row read by its key.
+-- A cache of each actor's effective scopes. Every statement reads it, usually several times, and computing the scopes from
+-- three tables took four times as long as reading one row by its key.
 create table identity.active_actors (
   tenant_id uuid not null references public.tenants on delete cascade,
   caller text not null,
@@ -14,7 +14,7 @@ create table identity.active_actors (
 );
 
 comment on table identity.active_actors is
-  'Actors that may come in, with the scopes that their rows are worth at present. Made from actors, scopes and tenants by triggers of these, in the transaction that changes them; never written by hand.';
+  'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants recompute it in the same transaction; nothing else writes it.';
 
 create function identity.refresh_active_actors(tenant_id uuid)
 returns void
@@ -24,10 +24,10 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 begin
-  -- One at a time: of two that change a tenant at once, the second must see what the first did. Each statement after this
-  -- one has a snapshot of its own.
+  -- The lock serialises changes of one tenant, so that the second transaction sees the changes of the first: each statement
+  -- after this one takes a new snapshot.
   perform pg_advisory_xact_lock(hashtextextended('identity.active_actors ' || refresh_active_actors.tenant_id, 0));
-  delete from identity.active_actors e where e.tenant_id = refresh_active_actors.tenant_id;
+  delete from identity.active_actors cached where cached.tenant_id = refresh_active_actors.tenant_id;
   insert into identity.active_actors
     (tenant_id, caller, creator, source, agent, role, can_clean_up, readable_scopes, writable_scopes)
   select a.tenant_id, a.caller, a.creator, a.source, a.agent, a.role, a.can_clean_up,
@@ -44,7 +44,7 @@ end
 $$;
 
 comment on function identity.refresh_active_actors(uuid) is
-  'Makes the rows of a tenant anew. Not executable by callers.';
+  'Recomputes the rows of a tenant in active_actors. Not executable by callers.';
 
 create function identity.tg__refresh_active_actors()
 returns trigger
@@ -54,7 +54,7 @@ set search_path = ''
 as $$
 begin
   if tg_op = 'TRUNCATE' then
-    -- Of these tables none can be emptied without what rests on it.
+    -- Truncating one of these tables also truncates the tables that reference it, so no active actor remains.
     delete from identity.active_actors;
     return null;
   end if;
@@ -69,7 +69,7 @@ end
 $$;
 
 comment on function identity.tg__refresh_active_actors() is
-  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: whoever changes these can''t write it.';
+  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables cannot write active_actors.';
 
 create trigger _600_active_actors after insert or update or delete on public.tenants
   for each row execute function identity.tg__refresh_active_actors();

@@ -16,6 +16,6 @@ begin atomic
 end;
 
 comment on function identity.seed_tenant(uuid) is
-  'Gives a new tenant what every tenant has: the scopes developer, l-private and global, and the actors L and C.';
+  'Inserts what every new tenant has: the scopes developer, l-private and global, and the actors L and C.';
 
 select identity.seed_tenant(tenant_id) from public.tenants;

@@ -19,21 +19,21 @@ create table public.api_keys (
 create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
 
 comment on table public.api_keys is
-  'MCP keys that are kept in the database: whose they are and what they are cut down to. The keys themselves are kept nowhere.';
-comment on column public.api_keys.key_id is 'Id, for revoke_api_key().';
-comment on column public.api_keys.tenant_id is 'The tenant of its caller.';
-comment on column public.api_keys.name is 'What it is for.';
-comment on column public.api_keys.caller is 'The actor that it stands for.';
-comment on column public.api_keys.org_id is 'The org that it acts for, or null.';
-comment on column public.api_keys.user_id is 'The user that it acts for, or null.';
-comment on column public.api_keys.scopes is 'Only these of its caller''s scopes; null: all of them.';
-comment on column public.api_keys.projects is 'Only these projects; null: all.';
-comment on column public.api_keys.created_at is 'When it was made.';
-comment on column public.api_keys.created_by is 'Who made it: a caller, or db:<role>.';
-comment on column public.api_keys.expires_at is 'From then on it is refused; null: never.';
-comment on column public.api_keys.revoked_at is 'When it was revoked; null: it was not.';
+  'MCP keys that are stored in the database: the actor that each key stands for, and the limits of the key. The keys themselves are not stored.';
+comment on column public.api_keys.key_id is 'Id, the argument of revoke_api_key().';
+comment on column public.api_keys.tenant_id is 'Tenant of the key''s caller.';
+comment on column public.api_keys.name is 'Purpose of the key, for people.';
+comment on column public.api_keys.caller is 'Actor that the key stands for.';
+comment on column public.api_keys.org_id is 'Org that the key acts for, or null.';
+comment on column public.api_keys.user_id is 'User that the key acts for, or null.';
+comment on column public.api_keys.scopes is 'Limits the key to these scopes of its caller. Null: all of them.';
+comment on column public.api_keys.projects is 'Limits the key to these projects. Null: all projects.';
+comment on column public.api_keys.created_at is 'When the key was created.';
+comment on column public.api_keys.created_by is 'Caller that created the key, or db:<role>.';
+comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';
+comment on column public.api_keys.revoked_at is 'When the key was revoked. Null: it is not revoked.';
 
--- Apart from the rest, so that no grant on that, of today or tomorrow, shows a hash.
+-- The hashes have their own table, so that no present or future grant on api_keys reveals one.
 create table identity.api_key_hashes (
   key_id uuid primary key references public.api_keys,
   hash bytea not null,
@@ -42,5 +42,5 @@ create table identity.api_key_hashes (
 );
 
 comment on table identity.api_key_hashes is
-  'SHA-256 of each API key. A key is 256 random bits, so that its hash can be neither guessed nor turned back.';
-comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown.';
+  'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither guessed nor reversed.';
+comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown on creation.';

@@ -1,4 +1,4 @@
--- The one place that reads claims. Policies call the current_*() functions inside (select …), once a query.
+-- Claims are read here and nowhere else. Policies call the current_*() functions inside (select …), once per query.
 
 create function identity.claim(name text)
 returns text
@@ -8,7 +8,7 @@ parallel safe
 set search_path = ''
 return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
 
-comment on function identity.claim(text) is 'A claim of this transaction, or null; an empty claim counts as none.';
+comment on function identity.claim(text) is 'A claim of this transaction, or null if the claim is missing or empty.';
 
 create function identity.list_claim(name text)
 returns text[]
@@ -25,7 +25,7 @@ return case
 end;
 
 comment on function identity.list_claim(text) is
-  'A claim that is a list, as JSON or separated by commas: {*} when it is missing, empty when it is malformed.';
+  'A claim that is a list, given as JSON or separated by commas: {*} if it is missing, empty if it is malformed.';
 
 create type identity.identity as (
   tenant_id uuid,
@@ -42,7 +42,8 @@ create type identity.identity as (
   can_clean_up boolean
 );
 
-comment on type identity.identity is 'Who this transaction acts for, and how far, after its claims were cut down by the actor''s row.';
+comment on type identity.identity is
+  'The caller of this transaction and its permissions, after its claims were limited by the actor''s row.';
 
 create function identity.current_role_name()
 returns text
@@ -56,7 +57,7 @@ return case pg_catalog.current_setting('role')
 end;
 
 comment on function identity.current_role_name() is
-  'The role that the session has taken. Unlike current_user it is still the caller''s inside a definer function.';
+  'Role that the session has taken. Unlike current_user, it is the caller''s role inside a definer function too.';
 
 create function identity.intersect_scopes(list text[], claimed text[])
 returns text[]
@@ -65,9 +66,9 @@ immutable
 parallel safe
 set search_path = ''
 return case when '*' = any (claimed) then list
-  else array(select l.entry from unnest(list) with ordinality as l (entry, place) where l.entry = any (claimed) order by l.place) end;
+  else array(select l.entry from unnest(list) with ordinality as l (entry, position) where l.entry = any (claimed) order by l.position) end;
 
-comment on function identity.intersect_scopes(text[], text[]) is 'What of a list is claimed; {*} claims all of it.';
+comment on function identity.intersect_scopes(text[], text[]) is 'Intersection of a list with the claimed values; {*} means all.';
 
 create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
 returns boolean
@@ -90,10 +91,10 @@ return
       and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())));
 
 comment on function identity.are_claims_valid(uuid, text, uuid, uuid, uuid) is
-  'Whether an org and a user that are registered are active and belong together, and an API key is its caller''s and still holds. Definer: reads identity tables. Not executable by callers.';
+  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked nor expired. Definer: reads identity tables. Not executable by callers.';
 
--- Every policy and row trigger asks for it, so its cost is felt: plpgsql keeps its plan for the session, claims that are
--- not there are not parsed, and what it does always is done without calling another function (20 µs each).
+-- Every policy and row trigger calls this function, so it must be fast: plpgsql caches its plan for the session, missing
+-- claims are not parsed, and the common path calls no other function (each call costs about 20 µs).
 create function identity.current_identity()
 returns identity.identity
 language plpgsql
@@ -101,7 +102,7 @@ stable
 parallel safe
 security definer
 set search_path = ''
--- A row by its key: over a page or two the planner would rather read all tenants' rows.
+-- These force the primary-key lookup: on tiny tables the planner prefers a sequential scan over all tenants.
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
@@ -115,20 +116,20 @@ declare
   scopes_claim text := nullif(current_setting('jwt.claims.scopes', true), '');
   projects_claim text := nullif(current_setting('jwt.claims.projects', true), '');
   role_name text := case current_setting('role') when 'none' then session_user else current_setting('role') end;
-  bound record;
+  bound_actor record;
 begin
-  -- Anyone with a database session can set claims. Those of the gateway's login are verified; any other login is the
-  -- actor it is bound to, or nobody, and may at most take scopes and projects away from itself.
+  -- Anyone with a database session can set claims, and only the gateway verifies them. Any other login is the actor it is
+  -- bound to or has no identity; its claims can only reduce its scopes and projects.
   if session_user <> 'l9_gateway' and not pg_has_role(session_user, 'l9_gateway', 'member') then
-    select a.tenant_id, a.caller into bound from public.actors a where a.login = session_user;
-    if not found or tenant_claim <> bound.tenant_id::text or caller_claim <> bound.caller
+    select a.tenant_id, a.caller into bound_actor from public.actors a where a.login = session_user;
+    if not found or tenant_claim <> bound_actor.tenant_id::text or caller_claim <> bound_actor.caller
       or org_claim is not null or user_claim is not null or key_claim is not null then
       return null;
     end if;
-    tenant_claim := bound.tenant_id;
-    caller_claim := bound.caller;
+    tenant_claim := bound_actor.tenant_id;
+    caller_claim := bound_actor.caller;
     if role_name = session_user then
-      -- It has not taken one of our roles, but inherits: from one, else it is not clear which it acts under.
+      -- The session has not taken one of our roles but inherits one. With more than one, its role is ambiguous.
       role_name := (
         select case count(*) when 1 then min(r.name) end
         from unnest(array['l9_agent', 'l9_admin', 'l9_platform_admin']) as r (name)
@@ -136,7 +137,7 @@ begin
     end if;
   end if;
 
-  -- A claim that is there but malformed is no identity at all, rather than one that is shared more widely.
+  -- A malformed claim yields no identity. If it were ignored, the caller would write to a wider audience than it asked for.
   if caller_claim is null or tenant_claim is null or not pg_input_is_valid(tenant_claim, 'uuid')
     or not pg_input_is_valid(org_claim, 'uuid') or not pg_input_is_valid(user_claim, 'uuid')
     or not pg_input_is_valid(key_claim, 'uuid') then
@@ -163,7 +164,7 @@ end
 $$;
 
 comment on function identity.current_identity() is
-  'The caller of this transaction from its login, its claims, its role and its actor''s row; null when they do not fit together. Definer: reads identity tables, which callers see only in part.';
+  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not match. Definer: reads identity tables, which callers see only in part.';
 
 create function identity.require_identity()
 returns identity.identity
@@ -176,13 +177,13 @@ declare
   me identity.identity := identity.current_identity();
 begin
   if me.caller is null then
-    perform identity.raise_error('L9AUT', 'this session has no identity: its claims name no active caller of its role');
+    perform identity.raise_error('L9AUT', 'this session has no identity: its claims do not name an active caller of its role');
   end if;
   return me;
 end
 $$;
 
-comment on function identity.require_identity() is 'current_identity(), or the error L9AUT where there is none.';
+comment on function identity.require_identity() is 'Returns current_identity(), or raises L9AUT if there is none.';
 
 create function identity.require_admin()
 returns identity.identity
@@ -195,14 +196,14 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if me.role not in ('l9_admin', 'l9_platform_admin') then
-    perform identity.raise_error('L9SCP', 'this is for administrators');
+    perform identity.raise_error('L9SCP', 'only administrators can do this');
   end if;
   return me;
 end
 $$;
 
 comment on function identity.require_admin() is
-  'current_identity() where it is an administrator''s; else the error L9AUT (nobody) or L9SCP (somebody else).';
+  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another role).';
 
 create function identity.has_every_scope()
 returns boolean
@@ -216,7 +217,7 @@ return '*' = any (identity.list_claim('scopes')) and exists (
   where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes) and '*' = any (a.writable_scopes));
 
 comment on function identity.has_every_scope() is
-  'Whether the caller may read and write every scope of its tenant, those to come included: its actor''s row says so, and its token is not cut down. Definer: reads actors.';
+  'True if the caller can read and write every present and future scope of its tenant: its actor''s row says so, and its token is not limited to some scopes. Definer: reads actors.';
 
 create function identity.current_tenant_id() returns uuid
 language sql stable parallel safe set search_path = ''
@@ -250,20 +251,23 @@ create function identity.current_projects() returns text[]
 language sql stable parallel safe set search_path = ''
 return coalesce((identity.current_identity()).projects, '{}');
 
--- Asked once a query: '*' = any (…) in a policy would be asked of every row, and take longer than all the rest of it.
+-- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
 create function identity.has_every_project() returns boolean
 language sql stable parallel safe set search_path = ''
 return coalesce('*' = any ((identity.current_identity()).projects), false);
 
-comment on function identity.has_every_project() is 'Whether the caller may work in every project of its tenant.';
+comment on function identity.has_every_project() is 'True if the caller can work in every project of its tenant.';
 comment on function identity.current_tenant_id() is 'The caller''s tenant, or null without an identity.';
 comment on function identity.current_org_id() is 'The caller''s org, or null.';
-comment on function identity.current_user_id() is 'The user the caller acts for, or null.';
-comment on function identity.current_caller() is 'The caller, such as L or C, or null without an identity.';
-comment on function identity.current_creator() is 'What metadata.creator of the caller''s own memories says, or null.';
-comment on function identity.current_scopes() is 'Scopes the caller may read: claimed and registered. Empty without an identity.';
-comment on function identity.current_writable_scopes() is 'Scopes the caller may write: claimed and registered. Empty without an identity.';
-comment on function identity.current_projects() is 'Projects the caller may work in; {*} is every one. Empty without an identity.';
+comment on function identity.current_user_id() is 'The user that the caller acts for, or null.';
+comment on function identity.current_caller() is 'The caller''s name, such as L or C, or null without an identity.';
+comment on function identity.current_creator() is 'The value of metadata.creator in the caller''s own memories, or null.';
+comment on function identity.current_scopes() is
+  'Scopes that the caller can read: both claimed and registered. Empty without an identity.';
+comment on function identity.current_writable_scopes() is
+  'Scopes that the caller can write: both claimed and registered. Empty without an identity.';
+comment on function identity.current_projects() is
+  'Projects that the caller can work in; {*} means every project. Empty without an identity.';
 
 grant execute on function
   identity.claim(text), identity.list_claim(text),

@@ -12,7 +12,7 @@ begin
     partition, parent);
   execute format('alter table partitions.%I enable row level security', partition);
   execute format('alter table partitions.%I force row level security', partition);
-  -- Triggers for each row come with the attachment; those for each statement, which append-only rests on, don't.
+  -- Attaching a partition clones row triggers but not statement triggers, and the append-only trigger is a statement trigger.
   for trigger_of_parent in
     select t.tgname, pg_get_triggerdef(t.oid) as definition, t.tgenabled = 'A' as is_always
     from pg_catalog.pg_trigger t
@@ -24,7 +24,7 @@ begin
     end if;
   end loop;
   execute format('comment on table partitions.%I is %L', partition, case
-    when from_time is null then format('What no other partition of %s takes, so that no row is ever lost.', parent)
+    when from_time is null then format('Rows of %s that fit no other partition, so that no row is ever lost.', parent)
     else format('%s from %s to %s.', parent, from_time, until_time) end);
   execute format('alter table %s attach partition partitions.%I ', parent, partition) || case
     when from_time is null then 'default'
@@ -33,7 +33,7 @@ end
 $$;
 
 comment on function audit.add_partition(regclass, text, timestamptz, timestamptz) is
-  'Makes a partition with row-level security, no grants and the statement triggers of its parent, then attaches it; without times: the default one.';
+  'Creates a partition with row-level security, no grants and the statement triggers of its parent, then attaches it. Without times it creates the default partition. Not executable by callers.';
 
 create function audit.create_month_partitions(parent regclass, from_month date, months integer)
 returns text[]
@@ -48,7 +48,7 @@ declare
   table_name text;
   partition text;
   month timestamptz;
-  made text[] := '{}';
+  created text[] := '{}';
 begin
   select c.relname into table_name
   from pg_catalog.pg_partitioned_table p
@@ -56,9 +56,9 @@ begin
   join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.atttypid = 'timestamptz'::regtype
   where p.partrelid = parent and p.partstrat = 'r' and p.partnatts = 1;
   if not found then
-    perform identity.raise_error('L9VAL', 'parent: a table of ours that is partitioned by range of one timestamptz column', 'parent');
+    perform identity.raise_error('L9VAL', 'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column', 'parent');
   elsif from_month is null or months is null or months not between 1 and 120 then
-    perform identity.raise_error('L9VAL', 'from_month: a date; months: from 1 to 120', 'months');
+    perform identity.raise_error('L9VAL', 'months: from 1 to 120, and from_month: a date', 'months');
   end if;
 
   if to_regclass(format('partitions.%I', table_name || '_default')) is null then
@@ -67,24 +67,24 @@ begin
   for i in 0 .. months - 1 loop
     month := date_trunc('month', from_month::timestamptz) + make_interval(months => i);
     partition := table_name || to_char(month, '"_"YYYY"_"MM');
-    -- Also where it was detached: its rows are not to come back in another guise.
+    -- This also skips a month that was detached, whose table keeps the name: new rows of it go to the default partition.
     if to_regclass(format('partitions.%I', partition)) is not null then
       continue;
     end if;
     begin
       perform audit.add_partition(parent, partition, month, month + interval '1 month');
-      made := made || partition;
+      created := created || partition;
     exception when check_violation then
-      -- Rows that came before their partition are in the default one, and stay there.
+      -- Rows of this month were written before the partition existed; they stay in the default partition.
       null;
     end;
   end loop;
-  return made;
+  return created;
 end
 $$;
 
 comment on function audit.create_month_partitions(regclass, date, integer) is
-  'Makes the partitions of so many months (1 to 120, in UTC) that are not there yet, and a default one; returns their names. A month whose rows already lie in the default partition stays there. Definer: only the owner of a table makes partitions.';
+  'Creates the missing partitions for the given number of months (1 to 120, in UTC) and the default partition; returns the names of those created. A month whose rows are already in the default partition stays there. Definer: only the owner of a table can create its partitions.';
 
 grant execute on function audit.create_month_partitions(regclass, date, integer) to l9_worker;
--- No grant on add_partition: only functions that run as l9_owner may call it.
+-- No grant on add_partition: only functions that run as l9_owner can call it.

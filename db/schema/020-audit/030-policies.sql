@@ -10,15 +10,15 @@ create policy platform_override on public.audit_log for select to l9_platform_ad
 create policy definer_inserts on public.audit_log for insert to l9_owner with check (true);
 create policy definer_functions on public.audit_log for select to l9_owner using (true);
 
-comment on policy tenant_isolation on public.audit_log is 'The record of the caller''s tenant.';
-comment on policy scope_access on public.audit_log is 'Admins read it, within the scopes of their claims.';
-comment on policy platform_override on public.audit_log is 'Operators read every tenant''s record, on the record.';
+comment on policy tenant_isolation on public.audit_log is 'A caller sees only the audit rows of its tenant.';
+comment on policy scope_access on public.audit_log is 'Admins read them, within the scopes of their claims.';
+comment on policy platform_override on public.audit_log is 'Operators read the rows of every tenant; each read is audited.';
 comment on policy definer_inserts on public.audit_log is 'write_audit() and the audit triggers insert.';
-comment on policy definer_functions on public.audit_log is 'seal_audit() and verify_audit() read what they hash.';
+comment on policy definer_functions on public.audit_log is 'seal_audit() and verify_audit() read the rows that they hash.';
 
 grant select on public.audit_log to l9_admin, l9_platform_admin;
--- Nothing for l9_agent: rows about others would tell it what it may not know.
--- No insert for anyone: a row that a caller could write is no evidence.
+-- No grant for l9_agent: rows about other callers would reveal what it must not know.
+-- No role can insert: a row that a caller could write would prove nothing.
 
--- Only now, so that they are guarded like it from the first moment.
+-- The partitions are created last, so that each of them is protected like the table from the start.
 select audit.create_month_partitions('public.audit_log', now()::date, 14);

@@ -6,7 +6,8 @@ parallel safe
 set search_path = ''
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
 
-comment on function audit.current_tool() is 'The tool, query or mutation that the gateway says it is running; sql in a database session.';
+comment on function audit.current_tool() is
+  'Tool, query or mutation that the gateway says it is running; sql in a database session.';
 
 create function audit.audit_actor()
 returns jsonb
@@ -26,7 +27,7 @@ begin atomic
 end;
 
 comment on function audit.audit_actor() is
-  'Who acts, as the details of every audit row say it: caller, creator, source and tool_name, and org_id and user_id where there are any.';
+  'The caller as the details of every audit row name it: caller, creator, source and tool_name, and org_id and user_id if the caller acts for them.';
 
 create function audit.add_audit_row(
   audit_id uuid,
@@ -52,7 +53,7 @@ begin atomic
 end;
 
 comment on function audit.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is
-  'Adds a row under the id given. Not executable by callers, and as one of them it could not insert.';
+  'Inserts an audit row under the given id. Not executable by callers, and callers could not insert.';
 
 create function audit.write_audit(
   operation text,
@@ -73,7 +74,7 @@ begin atomic
 end;
 
 comment on function audit.write_audit(text, text, uuid, text, text, jsonb, text) is
-  'Adds a row about the present caller, whose name in details overrules any other. Definer: callers can''t insert into audit_log. Not executable by callers: functions of the owner call it.';
+  'Inserts an audit row about the current caller, whose name overrides any caller in details. Definer: callers cannot insert into audit_log. Not executable by callers: functions of the owner call it.';
 
 create function audit.audit_read(
   operation text,
@@ -94,7 +95,7 @@ declare
 begin
   perform identity.require_identity();
   if operation not in ('SEARCH', 'READ', 'STATS') then
-    perform identity.raise_error('L9VAL', 'operation: SEARCH, READ or STATS', 'operation');
+    perform identity.raise_error('L9VAL', 'operation: must be SEARCH, READ or STATS', 'operation');
   end if;
   if octet_length(details::text) > 65536 or octet_length(query) > 32768 then
     perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, query: at most 32768', 'details');
@@ -109,7 +110,7 @@ end
 $$;
 
 comment on function audit.audit_read(text, jsonb, uuid, text, text, text) is
-  'Records a read by the present caller, and the text of a search where its tenant keeps these; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
+  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
 
 create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
 returns void
@@ -121,7 +122,7 @@ as $$
 begin
   perform identity.require_identity();
   if sqlstate !~ '^[0-9A-Z]{5}$' then
-    perform identity.raise_error('L9VAL', 'sqlstate: five letters or digits', 'sqlstate');
+    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
   end if;
   perform audit.write_audit(
     operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
@@ -130,11 +131,11 @@ end
 $$;
 
 comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
-  'The gateway calls this after a call was refused or failed and its own transaction, with its audit row, rolled back. A caller can only report its own failures. Definer: writes audit_log.';
+  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was rolled back. A caller can only report its own failures. Definer: writes audit_log.';
 
 grant execute on function audit.current_tool() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
   to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
   to l9_agent, l9_admin, l9_platform_admin;
--- No grant on write_audit, add_audit_row: only functions that run as l9_owner may call them.
+-- No grant on write_audit and add_audit_row: only functions that run as l9_owner can call them.

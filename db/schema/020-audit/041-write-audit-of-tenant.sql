@@ -21,4 +21,4 @@ begin atomic
 end;
 
 comment on function audit.write_audit_of_tenant(uuid, text, text, uuid, text, text, jsonb) is
-  'As write_audit(), on the record of the tenant whose rows they were: for jobs, which have none, and for operators, who may work in another''s. Definer: callers can''t insert into audit_log. Not executable by callers.';
+  'Like write_audit(), but the audit row belongs to the given tenant: for jobs, which have no tenant, and for operators, who can work in other tenants. Definer: callers cannot insert into audit_log. Not executable by callers.';

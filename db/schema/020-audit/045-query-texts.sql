@@ -9,17 +9,17 @@ create table public.audit_query_texts (
 
 create index audit_query_texts_user_idx on public.audit_query_texts (tenant_id, user_id) where user_id is not null;
 
--- What is erased must not stay in the planner's statistics.
+-- The planner's statistics would keep sampled texts after their erasure.
 alter table public.audit_query_texts alter column query set statistics 0;
 
 comment on table public.audit_query_texts is
-  'Texts of searches, of tenants that keep them (set_query_text_audit). Beside audit_log, not in it, so that they can be erased.';
-comment on column public.audit_query_texts.audit_id is 'The search in audit_log.';
+  'Texts of searches, for tenants that keep them (set_query_text_audit). They are stored beside audit_log, not in it, so that they can be erased.';
+comment on column public.audit_query_texts.audit_id is 'Audit row of the search.';
 comment on column public.audit_query_texts.tenant_id is 'Tenant of the caller.';
-comment on column public.audit_query_texts.occurred_at is 'When it was searched.';
-comment on column public.audit_query_texts.scope is 'As in audit_log.';
-comment on column public.audit_query_texts.query is 'What was searched for.';
-comment on column public.audit_query_texts.user_id is 'The user the caller acted for.';
+comment on column public.audit_query_texts.occurred_at is 'When the search ran.';
+comment on column public.audit_query_texts.scope is 'Scope, as in audit_log.';
+comment on column public.audit_query_texts.query is 'Text that was searched for.';
+comment on column public.audit_query_texts.user_id is 'User that the caller acted for.';
 
 alter table public.audit_query_texts enable row level security;
 alter table public.audit_query_texts force row level security;
@@ -34,14 +34,16 @@ create policy platform_override on public.audit_query_texts for select to l9_pla
   using ((select identity.allow_and_audit_operator_read('audit_query_texts')));
 create policy definer_functions on public.audit_query_texts to l9_owner using (true);
 
-comment on policy tenant_isolation on public.audit_query_texts is 'Searches of the caller''s tenant.';
-comment on policy user_visibility on public.audit_query_texts is 'Agents are granted nothing; were they, then not the searches of other users.';
-comment on policy scope_access on public.audit_query_texts is 'Admins read them, as the rows of audit_log they belong to.';
-comment on policy platform_override on public.audit_query_texts is 'Operators read every tenant''s, on the record.';
-comment on policy definer_functions on public.audit_query_texts is 'Searches add them, erasure deletes them.';
+comment on policy tenant_isolation on public.audit_query_texts is 'A caller sees only the searches of its tenant.';
+comment on policy user_visibility on public.audit_query_texts is
+  'Agents have no grant on this table. With one, an agent would not see the searches of other users.';
+comment on policy scope_access on public.audit_query_texts is 'Admins read them, like the rows of audit_log that they belong to.';
+comment on policy platform_override on public.audit_query_texts is
+  'Operators read the texts of every tenant; each read is audited.';
+comment on policy definer_functions on public.audit_query_texts is 'Searches insert the texts, erasure deletes them.';
 
 grant select on public.audit_query_texts to l9_admin, l9_platform_admin;
--- Nothing for l9_agent, and no insert for anyone.
+-- No grant for l9_agent, and no role can insert.
 
 create function audit.keep_query_text(audit_id uuid, scope text, query text)
 returns void
@@ -56,7 +58,7 @@ begin atomic
 end;
 
 comment on function audit.keep_query_text(uuid, text, text) is
-  'Keeps the text of a search, where the caller''s tenant wants that. Not executable by callers: audit_read() calls it.';
+  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
 
 create function public.audit_log_query_text(audit_row public.audit_log)
 returns text
@@ -65,6 +67,7 @@ stable
 set search_path = ''
 return (select q.query from public.audit_query_texts q where q.audit_id = (audit_row).audit_id);
 
-comment on function public.audit_log_query_text(public.audit_log) is 'What was searched for, where the tenant keeps that and it was not erased.';
+comment on function public.audit_log_query_text(public.audit_log) is
+  'Text of the search, if the tenant keeps these texts and this one was not erased.';
 
 grant execute on function public.audit_log_query_text(public.audit_log) to l9_admin, l9_platform_admin;

@@ -22,21 +22,23 @@ create table public.audit_seals (
 create index audit_seals_time_idx on public.audit_seals (last_occurred_at);
 
 comment on table public.audit_seals is
-  'A chain of hashes over audit_log. Each seal covers what a range of transactions wrote, and the seal before it; its rows are hashed one by one, so that a changed one can be named.';
-comment on column public.audit_seals.seal_id is 'Counts up from 1, without gaps.';
-comment on column public.audit_seals.sealed_at is 'When it was made.';
-comment on column public.audit_seals.era is 'Counts the database clusters this database has lived in: transactions are numbered anew in each.';
-comment on column public.audit_seals.era_after is 'Rows of this era occurred after it, and not after that of the next era.';
-comment on column public.audit_seals.from_xid is 'The first transaction it covers.';
-comment on column public.audit_seals.to_xid is 'The first transaction it does not cover; the next seal begins there.';
-comment on column public.audit_seals.row_count is 'How many rows it covers.';
-comment on column public.audit_seals.first_occurred_at is 'The earliest time of its rows.';
-comment on column public.audit_seals.last_occurred_at is 'The latest time of its rows.';
-comment on column public.audit_seals.audit_ids is 'Its rows, by transaction, then id.';
-comment on column public.audit_seals.row_hashes is 'SHA-256 of each, in the same order.';
+  'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions wrote, and the hash of the previous seal. Its rows are hashed one by one, so that an altered row can be named.';
+comment on column public.audit_seals.seal_id is 'Number of the seal: 1, 2, 3 and so on, without gaps.';
+comment on column public.audit_seals.sealed_at is 'When the seal was made.';
+comment on column public.audit_seals.era is
+  'Number of the database cluster, counted from 1: a restored database lives in a new cluster, which numbers its transactions from the start again.';
+comment on column public.audit_seals.era_after is
+  'Rows of this era occurred after this time, and not after the era_after of the next era.';
+comment on column public.audit_seals.from_xid is 'First transaction that the seal covers.';
+comment on column public.audit_seals.to_xid is 'First transaction that the seal does not cover; the next seal begins there.';
+comment on column public.audit_seals.row_count is 'Number of rows that the seal covers.';
+comment on column public.audit_seals.first_occurred_at is 'Earliest time of its rows.';
+comment on column public.audit_seals.last_occurred_at is 'Latest time of its rows.';
+comment on column public.audit_seals.audit_ids is 'Ids of its rows, sorted by transaction, then id.';
+comment on column public.audit_seals.row_hashes is 'SHA-256 of each row, in the same order.';
 comment on column public.audit_seals.rows_hash is 'SHA-256 over the ids and hashes of its rows.';
-comment on column public.audit_seals.previous_hash is 'seal_hash of the seal before; null for the first.';
-comment on column public.audit_seals.seal_hash is 'SHA-256 over everything else of the seal.';
+comment on column public.audit_seals.previous_hash is 'seal_hash of the previous seal; null for the first.';
+comment on column public.audit_seals.seal_hash is 'SHA-256 over all other columns of the seal.';
 
 create trigger _100_append_only
   before update or delete or truncate on public.audit_seals
@@ -49,12 +51,13 @@ create policy platform_override on public.audit_seals for select to l9_platform_
   using ((select identity.allow_and_audit_operator_read('audit_seals')));
 create policy definer_functions on public.audit_seals for select to l9_owner using (true);
 create policy definer_inserts on public.audit_seals for insert to l9_owner with check (true);
-comment on policy platform_override on public.audit_seals is 'Operators see the seals, which span all tenants.';
+comment on policy platform_override on public.audit_seals is
+  'Operators see the seals, which span all tenants; each read is audited.';
 comment on policy definer_functions on public.audit_seals is 'verify_audit() and audit_head() read the chain.';
-comment on policy definer_inserts on public.audit_seals is 'seal_audit() adds to it.';
+comment on policy definer_inserts on public.audit_seals is 'seal_audit() inserts.';
 
 grant select on public.audit_seals to l9_platform_admin;
--- Nothing for l9_admin: how much other tenants do is not its business. It has verify_audit() and audit_head().
+-- No grant for l9_admin: seals reveal how active other tenants are. It has verify_audit() and audit_head().
 
 create table public.audit_archives (
   table_name text primary key,
@@ -67,14 +70,16 @@ create table public.audit_archives (
   constraint audit_archive_counts_by_seal check (cardinality(seal_ids) = cardinality(seal_rows))
 );
 
-comment on table public.audit_archives is 'Months of audit_log that were detached, and how many rows of which seals went with them.';
-comment on column public.audit_archives.table_name is 'What was a partition, and is now a table by itself, until a superuser drops it.';
-comment on column public.audit_archives.month is 'The first day of its month, in UTC.';
-comment on column public.audit_archives.row_count is 'How many rows it holds.';
-comment on column public.audit_archives.seal_ids is 'The seals that cover its rows.';
-comment on column public.audit_archives.seal_rows is 'How many of its rows each of them covers.';
+comment on table public.audit_archives is
+  'Months of audit_log that were detached, with the number of rows that each seal lost with them.';
+comment on column public.audit_archives.table_name is
+  'Table that was a partition. It stays as a table of its own until a superuser drops it.';
+comment on column public.audit_archives.month is 'First day of the month, in UTC.';
+comment on column public.audit_archives.row_count is 'Number of rows that it holds.';
+comment on column public.audit_archives.seal_ids is 'Seals that cover its rows.';
+comment on column public.audit_archives.seal_rows is 'Number of its rows that each of these seals covers, in the same order.';
 comment on column public.audit_archives.archived_at is 'When it was detached.';
-comment on column public.audit_archives.archived_by is 'Who detached it.';
+comment on column public.audit_archives.archived_by is 'Caller that detached it.';
 
 create trigger _100_append_only
   before update or delete or truncate on public.audit_archives
@@ -87,8 +92,9 @@ create policy platform_override on public.audit_archives for select to l9_platfo
   using ((select identity.allow_and_audit_operator_read('audit_archives')));
 create policy definer_functions on public.audit_archives for select to l9_owner using (true);
 create policy definer_inserts on public.audit_archives for insert to l9_owner with check (true);
-comment on policy platform_override on public.audit_archives is 'Operators see what was archived.';
-comment on policy definer_functions on public.audit_archives is 'verify_audit() does not miss what was archived.';
-comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() adds to it.';
+comment on policy platform_override on public.audit_archives is 'Operators see what was archived; each read is audited.';
+comment on policy definer_functions on public.audit_archives is
+  'verify_audit() reads which rows were archived, so that it does not report them as missing.';
+comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() inserts.';
 
 grant select on public.audit_archives to l9_platform_admin;

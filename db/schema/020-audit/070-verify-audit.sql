@@ -12,18 +12,25 @@ create type public.audit_verification as (
   is_complete boolean
 );
 
-comment on type public.audit_verification is 'Whether the record is whole. An admin of a tenant is told of the rows of its tenant only; the chain is one for all tenants.';
-comment on column public.audit_verification.ok is 'False: something was altered, removed or added; the rest says what.';
-comment on column public.audit_verification.seals is 'How many seals were checked.';
-comment on column public.audit_verification.rows is 'How many rows were checked against their seals.';
-comment on column public.audit_verification.unsealed is 'How many rows are too new to be sealed; null where the end was not reached.';
-comment on column public.audit_verification.archived is 'How many rows of these seals lie in detached partitions: the chain vouches for their hashes, they themselves were not read. Null for an admin of a tenant.';
-comment on column public.audit_verification.broken_seal is 'The first seal that is broken, or whose rows are not what they were.';
-comment on column public.audit_verification.broken_row is 'The first row that is not what it was, where it is one row and the caller may know of it.';
+comment on type public.audit_verification is
+  'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; the chain itself is one for all tenants.';
+comment on column public.audit_verification.ok is
+  'False if a row or seal was altered, removed or added; the other columns say which.';
+comment on column public.audit_verification.seals is 'Number of seals that were checked.';
+comment on column public.audit_verification.rows is 'Number of rows that were checked against their seals.';
+comment on column public.audit_verification.unsealed is
+  'Number of rows that are too new to be sealed; null if the end of the chain was not reached.';
+comment on column public.audit_verification.archived is
+  'Number of rows of these seals that lie in detached partitions: the chain still covers their hashes, but the rows were not read. Null for an admin of a tenant.';
+comment on column public.audit_verification.broken_seal is 'First seal that is broken, or whose rows were changed.';
+comment on column public.audit_verification.broken_row is
+  'First row that was changed, if it is a single row and the caller may know of it.';
 comment on column public.audit_verification.reason is 'What is wrong.';
-comment on column public.audit_verification.head is 'The hash of the newest seal: store it outside of the database, and give it to a later verify_audit.';
-comment on column public.audit_verification.last_seal is 'The last seal that was checked.';
-comment on column public.audit_verification.is_complete is 'False: max_rows was reached; go on with after_seal => last_seal.';
+comment on column public.audit_verification.head is
+  'Hash of the newest seal. Store it outside the database, and pass it to a later verify_audit.';
+comment on column public.audit_verification.last_seal is 'Last seal that was checked.';
+comment on column public.audit_verification.is_complete is
+  'False if max_rows was reached; continue with after_seal => last_seal.';
 
 create function audit.audit_seal_problem(
   seal public.audit_seals, era_until timestamptz, only_tenant uuid,
@@ -47,33 +54,33 @@ begin
   select coalesce(sum(a.seal_rows[array_position(a.seal_ids, seal.seal_id)]), 0) into archived
   from public.audit_archives a where seal.seal_id = any (a.seal_ids);
 
-  with present as (
+  with current_rows as (
     select r.audit_id, r.tenant_id, audit.audit_row_hash(r) as hash
     from public.audit_log r
     where r.xid >= seal.from_xid and r.xid < seal.to_xid and r.occurred_at > seal.era_after and r.occurred_at <= era_until
-  ), sealed as (
-    select s.audit_id, s.hash, s.place
-    from rows from (unnest(seal.audit_ids), unnest(seal.row_hashes)) with ordinality as s (audit_id, hash, place)
+  ), sealed_rows as (
+    select s.audit_id, s.hash, s.position
+    from rows from (unnest(seal.audit_ids), unnest(seal.row_hashes)) with ordinality as s (audit_id, hash, position)
   )
   select
     count(*) filter (where p.audit_id is not null and (only_tenant is null or p.tenant_id = only_tenant)),
     count(*) filter (where p.audit_id is null),
     count(*) filter (where s.audit_id is null),
-    (array_agg(s.audit_id order by s.place) filter (where p.hash <> s.hash))[1],
-    (array_agg(s.audit_id order by s.place) filter (where p.audit_id is null))[1],
+    (array_agg(s.audit_id order by s.position) filter (where p.hash <> s.hash))[1],
+    (array_agg(s.audit_id order by s.position) filter (where p.audit_id is null))[1],
     (array_agg(p.audit_id order by p.audit_id) filter (where s.audit_id is null))[1]
   into row_count, missing, added, first_altered, first_missing, first_added
-  from present p full join sealed s on s.audit_id = p.audit_id;
+  from current_rows p full join sealed_rows s on s.audit_id = p.audit_id;
 
   if first_altered is not null then
     reason := 'a row was altered';
     broken_row := first_altered;
   elsif missing <> archived then
     reason := case when archived = 0 then 'a row was removed'
-      else format('%s rows were archived, but %s are not there', archived, missing) end;
+      else format('%s rows were archived, but %s are missing', archived, missing) end;
     if archived = 0 then
       broken_row := first_missing;
-      -- Moved to where this seal does not look, it is still there.
+      -- If it still exists, its xid or time was altered, so that this seal no longer covers it.
       if exists (select from public.audit_log r where r.audit_id = first_missing) then
         reason := 'a row was altered';
       end if;
@@ -91,7 +98,7 @@ end
 $$;
 
 comment on function audit.audit_seal_problem(public.audit_seals, timestamptz, uuid) is
-  'Compares a seal with itself and with its rows. reason is null where all is well.';
+  'Compares a seal with its own hash and with its rows. reason is null if nothing is wrong.';
 
 create function public.verify_audit(
   "from" timestamptz default null,
@@ -116,10 +123,10 @@ declare
   era_until timestamptz;
   first_seal bigint;
   final_seal bigint;
-  found_problem record;
+  problem record;
   rows_read bigint := 0;
 begin
-  -- A database administrator has no claims, and sees it all anyway.
+  -- A database administrator has no claims and can read every row anyway.
   if identity.current_role_name() in ('l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker') then
     me := identity.require_identity();
     if me.role not in ('l9_admin', 'l9_platform_admin') then
@@ -129,7 +136,7 @@ begin
     end if;
   end if;
   if head !~ '^[0-9a-f]{64}$' then
-    perform identity.raise_error('L9VAL', 'head: 64 hexadecimal digits, as audit_head gives them', 'head');
+    perform identity.raise_error('L9VAL', 'head: must be 64 hexadecimal digits, as audit_head returns them', 'head');
   elsif max_rows < 1 then
     perform identity.raise_error('L9VAL', 'max_rows: at least 1', 'max_rows');
   end if;
@@ -138,7 +145,7 @@ begin
   select * into newest from public.audit_seals s order by s.seal_id desc limit 1;
   result.head := encode(newest.seal_hash, 'hex');
 
-  -- The seals from the first to the last that cover any of this time, without gaps.
+  -- The range of seals that covers this time, from the first to the last, without gaps.
   select coalesce(min(s.seal_id), newest.seal_id + 1) into first_seal
   from public.audit_seals s where verify_audit."from" is null or s.last_occurred_at >= verify_audit."from";
   select coalesce(max(s.seal_id), 0) into final_seal
@@ -160,7 +167,7 @@ begin
       result.is_complete := false;
       exit;
     end if;
-    -- Where one is missing the next does not follow.
+    -- If a seal is missing, the next one does not match its predecessor.
     if seal.seal_id <> coalesce(previous.seal_id, 0) + 1
       or seal.previous_hash is distinct from previous.seal_hash
       or previous.seal_id is null and (seal.era <> 1 or seal.from_xid <> '0')
@@ -168,22 +175,22 @@ begin
       or seal.era <> previous.era and (
         seal.era <> previous.era + 1 or previous.to_xid <> '18446744073709551615' or seal.from_xid <> '0') then
       result.broken_seal := seal.seal_id;
-      result.reason := 'the seal does not follow the one before it: one was removed, or the chain was made anew';
+      result.reason := 'the seal does not match the previous one: a seal was removed, or the chain was rebuilt';
       exit;
     end if;
     if era_until is null or seal.era is distinct from previous.era then
       select coalesce(min(s.era_after), 'infinity') into era_until from public.audit_seals s where s.era > seal.era;
     end if;
-    select * into found_problem from audit.audit_seal_problem(seal, era_until, only_tenant);
-    if found_problem.reason is not null then
+    select * into problem from audit.audit_seal_problem(seal, era_until, only_tenant);
+    if problem.reason is not null then
       result.broken_seal := seal.seal_id;
-      result.broken_row := found_problem.broken_row;
-      result.reason := found_problem.reason;
+      result.broken_row := problem.broken_row;
+      result.reason := problem.reason;
       exit;
     end if;
     rows_read := rows_read + greatest(seal.row_count, 1);
-    result.rows := result.rows + found_problem.row_count;
-    result.archived := result.archived + found_problem.archived;
+    result.rows := result.rows + problem.row_count;
+    result.archived := result.archived + problem.archived;
     result.seals := result.seals + 1;
     result.last_seal := seal.seal_id;
     previous := seal;
@@ -191,7 +198,7 @@ begin
 
   if result.reason is null and head is not null and not exists (
     select from public.audit_seals s where s.seal_hash = decode(verify_audit.head, 'hex')) then
-    result.reason := 'no seal has the hash given as head: the end of the chain was removed, or the chain was made anew';
+    result.reason := 'no seal has the hash given as head: the end of the chain was removed, or the chain was rebuilt';
   end if;
   if result.reason is null and result.is_complete and final_seal is not distinct from newest.seal_id then
     select count(*) into result.unsealed from public.audit_log a
@@ -204,12 +211,12 @@ end
 $$;
 
 comment on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) is
-  'Checks the audit log against its seals, seal by seal: those that cover the time from … to, or all. head: a hash that audit_head gave before and that was stored outside; it must still be in the chain, else its end was cut off. after_seal and max_rows: in parts, for logs of any size. For admins; those of a tenant learn nothing of the rows of others. Definer: reads audit_log of every tenant, and audit_seals.';
+  'Checks the audit log against its seals, seal by seal: the seals that cover the time between from and to, or all seals. head is a hash that audit_head returned earlier and that was stored outside the database; if it is no longer in the chain, the end of the chain was removed. after_seal and max_rows split the check of a large log into parts. For admins; an admin of a tenant learns nothing about the rows of other tenants. Definer: reads audit_log of every tenant, and audit_seals.';
 
 create type public.audit_head as (hash text, sealed_at timestamptz);
 comment on type public.audit_head is 'The newest seal.';
-comment on column public.audit_head.hash is 'Its hash, in hexadecimal.';
-comment on column public.audit_head.sealed_at is 'When it was made.';
+comment on column public.audit_head.hash is 'Hash of the seal, in hexadecimal.';
+comment on column public.audit_head.sealed_at is 'When the seal was made.';
 
 create function public.audit_head()
 returns public.audit_head
@@ -225,7 +232,7 @@ begin
   if identity.current_role_name() in ('l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker') then
     me := identity.require_identity();
     if me.role not in ('l9_admin', 'l9_platform_admin') then
-      perform identity.raise_error('L9SCP', 'audit_head: only for admins');
+      perform identity.raise_error('L9SCP', 'audit_head: only administrators can call this');
     end if;
   end if;
   select encode(s.seal_hash, 'hex'), s.sealed_at into newest from public.audit_seals s order by s.seal_id desc limit 1;
@@ -234,7 +241,7 @@ end
 $$;
 
 comment on function public.audit_head() is
-  'The newest seal of the chain, to be stored outside of the database: whoever has it can prove later that nothing up to then was removed (verify_audit). Definer: admins of a tenant can''t read audit_seals.';
+  'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that no earlier row was removed. Definer: admins of a tenant cannot read audit_seals.';
 
 grant execute on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint), public.audit_head()
   to l9_admin, l9_platform_admin;

@@ -19,11 +19,11 @@ begin
   if month is null or not exists (
     select from pg_catalog.pg_inherits i
     where i.inhparent = 'public.audit_log'::regclass and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', 'month: not one that audit_log has a partition for', 'month');
+    perform identity.raise_error('L9VAL', 'month: audit_log has no partition for it', 'month');
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: it is not over yet', 'month');
+    perform identity.raise_error('L9VAL', 'month: must be over', 'month');
   end if;
-  -- No seal comes between, and none is missed.
+  -- The lock keeps a seal from being added meanwhile, which this count would miss.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
   select * into newest from public.audit_seals s order by s.seal_id desc limit 1;
   execute format('lock table only partitions.%I in share mode', partition);
@@ -38,7 +38,7 @@ begin
   from public.audit_log a
   where a.occurred_at >= archive.month::timestamptz and a.occurred_at < archive.month::timestamptz + interval '1 month';
   if not is_sealed then
-    perform identity.raise_error('L9VAL', 'month: not all of its rows are sealed yet; try again in a minute', 'month');
+    perform identity.raise_error('L9VAL', 'month: some of its rows are not sealed yet; try again in a minute', 'month');
   end if;
   select coalesce(array_agg(c.seal_id order by c.seal_id), '{}'), coalesce(array_agg(c.n order by c.seal_id), '{}')
   into archive.seal_ids, archive.seal_rows
@@ -53,10 +53,10 @@ begin
     group by s.seal_id
   ) as c;
 
-  -- In this order: the guard lets a partition go only once it is listed here.
+  -- The insert must come first: the guard allows detaching a partition only once it is listed in audit_archives.
   insert into public.audit_archives select archive.*;
   execute format('alter table public.audit_log detach partition partitions.%I', partition);
-  -- Erasure finds the texts of searches by their rows: where those are gone, texts can't stay.
+  -- Erasure finds the texts of searches through their audit rows. Without those rows it could not erase them, so delete them now.
   delete from public.audit_query_texts q
   where q.occurred_at >= archive.month::timestamptz and q.occurred_at < archive.month::timestamptz + interval '1 month';
   perform audit.write_audit('CLEANUP', 'audit_log', details => jsonb_build_object(
@@ -66,6 +66,6 @@ end
 $$;
 
 comment on function public.detach_audit_partition(date) is
-  'Detaches a month of audit_log that is over and sealed. It stays, unreadable and append-only, as the table partitions.audit_log_YYYY_MM, for a superuser to dump and drop; verify_audit knows what it held. Texts of its searches, which erasure could not find any more, are deleted. Audited. Definer: only the owner of a table detaches partitions.';
+  'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and append-only, for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its searches are deleted, because erasure could no longer find them. Audited. Definer: only the owner of a table can detach its partitions.';
 
 grant execute on function public.detach_audit_partition(date) to l9_platform_admin;

@@ -4,30 +4,30 @@ language plpgsql
 set search_path = ''
 as $$
 declare
-  is_now jsonb := to_jsonb(new);
-  was jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
+  new_row jsonb := to_jsonb(new);
+  old_row jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
   id_column text := tg_argv[0];
-  told text[] := tg_argv[1:];
+  audited_columns text[] := tg_argv[1:];
 begin
-  if is_now = was then
+  if new_row = old_row then
     return null;
   end if;
-  -- Names of people stay out: the audit log can't forget them.
-  -- On the record of the tenant that it is about, also where an operator or the owner does it.
+  -- Names of people are left out, because the audit log cannot erase them. The audit row belongs to the tenant that was changed,
+  -- even if an operator or the owner changed it.
   perform audit.write_audit_of_tenant(
-    (is_now ->> 'tenant_id')::uuid, tg_op, tg_table_name::text, (is_now ->> id_column)::uuid,
-    scope => case tg_table_name when 'scopes' then is_now ->> 'scope' end,
-    -- Within `row`: beside it details say who did it, in some of the same words.
+    (new_row ->> 'tenant_id')::uuid, tg_op, tg_table_name::text, (new_row ->> id_column)::uuid,
+    scope => case tg_table_name when 'scopes' then new_row ->> 'scope' end,
+    -- The columns are nested in `row`, because details itself has keys of the same names for the caller.
     details => jsonb_build_object('row', (
       select jsonb_object_agg(t.name, t.value)
-      from jsonb_each(is_now) as t (name, value)
-      where t.name in ('tenant_id', 'caller', 'scope') or t.name = any (told) and t.value is distinct from was -> t.name)));
+      from jsonb_each(new_row) as t (name, value)
+      where t.name in ('tenant_id', 'caller', 'scope') or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
   return null;
 end
 $$;
 
 comment on function administration.tg__audit_identity() is
-  'An audit row for a row made or changed: what identifies it, and those of the columns named that are new.';
+  'Audits a row that was inserted or updated: its key columns, and those of the named columns that changed.';
 
 create trigger _500_audit after insert or update on public.tenants
   for each row execute function administration.tg__audit_identity('tenant_id', 'name', 'is_active', 'audits_query_text');
@@ -56,7 +56,7 @@ end
 $$;
 
 comment on function administration.tg__notify() is
-  'Tells the running gateways, on the channel named, to read anew what they keep in mind. It says that something changed, never what.';
+  'Tells the running gateways, on the channel given as argument, to reload what they cache. The notification has no payload.';
 
 create trigger _900_notify after insert or update or delete or truncate on public.tenants
   for each statement execute function administration.tg__notify('l9_identity');

@@ -12,7 +12,7 @@ create type administration.administrator as (
 );
 
 comment on type administration.administrator is
-  'Who administers, which tenant, and what it can give: scopes {*} only where it has every scope, those to come included.';
+  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and future scopes.';
 
 create function administration.is_owner()
 returns boolean
@@ -23,7 +23,7 @@ set search_path = ''
 return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
 
 comment on function administration.is_owner() is
-  'Whether this is a DBA''s session with the rights of l9_owner, of no role below it, rather than a function that runs as the owner.';
+  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a function that runs as the owner.';
 
 create function administration.require_administrator(tenant_id uuid)
 returns administration.administrator
@@ -33,47 +33,47 @@ set search_path = ''
 as $$
 declare
   me identity.identity;
-  answer administration.administrator;
+  admin administration.administrator;
 begin
   if administration.is_owner() then
-    answer.target_tenant_id := coalesce(require_administrator.tenant_id, '00000000-0000-7000-8000-000000000001');
-    answer.is_operator := true;
+    admin.target_tenant_id := coalesce(require_administrator.tenant_id, '00000000-0000-7000-8000-000000000001');
+    admin.is_operator := true;
   else
     me := identity.require_admin();
-    answer.target_tenant_id := coalesce(require_administrator.tenant_id, me.tenant_id);
-    answer.own_tenant_id := me.tenant_id;
-    answer.caller := me.caller;
-    answer.org_id := me.org_id;
-    answer.user_id := me.user_id;
-    answer.is_operator := me.role = 'l9_platform_admin';
+    admin.target_tenant_id := coalesce(require_administrator.tenant_id, me.tenant_id);
+    admin.own_tenant_id := me.tenant_id;
+    admin.caller := me.caller;
+    admin.org_id := me.org_id;
+    admin.user_id := me.user_id;
+    admin.is_operator := me.role = 'l9_platform_admin';
   end if;
 
-  if answer.is_operator then
+  if admin.is_operator then
     if me.caller is not null and not ('*' = any (me.projects) and '*' = any (identity.list_claim('scopes'))) then
-      perform identity.raise_error('L9SCP', 'a token that is cut down to some scopes or projects administers nothing across tenants');
-    elsif not exists (select from public.tenants t where t.tenant_id = answer.target_tenant_id) then
-      perform identity.raise_error('L9VAL', 'tenant_id: there is no such tenant', 'tenant_id');
+      perform identity.raise_error('L9SCP', 'a token that is limited to some scopes or projects cannot administer other tenants');
+    elsif not exists (select from public.tenants t where t.tenant_id = admin.target_tenant_id) then
+      perform identity.raise_error('L9VAL', 'tenant_id: no such tenant', 'tenant_id');
     end if;
-    answer.readable_scopes := '{*}';
-    answer.writable_scopes := '{*}';
-    answer.projects := '{*}';
-    answer.can_clean_up := true;
-    return answer;
+    admin.readable_scopes := '{*}';
+    admin.writable_scopes := '{*}';
+    admin.projects := '{*}';
+    admin.can_clean_up := true;
+    return admin;
   end if;
 
-  if answer.target_tenant_id <> me.tenant_id then
+  if admin.target_tenant_id <> me.tenant_id then
     perform identity.raise_error('L9SCP', 'tenant_id: not your tenant', 'tenant_id');
   end if;
-  answer.readable_scopes := case when identity.has_every_scope() then '{*}' else me.readable_scopes end;
-  answer.writable_scopes := case when identity.has_every_scope() then '{*}' else me.writable_scopes end;
-  answer.projects := me.projects;
-  answer.can_clean_up := me.can_clean_up;
-  return answer;
+  admin.readable_scopes := case when identity.has_every_scope() then '{*}' else me.readable_scopes end;
+  admin.writable_scopes := case when identity.has_every_scope() then '{*}' else me.writable_scopes end;
+  admin.projects := me.projects;
+  admin.can_clean_up := me.can_clean_up;
+  return admin;
 end
 $$;
 
 comment on function administration.require_administrator(uuid) is
-  'Who administers this tenant (its own, if none is named): L its own, operators and the owner in psql any. Else L9AUT or L9SCP.';
+  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, operators and the owner in psql for any. Else raises L9AUT or L9SCP.';
 
 create function administration.require_operator()
 returns administration.administrator
@@ -85,13 +85,13 @@ declare
   admin administration.administrator := administration.require_administrator(null);
 begin
   if not admin.is_operator then
-    perform identity.raise_error('L9SCP', 'this is for operators (l9_platform_admin) and for l9_owner in psql');
+    perform identity.raise_error('L9SCP', 'only operators (l9_platform_admin) and l9_owner in psql can do this');
   end if;
   return admin;
 end
 $$;
 
-comment on function administration.require_operator() is 'An administrator across tenants; else L9AUT or L9SCP.';
+comment on function administration.require_operator() is 'Returns an administrator of all tenants; else raises L9AUT or L9SCP.';
 
 create function administration.require_whole_token(admin administration.administrator)
 returns void
@@ -101,15 +101,15 @@ set search_path = ''
 as $$
 begin
   if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
-    perform identity.raise_error('L9SCP', 'this takes an administrator of every scope, with a token that is not cut down to some scopes or projects');
+    perform identity.raise_error('L9SCP', 'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
   end if;
 end
 $$;
 
 comment on function administration.require_whole_token(administration.administrator) is
-  'L9SCP for an administrator whose token is cut down: what it changes would be felt beyond its scopes and projects.';
+  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and projects.';
 
-create function administration.check_reach(
+create function administration.check_grantable(
   admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
 returns void
 language plpgsql
@@ -121,31 +121,31 @@ begin
     return;
   end if;
   if role = 'l9_platform_admin' then
-    perform identity.raise_error('L9SCP', 'role: operators (l9_platform_admin) are for operators to make and to change', 'role');
+    perform identity.raise_error('L9SCP', 'role: only operators can create or change operators (l9_platform_admin)', 'role');
   elsif not ('*' = any (admin.readable_scopes) or readable_scopes <@ admin.readable_scopes) then
     perform identity.raise_error('L9SCP',
-      format('readable_scopes: you may give %s', array_to_string(admin.readable_scopes, ', ')), 'readable_scopes');
+      format('readable_scopes: you can grant only %s', array_to_string(admin.readable_scopes, ', ')), 'readable_scopes');
   elsif not ('*' = any (admin.writable_scopes) or writable_scopes <@ admin.writable_scopes) then
     perform identity.raise_error('L9SCP',
-      format('writable_scopes: you may give %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
+      format('writable_scopes: you can grant only %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
   elsif not ('*' = any (admin.projects) or projects <@ admin.projects) then
-    perform identity.raise_error('L9SCP', format('projects: you may give %s', array_to_string(admin.projects, ', ')), 'projects');
+    perform identity.raise_error('L9SCP', format('projects: you can grant only %s', array_to_string(admin.projects, ', ')), 'projects');
   elsif can_clean_up and not admin.can_clean_up then
-    perform identity.raise_error('L9SCP', 'can_clean_up: you may not clean up yourself', 'can_clean_up');
+    perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it', 'can_clean_up');
   end if;
 end
 $$;
 
-comment on function administration.check_reach(administration.administrator, text, text[], text[], text[], boolean) is
-  'L9SCP unless the administrator has all of this itself.';
+comment on function administration.check_grantable(administration.administrator, text, text[], text[], text[], boolean) is
+  'Raises L9SCP unless the administrator has all of these permissions itself.';
 
-create function administration.raise_not_found(what text, field text)
+create function administration.raise_not_found(field text)
 returns void
 language sql
 immutable
 parallel safe
 set search_path = ''
-return identity.raise_error('L9OWN', pg_catalog.format('%s: not there, or not yours', what), field);
+return identity.raise_error('L9OWN', pg_catalog.format('%s: not found, or not yours', field), field);
 
-comment on function administration.raise_not_found(text, text) is
-  'The error for an org, user, scope, actor or key that is not there, or of another tenant: the two are never told apart.';
+comment on function administration.raise_not_found(text) is
+  'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error never tells the two apart.';

@@ -15,7 +15,7 @@ begin
   if register_scope.scope is null or register_scope.scope !~ '^[a-z0-9][a-z0-9_-]{0,62}$' then
     perform identity.raise_error('L9VAL', 'scope: 1 to 63 lower-case letters, digits, - and _', 'scope');
   elsif register_scope.is_project_scoped is null then
-    perform identity.raise_error('L9VAL', 'is_project_scoped: true or false', 'is_project_scoped');
+    perform identity.raise_error('L9VAL', 'is_project_scoped: must be true or false', 'is_project_scoped');
   elsif octet_length(register_scope.description) > 1000 then
     perform identity.raise_error('L9LIM', 'description: at most 1000 bytes', 'description');
   end if;
@@ -25,7 +25,7 @@ begin
   returning s.* into registered;
   if registered.is_project_scoped <> register_scope.is_project_scoped then
     perform identity.raise_error('L9VAL',
-      format('is_project_scoped: scope %s is registered as %s, and has its memories', registered.scope, registered.is_project_scoped),
+      format('is_project_scoped: scope %s is registered as %s and cannot change', registered.scope, registered.is_project_scoped),
       'is_project_scoped');
   end if;
   return registered;
@@ -33,7 +33,7 @@ end
 $$;
 
 comment on function public.register_scope(text, boolean, text, uuid) is
-  'Adds a scope to a tenant, or changes its description. At first those read it who may read every scope: register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+  'Adds a scope to a tenant, or changes its description. At first only actors with every scope can read it; register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_scope_active(scope text, tenant_id uuid, is_active boolean)
 returns public.scopes
@@ -51,13 +51,14 @@ begin
   where s.tenant_id = admin.target_tenant_id and s.scope = set_scope_active.scope
   returning s.* into changed;
   if not found then
-    perform administration.raise_not_found('scope', 'scope');
+    perform administration.raise_not_found('scope');
   end if;
   return changed;
 end
 $$;
 
-comment on function administration.set_scope_active(text, uuid, boolean) is 'deactivate_scope() and reactivate_scope().';
+comment on function administration.set_scope_active(text, uuid, boolean) is
+  'Implements deactivate_scope() and reactivate_scope().';
 
 create function public.deactivate_scope(scope text, tenant_id uuid default null)
 returns public.scopes
@@ -70,9 +71,9 @@ language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, true);
 
 comment on function public.deactivate_scope(text, uuid) is
-  'From the next statement on nobody in the tenant reads or writes this scope; its memories stay. For admins of the tenant. Definer: identity tables change by functions only.';
+  'From the next statement on no caller of the tenant can read or write this scope; its memories are kept. For admins of the tenant. Definer: identity tables change through functions only.';
 comment on function public.reactivate_scope(text, uuid) is
-  'Undoes deactivate_scope(). Definer: identity tables change by functions only.';
+  'Undoes deactivate_scope(). Definer: identity tables change through functions only.';
 
 grant execute on function
   public.register_scope(text, boolean, text, uuid), public.deactivate_scope(text, uuid), public.reactivate_scope(text, uuid)

@@ -1,4 +1,4 @@
-create function administration.why_not_acting(tenant_id uuid, caller text)
+create function administration.explain_refusal(tenant_id uuid, caller text)
 returns text
 language sql
 stable
@@ -6,17 +6,17 @@ security definer
 set search_path = ''
 return case
   when not pg_catalog.pg_has_role(session_user, 'l9_gateway', 'member') then
-    'this login acts only as the actor it is bound to (bind_login)'
+    'this login can act only as the actor that it is bound to (bind_login)'
   else coalesce(
-    (select pg_catalog.format('%s acts under the role %s: first `begin; set local role %s;`', a.caller, a.role, a.role)
+    (select pg_catalog.format('%s acts under the role %s: run `begin; set local role %s;` first', a.caller, a.role, a.role)
      from public.actors a
-     where a.tenant_id = why_not_acting.tenant_id and a.caller = why_not_acting.caller and a.is_active
+     where a.tenant_id = explain_refusal.tenant_id and a.caller = explain_refusal.caller and a.is_active
        and a.role <> identity.current_role_name()),
-    'caller, tenant_id, org_id, user_id: not active, or they do not belong together')
+    'caller, tenant_id, org_id, user_id: one of them is not active, or they do not match')
 end;
 
-comment on function administration.why_not_acting(uuid, text) is
-  'Why act_as() gives no identity. Definer: reads actors; it tells of them only sessions whose claims are believed.';
+comment on function administration.explain_refusal(uuid, text) is
+  'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims are trusted.';
 
 create function public.act_as(
   caller text,
@@ -36,7 +36,7 @@ declare
   me identity.identity;
 begin
   if act_as.caller is null then
-    perform identity.raise_error('L9VAL', 'caller: whose eyes?', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: required, for example C', 'caller');
   end if;
   perform
     set_config('jwt.claims.caller', act_as.caller, true),
@@ -50,7 +50,7 @@ begin
     set_config('jwt.claims.trace_id', '', true);
   me := identity.current_identity();
   if me.caller is null then
-    perform identity.raise_error('L9AUT', administration.why_not_acting(tenant, act_as.caller), 'caller');
+    perform identity.raise_error('L9AUT', administration.explain_refusal(tenant, act_as.caller), 'caller');
   end if;
   return format('%s reads %s; writes %s; projects %s', me.caller,
     coalesce(nullif(array_to_string(me.readable_scopes, ', '), ''), 'nothing'),
@@ -60,7 +60,7 @@ end
 $$;
 
 comment on function public.act_as(text, uuid, uuid, uuid, text[], text[]) is
-  'In psql, after `begin; set local role …`: this transaction sees and does what that caller would, in the default tenant if none is given. L9AUT where the caller does not act under that role. It grants nothing: whoever logs in as l9_gateway can set claims anyway, and in other sessions they count for nothing.';
+  'For psql, after `begin; set local role …`: for the rest of the transaction the session has the permissions of that caller, in the default tenant if none is given. Raises L9AUT if the caller does not act under that role. It grants nothing: a session of l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
 
-grant execute on function administration.why_not_acting(uuid, text), public.act_as(text, uuid, uuid, uuid, text[], text[])
+grant execute on function administration.explain_refusal(uuid, text), public.act_as(text, uuid, uuid, uuid, text[], text[])
   to l9_agent, l9_admin, l9_platform_admin;
