@@ -1,19 +1,19 @@
 --! Previous: -
---! Hash: sha1:cddf63ab2d755ff2986a77e595bdff9610b8fac7
+--! Hash: sha1:22c3f8051885352a4a3a9ef30d0a90890579ed90
 --! Message: the first schema
 
 --! split: 1-current.sql
 --! Included 010-identity/010-schemas.sql
--- Before the first function: nothing is executable, readable or usable unless a line below says so.
+-- This stands before the first function, so that no function is executable unless a later line grants it.
 alter default privileges revoke execute on functions from public;
 
 create schema identity;
 comment on schema identity is
-  'Who calls: claims, actors, scopes, and the functions by which every policy asks for the caller. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Who is calling: claims, actors, scopes, and the functions through which every policy learns the caller. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
 
 grant usage on schema public, identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
--- So that a gateway without owner rights can tell whether all migrations have run.
+-- A gateway without owner rights checks here whether all migrations have run.
 grant usage on schema graphile_migrate to l9_worker;
 grant select on graphile_migrate.migrations to l9_worker;
 --! EndIncluded 010-identity/010-schemas.sql
@@ -35,12 +35,12 @@ end
 $$;
 
 comment on function identity.raise_error(text, text, text, text) is
-  'Raises one of the documented errors (docs/errors.md): SQLSTATE L9…, a text fit for the caller, and the field it is about.';
+  'Raises one of the documented errors (docs/errors.md): a SQLSTATE that begins with L9, a message fit for the caller, and the name of the field that the error is about.';
 
 grant execute on function identity.raise_error(text, text, text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/020-fail.sql
 --! Included 010-identity/025-check-bytes.sql
-create function identity.check_bytes(value text, most integer, field text)
+create function identity.check_bytes(value text, max_bytes integer, field text)
 returns void
 language plpgsql
 immutable
@@ -48,13 +48,14 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  if octet_length(value) > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s bytes, got %s', field, most, octet_length(value)), field);
+  if octet_length(value) > max_bytes then
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes, got %s', field, max_bytes, octet_length(value)), field);
   end if;
 end
 $$;
 
-comment on function identity.check_bytes(text, integer, text) is 'L9LIM, naming the field, where it is longer than that.';
+comment on function identity.check_bytes(text, integer, text) is
+  'Raises L9LIM for this field if the text exceeds the byte limit.';
 
 grant execute on function identity.check_bytes(text, integer, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/025-check-bytes.sql
@@ -69,17 +70,18 @@ create table public.tenants (
   constraint tenant_name_plain check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$')
 );
 
-comment on table public.tenants is 'Who owns memories at the widest: nothing is ever shared between tenants.';
+comment on table public.tenants is 'Top-level owner. Nothing is shared between tenants.';
 comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
-comment on column public.tenants.created_at is 'When it was made.';
-comment on column public.tenants.name is 'Lower-case letters, digits, - and _; unique.';
-comment on column public.tenants.is_active is 'False: no caller of this tenant has an identity any more, whatever its token says.';
-comment on column public.tenants.audits_query_text is 'Whether the texts of searches are kept, beside their hashes.';
+comment on column public.tenants.created_at is 'When the tenant was created.';
+comment on column public.tenants.name is 'Unique name: lower-case letters, digits, - and _.';
+comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
+comment on column public.tenants.audits_query_text is
+  'If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.';
 
 insert into public.tenants (tenant_id, name) values ('00000000-0000-7000-8000-000000000001', 'default');
 --! EndIncluded 010-identity/030-tenants.sql
 --! Included 010-identity/035-orgs-and-users.sql
--- Ids count within their tenant only: were they unique across tenants, one could lock out another's org by registering its id.
+-- Ids are unique within a tenant only. If they were unique across tenants, one tenant could block another's org by registering its id.
 create table public.orgs (
   tenant_id uuid not null references public.tenants,
   org_id uuid not null default uuidv7(),
@@ -92,12 +94,12 @@ create table public.orgs (
 );
 
 comment on table public.orgs is
-  'Orgs of a tenant. An id in a token need not be one of these, for an identity provider may own them; but one that is here must be active.';
-comment on column public.orgs.tenant_id is 'The tenant it belongs to.';
+  'Organisations of a tenant. A token may name an org that is not registered here, because an identity provider may manage orgs; a registered org must be active.';
+comment on column public.orgs.tenant_id is 'Tenant that the org belongs to.';
 comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
-comment on column public.orgs.name is 'What people call it; unique in its tenant.';
-comment on column public.orgs.is_active is 'False: whoever claims it has no identity, whatever the token says.';
-comment on column public.orgs.created_at is 'When it was registered.';
+comment on column public.orgs.name is 'Display name, unique in the tenant.';
+comment on column public.orgs.is_active is 'If false, a caller that claims this org has no identity, whatever its token says.';
+comment on column public.orgs.created_at is 'When the org was registered.';
 
 create table public.users (
   tenant_id uuid not null references public.tenants,
@@ -111,19 +113,19 @@ create table public.users (
   constraint user_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$')
 );
 
--- The planner's statistics would keep names that are erased.
+-- The planner's statistics would keep sampled names after their erasure.
 alter table public.users alter column name set statistics 0;
 
 create index users_org_idx on public.users (tenant_id, org_id);
 
 comment on table public.users is
-  'Users of a tenant. An id in a token need not be one of these; but one that is here must be active, and claimed together with its org.';
-comment on column public.users.tenant_id is 'The tenant it belongs to.';
+  'Users of a tenant. A token may name a user that is not registered here; a registered user must be active, and its claim must come with the claim of its org.';
+comment on column public.users.tenant_id is 'Tenant that the user belongs to.';
 comment on column public.users.user_id is 'Id, as in the claim user_id.';
-comment on column public.users.org_id is 'The org it belongs to; null: to none, or whichever the token says.';
-comment on column public.users.name is 'What people call it.';
-comment on column public.users.is_active is 'False: whoever claims it has no identity, whatever the token says.';
-comment on column public.users.created_at is 'When it was registered.';
+comment on column public.users.org_id is 'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
+comment on column public.users.name is 'Display name.';
+comment on column public.users.is_active is 'If false, a caller that claims this user has no identity, whatever its token says.';
+comment on column public.users.created_at is 'When the user was registered.';
 --! EndIncluded 010-identity/035-orgs-and-users.sql
 --! Included 010-identity/040-scopes.sql
 create table public.scopes (
@@ -138,14 +140,15 @@ create table public.scopes (
 );
 
 comment on table public.scopes is
-  'What decides visibility; never the author. developer, l-private and global are built in; a tenant can add its own.';
-comment on column public.scopes.tenant_id is 'The tenant it belongs to.';
-comment on column public.scopes.scope is 'Its name: lower-case letters, digits, - and _.';
-comment on column public.scopes.description is 'What it is for.';
-comment on column public.scopes.is_active is 'False: nobody reads or writes it, until it is active again. Its memories stay.';
-comment on column public.scopes.created_at is 'When it was made.';
+  'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and global are built in, and a tenant can add its own.';
+comment on column public.scopes.tenant_id is 'Tenant that the scope belongs to.';
+comment on column public.scopes.scope is 'Name: lower-case letters, digits, - and _.';
+comment on column public.scopes.description is 'Purpose of the scope.';
+comment on column public.scopes.is_active is
+  'If false, no caller can read or write the scope until it is reactivated. Its memories are kept.';
+comment on column public.scopes.created_at is 'When the scope was registered.';
 comment on column public.scopes.is_project_scoped is
-  'True: a memory of this scope belongs to a project. False: it belongs to none, and its project_id is null.';
+  'True: each memory of this scope belongs to a project. False: its memories belong to no project, and their project_id is null.';
 --! EndIncluded 010-identity/040-scopes.sql
 --! Included 010-identity/050-actors.sql
 create table public.actors (
@@ -170,31 +173,31 @@ create table public.actors (
     and source ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'
     and agent ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'),
   constraint actor_role_known check (role in ('l9_agent', 'l9_admin', 'l9_platform_admin')),
-  -- Someone who may write what it can't read could never find its own duplicates.
+  -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
   constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
 );
 
 comment on table public.actors is
-  'The agents known to the system. A token''s claims are cut down by its actor''s row: effective scopes are those claimed and registered here.';
-comment on column public.actors.tenant_id is 'The tenant it belongs to.';
-comment on column public.actors.created_at is 'When it was registered.';
-comment on column public.actors.caller is 'The name a token''s claim `caller` or an API key stands for, such as L or C.';
+  'The agents known to the system. The claims of a token are limited by its actor''s row: the effective scopes are those that are both claimed and registered here.';
+comment on column public.actors.tenant_id is 'Tenant that the actor belongs to.';
+comment on column public.actors.created_at is 'When the actor was registered.';
+comment on column public.actors.caller is 'Name that the claim `caller` of a token, or an API key, stands for, such as L or C.';
 comment on column public.actors.creator is
-  'Stamped into metadata.creator of what this actor writes, by which it owns that. It never changes, and no other actor ever gets it.';
-comment on column public.actors.source is 'Stamped into metadata.source of what this actor writes.';
-comment on column public.actors.agent is 'metadata.agent where the writer gives none.';
+  'Written to metadata.creator of every memory that this actor saves; the actor owns the memories that carry it. It never changes, and no other actor can take it.';
+comment on column public.actors.source is 'Written to metadata.source of every memory that this actor saves.';
+comment on column public.actors.agent is 'Default for metadata.agent if the writer gives none.';
 comment on column public.actors.role is
-  'The only database role under which this caller has an identity: a session as l9_agent that claims to be L is nobody.';
-comment on column public.actors.readable_scopes is 'Scopes it may read; {*} means every scope of the tenant.';
-comment on column public.actors.writable_scopes is 'Scopes it may write; {*} means every scope of the tenant.';
-comment on column public.actors.can_clean_up is 'Whether it may delete what has expired.';
+  'The only database role under which this caller has an identity. A session as l9_agent that claims to be L has none.';
+comment on column public.actors.readable_scopes is 'Scopes that the actor can read; {*} means every scope of the tenant.';
+comment on column public.actors.writable_scopes is 'Scopes that the actor can write; {*} means every scope of the tenant.';
+comment on column public.actors.can_clean_up is 'True if the actor can delete expired memories.';
 comment on column public.actors.login is
-  'A database login that is this actor, whatever claims its sessions set. Null: none. Logins of l9_gateway are never bound: their claims are believed.';
-comment on column public.actors.is_active is 'False: its next request fails, whatever its token says.';
+  'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
+comment on column public.actors.is_active is 'If false, the next request of this actor fails, whatever its token says.';
 --! EndIncluded 010-identity/050-actors.sql
 --! Included 010-identity/052-active-actors.sql
--- What each actor's row is worth at present: every statement of every caller asks for it, most of them several times. Worked out
--- anew from three tables it took four times as long as one row read by its key.
+-- A cache of each actor's effective scopes. Every statement reads it, usually several times, and computing the scopes from
+-- three tables took four times as long as reading one row by its key.
 create table identity.active_actors (
   tenant_id uuid not null references public.tenants on delete cascade,
   caller text not null,
@@ -209,7 +212,7 @@ create table identity.active_actors (
 );
 
 comment on table identity.active_actors is
-  'Actors that may come in, with the scopes that their rows are worth at present. Made from actors, scopes and tenants by triggers of these, in the transaction that changes them; never written by hand.';
+  'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants recompute it in the same transaction; nothing else writes it.';
 
 create function identity.refresh_active_actors(tenant_id uuid)
 returns void
@@ -219,10 +222,10 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 begin
-  -- One at a time: of two that change a tenant at once, the second must see what the first did. Each statement after this
-  -- one has a snapshot of its own.
+  -- The lock serialises changes of one tenant, so that the second transaction sees the changes of the first: each statement
+  -- after this one takes a new snapshot.
   perform pg_advisory_xact_lock(hashtextextended('identity.active_actors ' || refresh_active_actors.tenant_id, 0));
-  delete from identity.active_actors e where e.tenant_id = refresh_active_actors.tenant_id;
+  delete from identity.active_actors cached where cached.tenant_id = refresh_active_actors.tenant_id;
   insert into identity.active_actors
     (tenant_id, caller, creator, source, agent, role, can_clean_up, readable_scopes, writable_scopes)
   select a.tenant_id, a.caller, a.creator, a.source, a.agent, a.role, a.can_clean_up,
@@ -239,7 +242,7 @@ end
 $$;
 
 comment on function identity.refresh_active_actors(uuid) is
-  'Makes the rows of a tenant anew. Not executable by callers.';
+  'Recomputes the rows of a tenant in active_actors. Not executable by callers.';
 
 create function identity.tg__refresh_active_actors()
 returns trigger
@@ -249,7 +252,7 @@ set search_path = ''
 as $$
 begin
   if tg_op = 'TRUNCATE' then
-    -- Of these tables none can be emptied without what rests on it.
+    -- Truncating one of these tables also truncates the tables that reference it, so no active actor remains.
     delete from identity.active_actors;
     return null;
   end if;
@@ -264,7 +267,7 @@ end
 $$;
 
 comment on function identity.tg__refresh_active_actors() is
-  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: whoever changes these can''t write it.';
+  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables cannot write active_actors.';
 
 create trigger _600_active_actors after insert or update or delete on public.tenants
   for each row execute function identity.tg__refresh_active_actors();
@@ -298,7 +301,7 @@ begin atomic
 end;
 
 comment on function identity.seed_tenant(uuid) is
-  'Gives a new tenant what every tenant has: the scopes developer, l-private and global, and the actors L and C.';
+  'Inserts what every new tenant has: the scopes developer, l-private and global, and the actors L and C.';
 
 select identity.seed_tenant(tenant_id) from public.tenants;
 --! EndIncluded 010-identity/055-furnish-tenant.sql
@@ -324,21 +327,21 @@ create table public.api_keys (
 create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
 
 comment on table public.api_keys is
-  'MCP keys that are kept in the database: whose they are and what they are cut down to. The keys themselves are kept nowhere.';
-comment on column public.api_keys.key_id is 'Id, for revoke_api_key().';
-comment on column public.api_keys.tenant_id is 'The tenant of its caller.';
-comment on column public.api_keys.name is 'What it is for.';
-comment on column public.api_keys.caller is 'The actor that it stands for.';
-comment on column public.api_keys.org_id is 'The org that it acts for, or null.';
-comment on column public.api_keys.user_id is 'The user that it acts for, or null.';
-comment on column public.api_keys.scopes is 'Only these of its caller''s scopes; null: all of them.';
-comment on column public.api_keys.projects is 'Only these projects; null: all.';
-comment on column public.api_keys.created_at is 'When it was made.';
-comment on column public.api_keys.created_by is 'Who made it: a caller, or db:<role>.';
-comment on column public.api_keys.expires_at is 'From then on it is refused; null: never.';
-comment on column public.api_keys.revoked_at is 'When it was revoked; null: it was not.';
+  'MCP keys that are stored in the database: the actor that each key stands for, and the limits of the key. The keys themselves are not stored.';
+comment on column public.api_keys.key_id is 'Id, the argument of revoke_api_key().';
+comment on column public.api_keys.tenant_id is 'Tenant of the key''s caller.';
+comment on column public.api_keys.name is 'Purpose of the key, for people.';
+comment on column public.api_keys.caller is 'Actor that the key stands for.';
+comment on column public.api_keys.org_id is 'Org that the key acts for, or null.';
+comment on column public.api_keys.user_id is 'User that the key acts for, or null.';
+comment on column public.api_keys.scopes is 'Limits the key to these scopes of its caller. Null: all of them.';
+comment on column public.api_keys.projects is 'Limits the key to these projects. Null: all projects.';
+comment on column public.api_keys.created_at is 'When the key was created.';
+comment on column public.api_keys.created_by is 'Caller that created the key, or db:<role>.';
+comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';
+comment on column public.api_keys.revoked_at is 'When the key was revoked. Null: it is not revoked.';
 
--- Apart from the rest, so that no grant on that, of today or tomorrow, shows a hash.
+-- The hashes have their own table, so that no present or future grant on api_keys reveals one.
 create table identity.api_key_hashes (
   key_id uuid primary key references public.api_keys,
   hash bytea not null,
@@ -347,11 +350,11 @@ create table identity.api_key_hashes (
 );
 
 comment on table identity.api_key_hashes is
-  'SHA-256 of each API key. A key is 256 random bits, so that its hash can be neither guessed nor turned back.';
-comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown.';
+  'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither guessed nor reversed.';
+comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown on creation.';
 --! EndIncluded 010-identity/058-api-keys.sql
 --! Included 010-identity/060-current-identity.sql
--- The one place that reads claims. Policies call the current_*() functions inside (select …), once a query.
+-- Claims are read here and nowhere else. Policies call the current_*() functions inside (select …), once per query.
 
 create function identity.claim(name text)
 returns text
@@ -361,7 +364,7 @@ parallel safe
 set search_path = ''
 return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
 
-comment on function identity.claim(text) is 'A claim of this transaction, or null; an empty claim counts as none.';
+comment on function identity.claim(text) is 'A claim of this transaction, or null if the claim is missing or empty.';
 
 create function identity.list_claim(name text)
 returns text[]
@@ -378,7 +381,7 @@ return case
 end;
 
 comment on function identity.list_claim(text) is
-  'A claim that is a list, as JSON or separated by commas: {*} when it is missing, empty when it is malformed.';
+  'A claim that is a list, given as JSON or separated by commas: {*} if it is missing, empty if it is malformed.';
 
 create type identity.identity as (
   tenant_id uuid,
@@ -395,7 +398,8 @@ create type identity.identity as (
   can_clean_up boolean
 );
 
-comment on type identity.identity is 'Who this transaction acts for, and how far, after its claims were cut down by the actor''s row.';
+comment on type identity.identity is
+  'The caller of this transaction and its permissions, after its claims were limited by the actor''s row.';
 
 create function identity.current_role_name()
 returns text
@@ -409,7 +413,7 @@ return case pg_catalog.current_setting('role')
 end;
 
 comment on function identity.current_role_name() is
-  'The role that the session has taken. Unlike current_user it is still the caller''s inside a definer function.';
+  'Role that the session has taken. Unlike current_user, it is the caller''s role inside a definer function too.';
 
 create function identity.intersect_scopes(list text[], claimed text[])
 returns text[]
@@ -418,9 +422,9 @@ immutable
 parallel safe
 set search_path = ''
 return case when '*' = any (claimed) then list
-  else array(select l.entry from unnest(list) with ordinality as l (entry, place) where l.entry = any (claimed) order by l.place) end;
+  else array(select l.entry from unnest(list) with ordinality as l (entry, position) where l.entry = any (claimed) order by l.position) end;
 
-comment on function identity.intersect_scopes(text[], text[]) is 'What of a list is claimed; {*} claims all of it.';
+comment on function identity.intersect_scopes(text[], text[]) is 'Intersection of a list with the claimed values; {*} means all.';
 
 create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
 returns boolean
@@ -443,10 +447,10 @@ return
       and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())));
 
 comment on function identity.are_claims_valid(uuid, text, uuid, uuid, uuid) is
-  'Whether an org and a user that are registered are active and belong together, and an API key is its caller''s and still holds. Definer: reads identity tables. Not executable by callers.';
+  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked nor expired. Definer: reads identity tables. Not executable by callers.';
 
--- Every policy and row trigger asks for it, so its cost is felt: plpgsql keeps its plan for the session, claims that are
--- not there are not parsed, and what it does always is done without calling another function (20 µs each).
+-- Every policy and row trigger calls this function, so it must be fast: plpgsql caches its plan for the session, missing
+-- claims are not parsed, and the common path calls no other function (each call costs about 20 µs).
 create function identity.current_identity()
 returns identity.identity
 language plpgsql
@@ -454,7 +458,7 @@ stable
 parallel safe
 security definer
 set search_path = ''
--- A row by its key: over a page or two the planner would rather read all tenants' rows.
+-- These force the primary-key lookup: on tiny tables the planner prefers a sequential scan over all tenants.
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
@@ -468,20 +472,20 @@ declare
   scopes_claim text := nullif(current_setting('jwt.claims.scopes', true), '');
   projects_claim text := nullif(current_setting('jwt.claims.projects', true), '');
   role_name text := case current_setting('role') when 'none' then session_user else current_setting('role') end;
-  bound record;
+  bound_actor record;
 begin
-  -- Anyone with a database session can set claims. Those of the gateway's login are verified; any other login is the
-  -- actor it is bound to, or nobody, and may at most take scopes and projects away from itself.
+  -- Anyone with a database session can set claims, and only the gateway verifies them. Any other login is the actor it is
+  -- bound to or has no identity; its claims can only reduce its scopes and projects.
   if session_user <> 'l9_gateway' and not pg_has_role(session_user, 'l9_gateway', 'member') then
-    select a.tenant_id, a.caller into bound from public.actors a where a.login = session_user;
-    if not found or tenant_claim <> bound.tenant_id::text or caller_claim <> bound.caller
+    select a.tenant_id, a.caller into bound_actor from public.actors a where a.login = session_user;
+    if not found or tenant_claim <> bound_actor.tenant_id::text or caller_claim <> bound_actor.caller
       or org_claim is not null or user_claim is not null or key_claim is not null then
       return null;
     end if;
-    tenant_claim := bound.tenant_id;
-    caller_claim := bound.caller;
+    tenant_claim := bound_actor.tenant_id;
+    caller_claim := bound_actor.caller;
     if role_name = session_user then
-      -- It has not taken one of our roles, but inherits: from one, else it is not clear which it acts under.
+      -- The session has not taken one of our roles but inherits one. With more than one, its role is ambiguous.
       role_name := (
         select case count(*) when 1 then min(r.name) end
         from unnest(array['l9_agent', 'l9_admin', 'l9_platform_admin']) as r (name)
@@ -489,7 +493,7 @@ begin
     end if;
   end if;
 
-  -- A claim that is there but malformed is no identity at all, rather than one that is shared more widely.
+  -- A malformed claim yields no identity. If it were ignored, the caller would write to a wider audience than it asked for.
   if caller_claim is null or tenant_claim is null or not pg_input_is_valid(tenant_claim, 'uuid')
     or not pg_input_is_valid(org_claim, 'uuid') or not pg_input_is_valid(user_claim, 'uuid')
     or not pg_input_is_valid(key_claim, 'uuid') then
@@ -516,7 +520,7 @@ end
 $$;
 
 comment on function identity.current_identity() is
-  'The caller of this transaction from its login, its claims, its role and its actor''s row; null when they do not fit together. Definer: reads identity tables, which callers see only in part.';
+  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not match. Definer: reads identity tables, which callers see only in part.';
 
 create function identity.require_identity()
 returns identity.identity
@@ -529,13 +533,13 @@ declare
   me identity.identity := identity.current_identity();
 begin
   if me.caller is null then
-    perform identity.raise_error('L9AUT', 'this session has no identity: its claims name no active caller of its role');
+    perform identity.raise_error('L9AUT', 'this session has no identity: its claims do not name an active caller of its role');
   end if;
   return me;
 end
 $$;
 
-comment on function identity.require_identity() is 'current_identity(), or the error L9AUT where there is none.';
+comment on function identity.require_identity() is 'Returns current_identity(), or raises L9AUT if there is none.';
 
 create function identity.require_admin()
 returns identity.identity
@@ -548,14 +552,14 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if me.role not in ('l9_admin', 'l9_platform_admin') then
-    perform identity.raise_error('L9SCP', 'this is for administrators');
+    perform identity.raise_error('L9SCP', 'only administrators can do this');
   end if;
   return me;
 end
 $$;
 
 comment on function identity.require_admin() is
-  'current_identity() where it is an administrator''s; else the error L9AUT (nobody) or L9SCP (somebody else).';
+  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another role).';
 
 create function identity.has_every_scope()
 returns boolean
@@ -569,7 +573,7 @@ return '*' = any (identity.list_claim('scopes')) and exists (
   where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes) and '*' = any (a.writable_scopes));
 
 comment on function identity.has_every_scope() is
-  'Whether the caller may read and write every scope of its tenant, those to come included: its actor''s row says so, and its token is not cut down. Definer: reads actors.';
+  'True if the caller can read and write every present and future scope of its tenant: its actor''s row says so, and its token is not limited to some scopes. Definer: reads actors.';
 
 create function identity.current_tenant_id() returns uuid
 language sql stable parallel safe set search_path = ''
@@ -603,20 +607,23 @@ create function identity.current_projects() returns text[]
 language sql stable parallel safe set search_path = ''
 return coalesce((identity.current_identity()).projects, '{}');
 
--- Asked once a query: '*' = any (…) in a policy would be asked of every row, and take longer than all the rest of it.
+-- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
 create function identity.has_every_project() returns boolean
 language sql stable parallel safe set search_path = ''
 return coalesce('*' = any ((identity.current_identity()).projects), false);
 
-comment on function identity.has_every_project() is 'Whether the caller may work in every project of its tenant.';
+comment on function identity.has_every_project() is 'True if the caller can work in every project of its tenant.';
 comment on function identity.current_tenant_id() is 'The caller''s tenant, or null without an identity.';
 comment on function identity.current_org_id() is 'The caller''s org, or null.';
-comment on function identity.current_user_id() is 'The user the caller acts for, or null.';
-comment on function identity.current_caller() is 'The caller, such as L or C, or null without an identity.';
-comment on function identity.current_creator() is 'What metadata.creator of the caller''s own memories says, or null.';
-comment on function identity.current_scopes() is 'Scopes the caller may read: claimed and registered. Empty without an identity.';
-comment on function identity.current_writable_scopes() is 'Scopes the caller may write: claimed and registered. Empty without an identity.';
-comment on function identity.current_projects() is 'Projects the caller may work in; {*} is every one. Empty without an identity.';
+comment on function identity.current_user_id() is 'The user that the caller acts for, or null.';
+comment on function identity.current_caller() is 'The caller''s name, such as L or C, or null without an identity.';
+comment on function identity.current_creator() is 'The value of metadata.creator in the caller''s own memories, or null.';
+comment on function identity.current_scopes() is
+  'Scopes that the caller can read: both claimed and registered. Empty without an identity.';
+comment on function identity.current_writable_scopes() is
+  'Scopes that the caller can write: both claimed and registered. Empty without an identity.';
+comment on function identity.current_projects() is
+  'Projects that the caller can work in; {*} means every project. Empty without an identity.';
 
 grant execute on function
   identity.claim(text), identity.list_claim(text),
@@ -641,20 +648,20 @@ begin
   if me.role is distinct from 'l9_platform_admin' then
     return false;
   end if;
-  -- The row goes with its transaction; what was seen in one that rolled back is at least in the log of the server.
-  raise log 'l9-memory: platform admin % of tenant % looks at %', me.caller, me.tenant_id, table_name;
+  -- A rollback also removes the audit row, so the read is written to the server's log as well.
+  raise log 'l9-memory: platform admin % of tenant % reads %', me.caller, me.tenant_id, table_name;
   perform audit.write_audit('READ', table_name, details => '{"look": "platform"}');
   return true;
 end
 $$;
 
 comment on function identity.allow_and_audit_operator_read(text) is
-  'True where the caller is an active platform admin, and then leaves an audit row READ: policies for l9_platform_admin call it inside (select …), so each query leaves one for each table it looks at. In a read-only transaction it fails, and so does the look. Definer: writes audit_log.';
+  'Returns true if the caller is an active platform admin, and then writes an audit row READ. Policies for l9_platform_admin call it inside (select …), so each query writes one row per table that it reads. Raises in a read-only transaction, because the read could not be audited. It calls audit.write_audit(), which a later chapter creates: this is the only reference from a chapter to a later one. Definer: writes audit_log.';
 
 grant execute on function identity.allow_and_audit_operator_read(text) to l9_platform_admin;
 --! EndIncluded 010-identity/065-platform-look.sql
 --! Included 010-identity/070-policies.sql
--- Policies of the identity tables. They come after the functions they call, which in turn read these tables.
+-- Policies of the identity tables. They stand after the functions that they call.
 
 alter table public.tenants enable row level security;
 alter table public.tenants force row level security;
@@ -683,11 +690,11 @@ create policy definer_inserts on public.tenants for insert to l9_owner with chec
 create policy definer_updates on public.tenants for update to l9_owner using (true);
 comment on policy tenant_isolation on public.tenants is 'A caller sees its own tenant.';
 comment on policy scope_access on public.tenants is 'No further limit within the tenant.';
-comment on policy platform_override on public.tenants is 'Operators see every tenant, on the record.';
-comment on policy definer_functions on public.tenants is 'current_identity() asks whether the tenant is active.';
-comment on policy definer_inserts on public.tenants is 'create_tenant().';
+comment on policy platform_override on public.tenants is 'Operators see every tenant; each read is audited.';
+comment on policy definer_functions on public.tenants is 'current_identity() checks whether the tenant is active.';
+comment on policy definer_inserts on public.tenants is 'create_tenant() inserts.';
 comment on policy definer_updates on public.tenants is
-  'deactivate_tenant(), reactivate_tenant() and set_query_text_audit(). Nothing deletes one.';
+  'deactivate_tenant(), reactivate_tenant() and set_query_text_audit() update. Nothing deletes a tenant.';
 
 create policy tenant_isolation on public.orgs as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -700,14 +707,15 @@ create policy platform_override on public.orgs for select to l9_platform_admin
 create policy definer_functions on public.orgs for select to l9_owner using (true);
 create policy definer_inserts on public.orgs for insert to l9_owner with check (true);
 create policy definer_updates on public.orgs for update to l9_owner using (true);
-comment on policy tenant_isolation on public.orgs is 'Orgs of the caller''s tenant.';
-comment on policy org_isolation on public.orgs is 'An agent could see its own org at most; no grant lets it.';
-comment on policy scope_access on public.orgs is 'No further limit; no grant lets an agent see one.';
+comment on policy tenant_isolation on public.orgs is 'A caller sees only the orgs of its tenant.';
+comment on policy org_isolation on public.orgs is
+  'Agents have no grant on this table. With one, an agent would see only its own org.';
+comment on policy scope_access on public.orgs is 'No further limit. Agents have no grant on this table.';
 comment on policy admin_override on public.orgs is 'Admins see the orgs of their tenant.';
-comment on policy platform_override on public.orgs is 'Operators see every org, on the record.';
-comment on policy definer_functions on public.orgs is 'current_identity() asks whether the org is active.';
-comment on policy definer_inserts on public.orgs is 'create_org().';
-comment on policy definer_updates on public.orgs is 'deactivate_org() and reactivate_org(). Nothing deletes one.';
+comment on policy platform_override on public.orgs is 'Operators see every org; each read is audited.';
+comment on policy definer_functions on public.orgs is 'current_identity() checks whether the org is active.';
+comment on policy definer_inserts on public.orgs is 'create_org() inserts.';
+comment on policy definer_updates on public.orgs is 'deactivate_org() and reactivate_org() update. Nothing deletes an org.';
 
 create policy tenant_isolation on public.users as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -722,15 +730,17 @@ create policy platform_override on public.users for select to l9_platform_admin
 create policy definer_functions on public.users for select to l9_owner using (true);
 create policy definer_inserts on public.users for insert to l9_owner with check (true);
 create policy definer_updates on public.users for update to l9_owner using (true);
-comment on policy tenant_isolation on public.users is 'Users of the caller''s tenant.';
-comment on policy org_isolation on public.users is 'An agent could see users of its org at most; no grant lets it.';
-comment on policy user_visibility on public.users is 'An agent could see the user it acts for at most; no grant lets it.';
-comment on policy scope_access on public.users is 'No further limit; no grant lets an agent see one.';
+comment on policy tenant_isolation on public.users is 'A caller sees only the users of its tenant.';
+comment on policy org_isolation on public.users is
+  'Agents have no grant on this table. With one, an agent would see only users of its own org or of none.';
+comment on policy user_visibility on public.users is
+  'Agents have no grant on this table. With one, an agent would see only the user that it acts for.';
+comment on policy scope_access on public.users is 'No further limit. Agents have no grant on this table.';
 comment on policy admin_override on public.users is 'Admins see the users of their tenant.';
-comment on policy platform_override on public.users is 'Operators see every user, on the record.';
-comment on policy definer_functions on public.users is 'current_identity() asks whether the user is active.';
-comment on policy definer_inserts on public.users is 'create_user().';
-comment on policy definer_updates on public.users is 'deactivate_user() and reactivate_user(). Nothing deletes one.';
+comment on policy platform_override on public.users is 'Operators see every user; each read is audited.';
+comment on policy definer_functions on public.users is 'current_identity() checks whether the user is active.';
+comment on policy definer_inserts on public.users is 'create_user() inserts.';
+comment on policy definer_updates on public.users is 'deactivate_user() and reactivate_user() update. Nothing deletes a user.';
 
 create policy tenant_isolation on public.scopes as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -743,14 +753,16 @@ create policy platform_override on public.scopes for select to l9_platform_admin
 create policy definer_functions on public.scopes for select to l9_owner using (true);
 create policy definer_inserts on public.scopes for insert to l9_owner with check (true);
 create policy definer_updates on public.scopes for update to l9_owner using (true);
-comment on policy tenant_isolation on public.scopes is 'Scopes of the caller''s tenant.';
-comment on policy scope_access on public.scopes is 'Only scopes the caller may read: that others exist is not shown.';
+comment on policy tenant_isolation on public.scopes is 'A caller sees only the scopes of its tenant.';
+comment on policy scope_access on public.scopes is
+  'A caller sees only the scopes that it can read; it does not learn that others exist.';
 comment on policy inactive_scopes on public.scopes is
-  'An admin that has every scope also sees those that nobody can read at present, to make them active again.';
-comment on policy platform_override on public.scopes is 'Operators see every scope, on the record.';
-comment on policy definer_functions on public.scopes is 'current_identity() and the scope checks of triggers.';
-comment on policy definer_inserts on public.scopes is 'register_scope() and create_tenant().';
-comment on policy definer_updates on public.scopes is 'register_scope(), deactivate_scope() and reactivate_scope(). Nothing deletes one.';
+  'An admin that has every scope also sees the inactive scopes, so that it can reactivate them.';
+comment on policy platform_override on public.scopes is 'Operators see every scope; each read is audited.';
+comment on policy definer_functions on public.scopes is 'current_identity() and the scope checks of triggers read scopes.';
+comment on policy definer_inserts on public.scopes is 'register_scope() and create_tenant() insert.';
+comment on policy definer_updates on public.scopes is
+  'register_scope(), deactivate_scope() and reactivate_scope() update. Nothing deletes a scope.';
 
 create policy tenant_isolation on public.actors as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -763,14 +775,14 @@ create policy platform_override on public.actors for select to l9_platform_admin
 create policy definer_functions on public.actors for select to l9_owner using (true);
 create policy definer_inserts on public.actors for insert to l9_owner with check (true);
 create policy definer_updates on public.actors for update to l9_owner using (true);
-comment on policy tenant_isolation on public.actors is 'Actors of the caller''s tenant.';
+comment on policy tenant_isolation on public.actors is 'A caller sees only the actors of its tenant.';
 comment on policy scope_access on public.actors is 'An agent sees its own row.';
-comment on policy admin_override on public.actors is 'L sees its tenant''s actors.';
-comment on policy platform_override on public.actors is 'Operators see every actor, on the record.';
-comment on policy definer_functions on public.actors is 'current_identity() reads the row that cuts the claims down.';
-comment on policy definer_inserts on public.actors is 'register_actor() and create_tenant().';
+comment on policy admin_override on public.actors is 'Admins see the actors of their tenant.';
+comment on policy platform_override on public.actors is 'Operators see every actor; each read is audited.';
+comment on policy definer_functions on public.actors is 'current_identity() reads the row that limits the claims.';
+comment on policy definer_inserts on public.actors is 'register_actor() and create_tenant() insert.';
 comment on policy definer_updates on public.actors is
-  'register_actor(), bind_login(), deactivate_actor() and reactivate_actor(). Nothing deletes one: its memories name it.';
+  'register_actor(), bind_login(), deactivate_actor() and reactivate_actor() update. Nothing deletes an actor, because its memories name it.';
 
 create policy tenant_isolation on public.api_keys as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -785,45 +797,195 @@ create policy platform_override on public.api_keys for select to l9_platform_adm
 create policy definer_functions on public.api_keys for select to l9_owner using (true);
 create policy definer_inserts on public.api_keys for insert to l9_owner with check (true);
 create policy definer_updates on public.api_keys for update to l9_owner using (true);
-comment on policy tenant_isolation on public.api_keys is 'Keys of the caller''s tenant.';
-comment on policy org_isolation on public.api_keys is 'As everywhere; no grant lets an agent see a key.';
-comment on policy user_visibility on public.api_keys is 'As everywhere; no grant lets an agent see a key.';
-comment on policy scope_access on public.api_keys is 'No further limit; no grant lets an agent see one.';
-comment on policy admin_override on public.api_keys is 'Admins see what keys their tenant has.';
-comment on policy platform_override on public.api_keys is 'Operators see every tenant''s, on the record.';
-comment on policy definer_functions on public.api_keys is 'current_identity() asks whether a key still holds.';
-comment on policy definer_inserts on public.api_keys is 'create_api_key().';
-comment on policy definer_updates on public.api_keys is 'revoke_api_key(). Nothing deletes one.';
+comment on policy tenant_isolation on public.api_keys is 'A caller sees only the keys of its tenant.';
+comment on policy org_isolation on public.api_keys is 'The same rule as on memories. Agents have no grant on this table.';
+comment on policy user_visibility on public.api_keys is 'The same rule as on memories. Agents have no grant on this table.';
+comment on policy scope_access on public.api_keys is 'No further limit. Agents have no grant on this table.';
+comment on policy admin_override on public.api_keys is 'Admins see the keys of their tenant.';
+comment on policy platform_override on public.api_keys is 'Operators see the keys of every tenant; each read is audited.';
+comment on policy definer_functions on public.api_keys is 'current_identity() checks whether a key is still valid.';
+comment on policy definer_inserts on public.api_keys is 'create_api_key() inserts.';
+comment on policy definer_updates on public.api_keys is 'revoke_api_key() updates. Nothing deletes a key.';
 
 create policy definer_functions on identity.api_key_hashes for select to l9_owner using (true);
 create policy definer_inserts on identity.api_key_hashes for insert to l9_owner with check (true);
-comment on policy definer_functions on identity.api_key_hashes is 'identity_directory() hands them to the gateway.';
-comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key().';
+comment on policy definer_functions on identity.api_key_hashes is 'identity_directory() passes the hashes to the gateway.';
+comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key() inserts.';
 
 create policy tenant_isolation on identity.active_actors as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on identity.active_actors for select to l9_agent, l9_admin
   using (caller = (select identity.current_caller()));
 create policy definer_functions on identity.active_actors to l9_owner using (true);
-comment on policy tenant_isolation on identity.active_actors is 'As for actors; no grant lets a caller see one.';
-comment on policy scope_access on identity.active_actors is 'As for actors; no grant lets a caller see one.';
+comment on policy tenant_isolation on identity.active_actors is
+  'The same rule as on actors. Callers have no grant on this table.';
+comment on policy scope_access on identity.active_actors is 'The same rule as on actors. Callers have no grant on this table.';
 comment on policy definer_functions on identity.active_actors is
-  'current_identity() reads the row that cuts the claims down; triggers of actors, scopes and tenants make it.';
+  'current_identity() reads the row that limits the claims; triggers of actors, scopes and tenants write it.';
 
 grant select on public.tenants, public.scopes, public.actors to l9_agent, l9_admin, l9_platform_admin;
--- Nothing for l9_agent: who else there is, it need not know.
+-- No grant for l9_agent: an agent does not need to know the orgs, users and keys of its tenant.
 grant select on public.orgs, public.users, public.api_keys to l9_admin, l9_platform_admin;
--- No insert, update or delete on identity tables for anyone: they change by functions. No grant at all on the hashes and on active_actors.
+-- No role can insert, update or delete here: identity tables change through functions only. Nobody is granted anything on the
+-- hashes and on active_actors.
 --! EndIncluded 010-identity/070-policies.sql
+--! Included 010-identity/080-visibility.sql
+-- Who sees a row that belongs to a tenant, org, user, project and scope: the product's promise, written down once.
+-- Policies get it as text, so that they stay plain expressions that the planner and explain_access() understand;
+-- functions that run as the owner, to which those policies do not apply, call may_read(), which PostgreSQL inlines.
+
+create function identity.project_condition()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return $sql$(project_id is null or (select identity.has_every_project())
+      or project_id = any ((select identity.current_projects())::text[]))$sql$;
+
+comment on function identity.project_condition() is
+  'The text of a policy condition: the row belongs to no project, or to one that the caller may work in. Used by migrations only.';
+
+create function identity.reader_condition()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 'scope = any ((select identity.current_scopes())::text[]) and ' || identity.project_condition();
+
+comment on function identity.reader_condition() is
+  'The text of a policy condition: the caller may read the scope and the project of the row. Used by migrations only.';
+
+create function identity.writer_condition()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 'scope = any ((select identity.current_writable_scopes())::text[]) and ' || identity.project_condition();
+
+comment on function identity.writer_condition() is
+  'The text of a policy condition: the caller may write the scope and the project of the row. Used by migrations only.';
+
+create function identity.owner_condition()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return $sql$(org_id is null or org_id = (select identity.current_org_id()))
+      and (user_id is null or user_id = (select identity.current_user_id()))$sql$;
+
+comment on function identity.owner_condition() is
+  'The text of a policy condition: the row belongs to the org and the user that the caller acts for, or to no org or user. Used by migrations only.';
+
+create function identity.definer_condition()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.format($sql$tenant_id = (select identity.current_tenant_id())
+      and %s
+      and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, identity.reader_condition(), identity.owner_condition());
+
+comment on function identity.definer_condition() is
+  'The text of a policy condition for functions of the owner: the agent or admin that called the function may read the row. Used by migrations only.';
+
+create procedure identity.protect_like_memories(
+  target regclass, noun text default 'memory', expires boolean default true, is_writable boolean default false)
+language plpgsql
+set search_path = ''
+as $$
+declare
+  name constant text := (select c.relname from pg_class c where c.oid = target);
+  unexpired constant text := case when expires then ' and (ttl is null or ttl > now())' else '' end;
+  verb constant text := case when is_writable then 'read and write' else 'read' end;
+  command constant text := case when is_writable then '' else 'for select ' end;
+  check_of_writes constant text := case when is_writable then format(' with check (%s)', identity.writer_condition()) else '' end;
+  policy record;
+begin
+  execute format('alter table %s enable row level security', target);
+  execute format('alter table %s force row level security', target);
+  for policy in
+    select * from (values
+      ('tenant_isolation', 'as restrictive to l9_agent, l9_admin', 'tenant_id = (select identity.current_tenant_id())', '',
+        'Nothing is shared between tenants.'),
+      ('org_isolation', 'as restrictive to l9_agent', 'org_id is null or org_id = (select identity.current_org_id())', '',
+        format('A %s of an org is visible to callers of that org; one without an org is visible to the whole tenant.', noun)),
+      ('user_visibility', 'as restrictive to l9_agent', 'user_id is null or user_id = (select identity.current_user_id())', '',
+        format('A %s of a user is visible to callers that act for that user; one without a user is visible to the whole org.', noun)),
+      ('scope_access', command || 'to l9_agent', identity.reader_condition() || unexpired, check_of_writes,
+        format('Agents %s in the scopes and projects of their claims.', verb) || case when expires then ' Expired rows are invisible.' else '' end),
+      ('admin_override', command || 'to l9_admin', identity.reader_condition() || unexpired, check_of_writes,
+        format('Admins %s in their whole tenant, across orgs, users and authors, within their claims.', verb)),
+      ('platform_override', 'for select to l9_platform_admin',
+        format('(select identity.allow_and_audit_operator_read(%L))', name) || unexpired, '',
+        'Operators read across tenants, and each read is audited. They write nothing.')
+    ) as p (name, addressed, condition, check_of_writes, description)
+  loop
+    execute format('create policy %I on %s %s using (%s)%s', policy.name, target, policy.addressed, policy.condition, policy.check_of_writes);
+    execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
+  end loop;
+end
+$$;
+
+comment on procedure identity.protect_like_memories(regclass, text, boolean, boolean) is
+  'Enables and forces row-level security on a table with the columns tenant_id, org_id, user_id, project_id and scope (and ttl, where rows expire), and creates the policies that decide who sees a memory: tenant_isolation, org_isolation, user_visibility, scope_access, admin_override, platform_override. noun: what a row is, for the comments. is_writable: agents and admins may also write rows of scopes that they may write. A table that differs from memories alters the policy after this call. Used by migrations only.';
+
+-- Inlined into the query that calls it: hence no `set search_path`; the body is parsed here, once, with all names resolved.
+create function identity.has_project(me identity.identity, project_id text)
+returns boolean
+language sql
+immutable
+parallel safe
+return project_id is null or '*' = any ((me).projects) or project_id = any ((me).projects);
+
+comment on function identity.has_project(identity.identity, text) is
+  'True if a row of this project (null: of no project) lies within the projects of the caller.';
+
+create function identity.may_read(
+  me identity.identity, tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
+returns boolean
+language sql
+immutable
+parallel safe
+return tenant_id = (me).tenant_id
+  and scope = any ((me).readable_scopes)
+  and identity.has_project(me, project_id)
+  and ((me).role = 'l9_admin'
+    or (org_id is null or org_id = (me).org_id) and (user_id is null or user_id = (me).user_id));
+
+comment on function identity.may_read(identity.identity, uuid, uuid, uuid, text, text) is
+  'True if an agent or admin may read a row that belongs to this tenant, org, user, project and scope: the rule of protect_like_memories() as a function. The expiry of the row is for the caller of this function to check.';
+
+create function identity.may_write(me identity.identity, project_id text, scope text)
+returns boolean
+language sql
+immutable
+parallel safe
+return scope = any ((me).writable_scopes)
+  and identity.has_project(me, project_id);
+
+comment on function identity.may_write(identity.identity, text, text) is
+  'True if the claims of the caller allow it to write in this project (null: none) and scope.';
+
+grant execute on function
+  identity.has_project(identity.identity, text),
+  identity.may_read(identity.identity, uuid, uuid, uuid, text, text),
+  identity.may_write(identity.identity, text, text)
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/080-visibility.sql
 --! Included 020-audit/000-schema.sql
 create schema audit;
 comment on schema audit is
-  'Writing, sealing, verifying and exporting the audit log. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Writing, sealing, verifying and exporting the audit log. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
 grant usage on schema audit to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create schema partitions;
 comment on schema partitions is
-  'Monthly partitions of audit_log and memory_access_log. Nobody is granted anything on them: rows are read through the partitioned table.';
+  'Monthly partitions of audit_log and memory_access_log. No role has a grant on them: rows are read through the partitioned table.';
 grant usage on schema partitions to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 020-audit/000-schema.sql
 --! Included 020-audit/010-audit-log.sql
@@ -840,7 +1002,7 @@ create table public.audit_log (
   status text not null default 'success',
   sqlstate text,
   details jsonb not null,
-  -- Virtual: details are the one place where who did it is kept.
+  -- These columns are virtual, because the caller is stored in details only.
   caller text not null generated always as (details ->> 'caller') virtual,
   creator text generated always as (details ->> 'creator') virtual,
   source text generated always as (details ->> 'source') virtual,
@@ -860,25 +1022,27 @@ create index audit_log_tenant_idx on public.audit_log (tenant_id, occurred_at, a
 create index audit_log_row_idx on public.audit_log (row_id) where row_id is not null;
 
 comment on table public.audit_log is
-  'Who did what, and who was refused. Append-only for everyone, its owner included; read by admins of the tenant. A partition a month.';
-comment on column public.audit_log.audit_id is 'UUID version 7: ordered by time.';
-comment on column public.audit_log.occurred_at is 'When, by the clock of the database.';
-comment on column public.audit_log.xid is 'The transaction that wrote it: rows are sealed in this order, once nothing before them is still in flight.';
-comment on column public.audit_log.tenant_id is 'Tenant of the row, or of the caller.';
+  'What each caller did, and what was refused. Append-only for every role, its owner included. Admins read the rows of their tenant. One partition per month.';
+comment on column public.audit_log.audit_id is 'Id, a UUID version 7: it sorts by time.';
+comment on column public.audit_log.occurred_at is 'When it happened, by the clock of the database.';
+comment on column public.audit_log.xid is
+  'Transaction that wrote the row. Rows are sealed in this order, once no earlier transaction is still in flight.';
+comment on column public.audit_log.tenant_id is 'Tenant of the row that was affected, or of the caller.';
 comment on column public.audit_log.operation is
-  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED: refused before it was known what was asked, or without an identity, or by GraphQL.';
-comment on column public.audit_log.table_name is 'The table it was about.';
-comment on column public.audit_log.row_id is 'The row it was about, where it was one.';
-comment on column public.audit_log.project_id is 'Project of the row, or the one asked for.';
-comment on column public.audit_log.scope is 'Scope of the row, or the one asked for.';
-comment on column public.audit_log.caller is 'The actor; db:<role> for work that no actor asked for, such as a migration.';
-comment on column public.audit_log.creator is 'The actor''s creator name at the time.';
-comment on column public.audit_log.source is 'The actor''s source at the time.';
-comment on column public.audit_log.tool_name is 'The tool, mutation or query; sql for a database session.';
+  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.';
+comment on column public.audit_log.table_name is 'Table that was affected or read.';
+comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';
+comment on column public.audit_log.project_id is 'Project of that row, or the project that was asked for.';
+comment on column public.audit_log.scope is 'Scope of that row, or the scope that was asked for.';
+comment on column public.audit_log.caller is
+  'Actor that did it; db:<role> for work that no actor asked for, such as a migration.';
+comment on column public.audit_log.creator is 'Creator name of the actor at that time.';
+comment on column public.audit_log.source is 'Source of the actor at that time.';
+comment on column public.audit_log.tool_name is 'Tool, mutation or query; sql for a database session.';
 comment on column public.audit_log.status is 'success or error.';
-comment on column public.audit_log.sqlstate is 'Why it failed: a code of docs/errors.md or of PostgreSQL.';
+comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/errors.md or of PostgreSQL.';
 comment on column public.audit_log.details is
-  'Always caller, creator, source and tool_name; org_id and user_id where the caller acted for them; then ids, filters and counts. Never contents.';
+  'Always holds caller, creator, source and tool_name, and org_id and user_id if the caller acted for them; then ids, filters and counts. It never holds contents.';
 
 create trigger _100_append_only
   before update or delete or truncate on public.audit_log
@@ -900,7 +1064,7 @@ begin
     partition, parent);
   execute format('alter table partitions.%I enable row level security', partition);
   execute format('alter table partitions.%I force row level security', partition);
-  -- Triggers for each row come with the attachment; those for each statement, which append-only rests on, don't.
+  -- Attaching a partition clones row triggers but not statement triggers, and the append-only trigger is a statement trigger.
   for trigger_of_parent in
     select t.tgname, pg_get_triggerdef(t.oid) as definition, t.tgenabled = 'A' as is_always
     from pg_catalog.pg_trigger t
@@ -912,7 +1076,7 @@ begin
     end if;
   end loop;
   execute format('comment on table partitions.%I is %L', partition, case
-    when from_time is null then format('What no other partition of %s takes, so that no row is ever lost.', parent)
+    when from_time is null then format('Rows of %s that fit no other partition, so that no row is ever lost.', parent)
     else format('%s from %s to %s.', parent, from_time, until_time) end);
   execute format('alter table %s attach partition partitions.%I ', parent, partition) || case
     when from_time is null then 'default'
@@ -921,7 +1085,7 @@ end
 $$;
 
 comment on function audit.add_partition(regclass, text, timestamptz, timestamptz) is
-  'Makes a partition with row-level security, no grants and the statement triggers of its parent, then attaches it; without times: the default one.';
+  'Creates a partition with row-level security, no grants and the statement triggers of its parent, then attaches it. Without times it creates the default partition. Not executable by callers.';
 
 create function audit.create_month_partitions(parent regclass, from_month date, months integer)
 returns text[]
@@ -936,7 +1100,7 @@ declare
   table_name text;
   partition text;
   month timestamptz;
-  made text[] := '{}';
+  created text[] := '{}';
 begin
   select c.relname into table_name
   from pg_catalog.pg_partitioned_table p
@@ -944,9 +1108,9 @@ begin
   join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.atttypid = 'timestamptz'::regtype
   where p.partrelid = parent and p.partstrat = 'r' and p.partnatts = 1;
   if not found then
-    perform identity.raise_error('L9VAL', 'parent: a table of ours that is partitioned by range of one timestamptz column', 'parent');
+    perform identity.raise_error('L9VAL', 'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column', 'parent');
   elsif from_month is null or months is null or months not between 1 and 120 then
-    perform identity.raise_error('L9VAL', 'from_month: a date; months: from 1 to 120', 'months');
+    perform identity.raise_error('L9VAL', 'months: from 1 to 120, and from_month: a date', 'months');
   end if;
 
   if to_regclass(format('partitions.%I', table_name || '_default')) is null then
@@ -955,27 +1119,27 @@ begin
   for i in 0 .. months - 1 loop
     month := date_trunc('month', from_month::timestamptz) + make_interval(months => i);
     partition := table_name || to_char(month, '"_"YYYY"_"MM');
-    -- Also where it was detached: its rows are not to come back in another guise.
+    -- This also skips a month that was detached, whose table keeps the name: new rows of it go to the default partition.
     if to_regclass(format('partitions.%I', partition)) is not null then
       continue;
     end if;
     begin
       perform audit.add_partition(parent, partition, month, month + interval '1 month');
-      made := made || partition;
+      created := created || partition;
     exception when check_violation then
-      -- Rows that came before their partition are in the default one, and stay there.
+      -- Rows of this month were written before the partition existed; they stay in the default partition.
       null;
     end;
   end loop;
-  return made;
+  return created;
 end
 $$;
 
 comment on function audit.create_month_partitions(regclass, date, integer) is
-  'Makes the partitions of so many months (1 to 120, in UTC) that are not there yet, and a default one; returns their names. A month whose rows already lie in the default partition stays there. Definer: only the owner of a table makes partitions.';
+  'Creates the missing partitions for the given number of months (1 to 120, in UTC) and the default partition; returns the names of those created. A month whose rows are already in the default partition stays there. Definer: only the owner of a table can create its partitions.';
 
 grant execute on function audit.create_month_partitions(regclass, date, integer) to l9_worker;
--- No grant on add_partition: only functions that run as l9_owner may call it.
+-- No grant on add_partition: only functions that run as l9_owner can call it.
 --! EndIncluded 020-audit/020-month-partitions.sql
 --! Included 020-audit/030-policies.sql
 alter table public.audit_log enable row level security;
@@ -990,17 +1154,17 @@ create policy platform_override on public.audit_log for select to l9_platform_ad
 create policy definer_inserts on public.audit_log for insert to l9_owner with check (true);
 create policy definer_functions on public.audit_log for select to l9_owner using (true);
 
-comment on policy tenant_isolation on public.audit_log is 'The record of the caller''s tenant.';
-comment on policy scope_access on public.audit_log is 'Admins read it, within the scopes of their claims.';
-comment on policy platform_override on public.audit_log is 'Operators read every tenant''s record, on the record.';
+comment on policy tenant_isolation on public.audit_log is 'A caller sees only the audit rows of its tenant.';
+comment on policy scope_access on public.audit_log is 'Admins read them, within the scopes of their claims.';
+comment on policy platform_override on public.audit_log is 'Operators read the rows of every tenant; each read is audited.';
 comment on policy definer_inserts on public.audit_log is 'write_audit() and the audit triggers insert.';
-comment on policy definer_functions on public.audit_log is 'seal_audit() and verify_audit() read what they hash.';
+comment on policy definer_functions on public.audit_log is 'seal_audit() and verify_audit() read the rows that they hash.';
 
 grant select on public.audit_log to l9_admin, l9_platform_admin;
--- Nothing for l9_agent: rows about others would tell it what it may not know.
--- No insert for anyone: a row that a caller could write is no evidence.
+-- No grant for l9_agent: rows about other callers would reveal what it must not know.
+-- No role can insert: a row that a caller could write would prove nothing.
 
--- Only now, so that they are guarded like it from the first moment.
+-- The partitions are created last, so that each of them is protected like the table from the start.
 select audit.create_month_partitions('public.audit_log', now()::date, 14);
 --! EndIncluded 020-audit/030-policies.sql
 --! Included 020-audit/040-write-audit.sql
@@ -1012,7 +1176,8 @@ parallel safe
 set search_path = ''
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
 
-comment on function audit.current_tool() is 'The tool, query or mutation that the gateway says it is running; sql in a database session.';
+comment on function audit.current_tool() is
+  'Tool, query or mutation that the gateway says it is running; sql in a database session.';
 
 create function audit.audit_actor()
 returns jsonb
@@ -1032,7 +1197,7 @@ begin atomic
 end;
 
 comment on function audit.audit_actor() is
-  'Who acts, as the details of every audit row say it: caller, creator, source and tool_name, and org_id and user_id where there are any.';
+  'The caller as the details of every audit row name it: caller, creator, source and tool_name, and org_id and user_id if the caller acts for them.';
 
 create function audit.add_audit_row(
   audit_id uuid,
@@ -1058,7 +1223,7 @@ begin atomic
 end;
 
 comment on function audit.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is
-  'Adds a row under the id given. Not executable by callers, and as one of them it could not insert.';
+  'Inserts an audit row under the given id. Not executable by callers, and callers could not insert.';
 
 create function audit.write_audit(
   operation text,
@@ -1079,7 +1244,7 @@ begin atomic
 end;
 
 comment on function audit.write_audit(text, text, uuid, text, text, jsonb, text) is
-  'Adds a row about the present caller, whose name in details overrules any other. Definer: callers can''t insert into audit_log. Not executable by callers: functions of the owner call it.';
+  'Inserts an audit row about the current caller, whose name overrides any caller in details. Definer: callers cannot insert into audit_log. Not executable by callers: functions of the owner call it.';
 
 create function audit.audit_read(
   operation text,
@@ -1100,7 +1265,7 @@ declare
 begin
   perform identity.require_identity();
   if operation not in ('SEARCH', 'READ', 'STATS') then
-    perform identity.raise_error('L9VAL', 'operation: SEARCH, READ or STATS', 'operation');
+    perform identity.raise_error('L9VAL', 'operation: must be SEARCH, READ or STATS', 'operation');
   end if;
   if octet_length(details::text) > 65536 or octet_length(query) > 32768 then
     perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, query: at most 32768', 'details');
@@ -1115,7 +1280,7 @@ end
 $$;
 
 comment on function audit.audit_read(text, jsonb, uuid, text, text, text) is
-  'Records a read by the present caller, and the text of a search where its tenant keeps these; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
+  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
 
 create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
 returns void
@@ -1127,7 +1292,7 @@ as $$
 begin
   perform identity.require_identity();
   if sqlstate !~ '^[0-9A-Z]{5}$' then
-    perform identity.raise_error('L9VAL', 'sqlstate: five letters or digits', 'sqlstate');
+    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
   end if;
   perform audit.write_audit(
     operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
@@ -1136,14 +1301,14 @@ end
 $$;
 
 comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
-  'The gateway calls this after a call was refused or failed and its own transaction, with its audit row, rolled back. A caller can only report its own failures. Definer: writes audit_log.';
+  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was rolled back. A caller can only report its own failures. Definer: writes audit_log.';
 
 grant execute on function audit.current_tool() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
   to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
   to l9_agent, l9_admin, l9_platform_admin;
--- No grant on write_audit, add_audit_row: only functions that run as l9_owner may call them.
+-- No grant on write_audit and add_audit_row: only functions that run as l9_owner can call them.
 --! EndIncluded 020-audit/040-write-audit.sql
 --! Included 020-audit/041-write-audit-of-tenant.sql
 create function audit.write_audit_of_tenant(
@@ -1169,7 +1334,7 @@ begin atomic
 end;
 
 comment on function audit.write_audit_of_tenant(uuid, text, text, uuid, text, text, jsonb) is
-  'As write_audit(), on the record of the tenant whose rows they were: for jobs, which have none, and for operators, who may work in another''s. Definer: callers can''t insert into audit_log. Not executable by callers.';
+  'Like write_audit(), but the audit row belongs to the given tenant: for jobs, which have no tenant, and for operators, who can work in other tenants. Definer: callers cannot insert into audit_log. Not executable by callers.';
 --! EndIncluded 020-audit/041-write-audit-of-tenant.sql
 --! Included 020-audit/042-audit-graphql-read.sql
 create function audit.audit_graphql_read(operation_name text, tables jsonb, totals jsonb, ids uuid[])
@@ -1183,7 +1348,7 @@ begin
   perform identity.require_identity();
   if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
     or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
-    perform identity.raise_error('L9VAL', 'tables, totals: objects of 8192 bytes at most; ids: at most 10000', 'tables');
+    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: at most 10000', 'tables');
   end if;
   perform audit.write_audit(
     'READ',
@@ -1196,13 +1361,13 @@ end
 $$;
 
 comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) is
-  'Records what one GraphQL request read: its operation''s name, how many rows of which tables, the totals it was told, and the ids of the memories among them that were asked for. The answer goes out only when this has been written. Definer: writes audit_log. A caller can only add rows about itself.';
+  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, and the ids of the memories that it asked for. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself.';
 
 grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/042-audit-graphql-read.sql
 --! Included 020-audit/043-audit-denial.sql
 create function audit.audit_denial(
-  door text, reason text, address text, tenant_id uuid, caller text, times integer)
+  entry_point text, reason text, address text, tenant_id uuid, caller text, times integer)
 returns void
 language sql
 volatile
@@ -1213,12 +1378,12 @@ begin atomic
   values ('DENIED', 'actors', tenant_id, 'error', 'L9AUT',
     pg_catalog.jsonb_build_object(
       'caller', coalesce(pg_catalog.left(nullif(caller, ''), 63), 'unknown'), 'creator', null, 'source', null,
-      'tool_name', coalesce(pg_catalog.left(nullif(door, ''), 100), 'unknown'),
+      'tool_name', coalesce(pg_catalog.left(nullif(entry_point, ''), 100), 'unknown'),
       'reason', pg_catalog.left(reason, 200), 'address', pg_catalog.left(address, 100), 'times', times));
 end;
 
 comment on function audit.audit_denial(text, text, text, uuid, text, integer) is
-  'Records that the gateway turned somebody away, `times` times alike. tenant_id and caller are what a token with a good signature, or a known key, stood for; null and unknown where nothing says who it was. Definer: writes audit_log.';
+  'Audits that the gateway refused a request without an identity; `times` counts requests that were refused alike. tenant_id and caller are those of a token with a valid signature or of a known key; if nothing names the caller, they are null and unknown. Definer: writes audit_log.';
 
 grant execute on function audit.audit_denial(text, text, text, uuid, text, integer) to l9_worker;
 --! EndIncluded 020-audit/043-audit-denial.sql
@@ -1234,17 +1399,17 @@ create table public.audit_query_texts (
 
 create index audit_query_texts_user_idx on public.audit_query_texts (tenant_id, user_id) where user_id is not null;
 
--- What is erased must not stay in the planner's statistics.
+-- The planner's statistics would keep sampled texts after their erasure.
 alter table public.audit_query_texts alter column query set statistics 0;
 
 comment on table public.audit_query_texts is
-  'Texts of searches, of tenants that keep them (set_query_text_audit). Beside audit_log, not in it, so that they can be erased.';
-comment on column public.audit_query_texts.audit_id is 'The search in audit_log.';
+  'Texts of searches, for tenants that keep them (set_query_text_audit). They are stored beside audit_log, not in it, so that they can be erased.';
+comment on column public.audit_query_texts.audit_id is 'Audit row of the search.';
 comment on column public.audit_query_texts.tenant_id is 'Tenant of the caller.';
-comment on column public.audit_query_texts.occurred_at is 'When it was searched.';
-comment on column public.audit_query_texts.scope is 'As in audit_log.';
-comment on column public.audit_query_texts.query is 'What was searched for.';
-comment on column public.audit_query_texts.user_id is 'The user the caller acted for.';
+comment on column public.audit_query_texts.occurred_at is 'When the search ran.';
+comment on column public.audit_query_texts.scope is 'Scope, as in audit_log.';
+comment on column public.audit_query_texts.query is 'Text that was searched for.';
+comment on column public.audit_query_texts.user_id is 'User that the caller acted for.';
 
 alter table public.audit_query_texts enable row level security;
 alter table public.audit_query_texts force row level security;
@@ -1259,14 +1424,16 @@ create policy platform_override on public.audit_query_texts for select to l9_pla
   using ((select identity.allow_and_audit_operator_read('audit_query_texts')));
 create policy definer_functions on public.audit_query_texts to l9_owner using (true);
 
-comment on policy tenant_isolation on public.audit_query_texts is 'Searches of the caller''s tenant.';
-comment on policy user_visibility on public.audit_query_texts is 'Agents are granted nothing; were they, then not the searches of other users.';
-comment on policy scope_access on public.audit_query_texts is 'Admins read them, as the rows of audit_log they belong to.';
-comment on policy platform_override on public.audit_query_texts is 'Operators read every tenant''s, on the record.';
-comment on policy definer_functions on public.audit_query_texts is 'Searches add them, erasure deletes them.';
+comment on policy tenant_isolation on public.audit_query_texts is 'A caller sees only the searches of its tenant.';
+comment on policy user_visibility on public.audit_query_texts is
+  'Agents have no grant on this table. With one, an agent would not see the searches of other users.';
+comment on policy scope_access on public.audit_query_texts is 'Admins read them, like the rows of audit_log that they belong to.';
+comment on policy platform_override on public.audit_query_texts is
+  'Operators read the texts of every tenant; each read is audited.';
+comment on policy definer_functions on public.audit_query_texts is 'Searches insert the texts, erasure deletes them.';
 
 grant select on public.audit_query_texts to l9_admin, l9_platform_admin;
--- Nothing for l9_agent, and no insert for anyone.
+-- No grant for l9_agent, and no role can insert.
 
 create function audit.keep_query_text(audit_id uuid, scope text, query text)
 returns void
@@ -1281,7 +1448,7 @@ begin atomic
 end;
 
 comment on function audit.keep_query_text(uuid, text, text) is
-  'Keeps the text of a search, where the caller''s tenant wants that. Not executable by callers: audit_read() calls it.';
+  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
 
 create function public.audit_log_query_text(audit_row public.audit_log)
 returns text
@@ -1290,7 +1457,8 @@ stable
 set search_path = ''
 return (select q.query from public.audit_query_texts q where q.audit_id = (audit_row).audit_id);
 
-comment on function public.audit_log_query_text(public.audit_log) is 'What was searched for, where the tenant keeps that and it was not erased.';
+comment on function public.audit_log_query_text(public.audit_log) is
+  'Text of the search, if the tenant keeps these texts and this one was not erased.';
 
 grant execute on function public.audit_log_query_text(public.audit_log) to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/045-query-texts.sql
@@ -1319,21 +1487,23 @@ create table public.audit_seals (
 create index audit_seals_time_idx on public.audit_seals (last_occurred_at);
 
 comment on table public.audit_seals is
-  'A chain of hashes over audit_log. Each seal covers what a range of transactions wrote, and the seal before it; its rows are hashed one by one, so that a changed one can be named.';
-comment on column public.audit_seals.seal_id is 'Counts up from 1, without gaps.';
-comment on column public.audit_seals.sealed_at is 'When it was made.';
-comment on column public.audit_seals.era is 'Counts the database clusters this database has lived in: transactions are numbered anew in each.';
-comment on column public.audit_seals.era_after is 'Rows of this era occurred after it, and not after that of the next era.';
-comment on column public.audit_seals.from_xid is 'The first transaction it covers.';
-comment on column public.audit_seals.to_xid is 'The first transaction it does not cover; the next seal begins there.';
-comment on column public.audit_seals.row_count is 'How many rows it covers.';
-comment on column public.audit_seals.first_occurred_at is 'The earliest time of its rows.';
-comment on column public.audit_seals.last_occurred_at is 'The latest time of its rows.';
-comment on column public.audit_seals.audit_ids is 'Its rows, by transaction, then id.';
-comment on column public.audit_seals.row_hashes is 'SHA-256 of each, in the same order.';
+  'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions wrote, and the hash of the previous seal. Its rows are hashed one by one, so that an altered row can be named.';
+comment on column public.audit_seals.seal_id is 'Number of the seal: 1, 2, 3 and so on, without gaps.';
+comment on column public.audit_seals.sealed_at is 'When the seal was made.';
+comment on column public.audit_seals.era is
+  'Number of the database cluster, counted from 1: a restored database lives in a new cluster, which numbers its transactions from the start again.';
+comment on column public.audit_seals.era_after is
+  'Rows of this era occurred after this time, and not after the era_after of the next era.';
+comment on column public.audit_seals.from_xid is 'First transaction that the seal covers.';
+comment on column public.audit_seals.to_xid is 'First transaction that the seal does not cover; the next seal begins there.';
+comment on column public.audit_seals.row_count is 'Number of rows that the seal covers.';
+comment on column public.audit_seals.first_occurred_at is 'Earliest time of its rows.';
+comment on column public.audit_seals.last_occurred_at is 'Latest time of its rows.';
+comment on column public.audit_seals.audit_ids is 'Ids of its rows, sorted by transaction, then id.';
+comment on column public.audit_seals.row_hashes is 'SHA-256 of each row, in the same order.';
 comment on column public.audit_seals.rows_hash is 'SHA-256 over the ids and hashes of its rows.';
-comment on column public.audit_seals.previous_hash is 'seal_hash of the seal before; null for the first.';
-comment on column public.audit_seals.seal_hash is 'SHA-256 over everything else of the seal.';
+comment on column public.audit_seals.previous_hash is 'seal_hash of the previous seal; null for the first.';
+comment on column public.audit_seals.seal_hash is 'SHA-256 over all other columns of the seal.';
 
 create trigger _100_append_only
   before update or delete or truncate on public.audit_seals
@@ -1346,12 +1516,13 @@ create policy platform_override on public.audit_seals for select to l9_platform_
   using ((select identity.allow_and_audit_operator_read('audit_seals')));
 create policy definer_functions on public.audit_seals for select to l9_owner using (true);
 create policy definer_inserts on public.audit_seals for insert to l9_owner with check (true);
-comment on policy platform_override on public.audit_seals is 'Operators see the seals, which span all tenants.';
+comment on policy platform_override on public.audit_seals is
+  'Operators see the seals, which span all tenants; each read is audited.';
 comment on policy definer_functions on public.audit_seals is 'verify_audit() and audit_head() read the chain.';
-comment on policy definer_inserts on public.audit_seals is 'seal_audit() adds to it.';
+comment on policy definer_inserts on public.audit_seals is 'seal_audit() inserts.';
 
 grant select on public.audit_seals to l9_platform_admin;
--- Nothing for l9_admin: how much other tenants do is not its business. It has verify_audit() and audit_head().
+-- No grant for l9_admin: seals reveal how active other tenants are. It has verify_audit() and audit_head().
 
 create table public.audit_archives (
   table_name text primary key,
@@ -1364,14 +1535,16 @@ create table public.audit_archives (
   constraint audit_archive_counts_by_seal check (cardinality(seal_ids) = cardinality(seal_rows))
 );
 
-comment on table public.audit_archives is 'Months of audit_log that were detached, and how many rows of which seals went with them.';
-comment on column public.audit_archives.table_name is 'What was a partition, and is now a table by itself, until a superuser drops it.';
-comment on column public.audit_archives.month is 'The first day of its month, in UTC.';
-comment on column public.audit_archives.row_count is 'How many rows it holds.';
-comment on column public.audit_archives.seal_ids is 'The seals that cover its rows.';
-comment on column public.audit_archives.seal_rows is 'How many of its rows each of them covers.';
+comment on table public.audit_archives is
+  'Months of audit_log that were detached, with the number of rows that each seal lost with them.';
+comment on column public.audit_archives.table_name is
+  'Table that was a partition. It stays as a table of its own until a superuser drops it.';
+comment on column public.audit_archives.month is 'First day of the month, in UTC.';
+comment on column public.audit_archives.row_count is 'Number of rows that it holds.';
+comment on column public.audit_archives.seal_ids is 'Seals that cover its rows.';
+comment on column public.audit_archives.seal_rows is 'Number of its rows that each of these seals covers, in the same order.';
 comment on column public.audit_archives.archived_at is 'When it was detached.';
-comment on column public.audit_archives.archived_by is 'Who detached it.';
+comment on column public.audit_archives.archived_by is 'Caller that detached it.';
 
 create trigger _100_append_only
   before update or delete or truncate on public.audit_archives
@@ -1384,14 +1557,16 @@ create policy platform_override on public.audit_archives for select to l9_platfo
   using ((select identity.allow_and_audit_operator_read('audit_archives')));
 create policy definer_functions on public.audit_archives for select to l9_owner using (true);
 create policy definer_inserts on public.audit_archives for insert to l9_owner with check (true);
-comment on policy platform_override on public.audit_archives is 'Operators see what was archived.';
-comment on policy definer_functions on public.audit_archives is 'verify_audit() does not miss what was archived.';
-comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() adds to it.';
+comment on policy platform_override on public.audit_archives is 'Operators see what was archived; each read is audited.';
+comment on policy definer_functions on public.audit_archives is
+  'verify_audit() reads which rows were archived, so that it does not report them as missing.';
+comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() inserts.';
 
 grant select on public.audit_archives to l9_platform_admin;
 --! EndIncluded 020-audit/050-seals.sql
 --! Included 020-audit/055-hashes.sql
--- What is hashed is JSON, so that no two rows have one text; times are seconds since 1970, so that no setting matters.
+-- The hashed text is JSON, so that two different rows never have the same text. Times are seconds since 1970, so that the text
+-- does not depend on session settings.
 
 create function audit.audit_row_hash(audit_row public.audit_log)
 returns bytea
@@ -1405,7 +1580,7 @@ return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   (audit_row).scope, (audit_row).status, (audit_row).sqlstate, (audit_row).details)::text, 'UTF8'));
 
 comment on function audit.audit_row_hash(public.audit_log) is
-  'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details], times in seconds since 1970.';
+  'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details]. Times are seconds since 1970.';
 
 create function audit.audit_rows_hash(audit_ids uuid[], row_hashes bytea[])
 returns bytea
@@ -1414,10 +1589,10 @@ immutable
 parallel safe
 set search_path = ''
 return (
-  select pg_catalog.sha256(coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.place), ''))
-  from rows from (pg_catalog.unnest(audit_ids), pg_catalog.unnest(row_hashes)) with ordinality as r (audit_id, hash, place));
+  select pg_catalog.sha256(coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.position), ''))
+  from rows from (pg_catalog.unnest(audit_ids), pg_catalog.unnest(row_hashes)) with ordinality as r (audit_id, hash, position));
 
-comment on function audit.audit_rows_hash(uuid[], bytea[]) is 'SHA-256 over ids and hashes of rows, in order.';
+comment on function audit.audit_rows_hash(uuid[], bytea[]) is 'SHA-256 over the ids and hashes of rows, in order.';
 
 create function audit.audit_seal_hash(seal public.audit_seals)
 returns bytea
@@ -1432,7 +1607,7 @@ return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   pg_catalog.encode((seal).previous_hash, 'hex'))::text, 'UTF8'));
 
 comment on function audit.audit_seal_hash(public.audit_seals) is
-  'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, last_occurred_at, rows_hash, previous_hash], times in seconds since 1970, hashes in hexadecimal.';
+  'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, last_occurred_at, rows_hash, previous_hash]. Times are seconds since 1970, hashes are hexadecimal.';
 --! EndIncluded 020-audit/055-hashes.sql
 --! Included 020-audit/060-seal-audit.sql
 create function audit.seal_audit_until(horizon xid8, max_rows integer)
@@ -1458,13 +1633,13 @@ begin
   seal.previous_hash := last.seal_hash;
 
   if last.to_xid = last_xid then
-    -- The last seal closed an era: what is newer than all that is sealed belongs to the next.
+    -- The last seal closed an era: rows newer than every sealed row belong to the next era.
     seal.era := last.era + 1;
     seal.era_after := coalesce((select max(s.last_occurred_at) from public.audit_seals s), last.era_after);
     seal.from_xid := '0';
   elsif last.to_xid > pg_snapshot_xmax(pg_current_snapshot()) then
-    -- Sealed up to a transaction that is yet to come: this database was restored from a dump into another cluster.
-    -- What came with it and was not sealed closes its era.
+    -- The last sealed transaction lies in the future, so this database was restored from a dump into another cluster.
+    -- The restored rows that were not sealed yet get the last seal of their era.
     seal.to_xid := last_xid;
   end if;
 
@@ -1475,7 +1650,7 @@ begin
     if not found then
       return 0;
     end if;
-    -- At most so many rows, but a transaction is never split: it is sealed whole, even where it alone is more.
+    -- A seal covers at most max_rows rows, but a transaction is never split: one that exceeds max_rows is sealed whole.
     select case when a.xid > first_xid then a.xid else ((a.xid::text::bigint + 1)::text)::xid8 end into seal.to_xid
     from public.audit_log a
     where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after
@@ -1492,13 +1667,13 @@ begin
   seal.rows_hash := audit.audit_rows_hash(seal.audit_ids, seal.row_hashes);
   seal.seal_hash := audit.audit_seal_hash(seal);
   insert into public.audit_seals select seal.*;
-  -- A closed era is never the end: the next one may have something to seal.
+  -- After closing an era this never returns 0, because the next era may have rows to seal.
   return greatest(seal.row_count, case when seal.to_xid = last_xid then 1 else 0 end);
 end
 $$;
 
 comment on function audit.seal_audit_until(xid8, integer) is
-  'Adds one seal over what transactions before the horizon wrote and is not sealed yet, in order; returns how many rows, 0 where there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: seal_audit() knows the horizon.';
+  'Adds one seal, in order, over the unsealed rows of transactions before the horizon; returns the number of rows, 0 if there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: seal_audit() computes the horizon.';
 
 create function audit.seal_audit(max_rows integer default 10000)
 returns bigint
@@ -1511,15 +1686,15 @@ begin
   if max_rows is null or max_rows not between 1 and 100000 then
     perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
   end if;
-  -- One at a time. Whoever had to wait sees the other's seal: each statement takes a snapshot of its own.
+  -- The lock serialises sealing. A caller that had to wait sees the other seal, because each statement takes a new snapshot.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
-  -- Every transaction before the oldest that still runs has ended: no row of theirs can appear any more.
+  -- All transactions before the oldest running one have ended, so no further row of theirs can appear.
   return audit.seal_audit_until(pg_snapshot_xmin(pg_current_snapshot()), max_rows);
 end
 $$;
 
 comment on function audit.seal_audit(integer) is
-  'Adds one seal of about max_rows rows at most (whole transactions) over all that has committed in order, and returns how many rows it covers; 0: nothing left. Nothing in flight is ever skipped. Definer: reads audit_log, writes audit_seals.';
+  'Adds one seal of at most about max_rows rows (whole transactions) over the committed rows, in order, and returns how many rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: reads audit_log, writes audit_seals.';
 
 create function audit.is_audit_unsealed()
 returns boolean
@@ -1537,7 +1712,7 @@ begin atomic
 end;
 
 comment on function audit.is_audit_unsealed() is
-  'Whether there may be something to seal: cheap, for a job that asks often. Definer: jobs can''t read audit_log.';
+  'True if there may be rows to seal; it is cheap, for a job that calls it often. Definer: jobs cannot read audit_log.';
 
 create function audit.audit_backlog()
 returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
@@ -1547,18 +1722,18 @@ security definer
 set search_path = ''
 begin atomic
   with last as (select s.to_xid, s.era_after, s.sealed_at from public.audit_seals s order by s.seal_id desc limit 1)
-  select count(*), coalesce(extract(epoch from clock_timestamp() - min(waiting.occurred_at)), 0)::double precision,
+  select count(*), coalesce(extract(epoch from clock_timestamp() - min(unsealed_rows.occurred_at)), 0)::double precision,
     (select last.sealed_at from last)
   from (
     select a.occurred_at from public.audit_log a
     where a.xid >= coalesce((select last.to_xid from last), '0')
       and a.occurred_at > coalesce((select last.era_after from last), '-infinity')
     limit 100000
-  ) as waiting;
+  ) as unsealed_rows;
 end;
 
 comment on function audit.audit_backlog() is
-  'How many rows of audit_log are not sealed yet (100,000 at most are counted), the age of the oldest in seconds, and when the last seal was made. Definer: jobs can''t read audit_log.';
+  'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the age of the oldest in seconds, and when the last seal was made. Definer: jobs cannot read audit_log.';
 
 grant execute on function audit.seal_audit(integer), audit.is_audit_unsealed(), audit.audit_backlog() to l9_worker;
 --! EndIncluded 020-audit/060-seal-audit.sql
@@ -1577,18 +1752,25 @@ create type public.audit_verification as (
   is_complete boolean
 );
 
-comment on type public.audit_verification is 'Whether the record is whole. An admin of a tenant is told of the rows of its tenant only; the chain is one for all tenants.';
-comment on column public.audit_verification.ok is 'False: something was altered, removed or added; the rest says what.';
-comment on column public.audit_verification.seals is 'How many seals were checked.';
-comment on column public.audit_verification.rows is 'How many rows were checked against their seals.';
-comment on column public.audit_verification.unsealed is 'How many rows are too new to be sealed; null where the end was not reached.';
-comment on column public.audit_verification.archived is 'How many rows of these seals lie in detached partitions: the chain vouches for their hashes, they themselves were not read. Null for an admin of a tenant.';
-comment on column public.audit_verification.broken_seal is 'The first seal that is broken, or whose rows are not what they were.';
-comment on column public.audit_verification.broken_row is 'The first row that is not what it was, where it is one row and the caller may know of it.';
+comment on type public.audit_verification is
+  'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; the chain itself is one for all tenants.';
+comment on column public.audit_verification.ok is
+  'False if a row or seal was altered, removed or added; the other columns say which.';
+comment on column public.audit_verification.seals is 'Number of seals that were checked.';
+comment on column public.audit_verification.rows is 'Number of rows that were checked against their seals.';
+comment on column public.audit_verification.unsealed is
+  'Number of rows that are too new to be sealed; null if the end of the chain was not reached.';
+comment on column public.audit_verification.archived is
+  'Number of rows of these seals that lie in detached partitions: the chain still covers their hashes, but the rows were not read. Null for an admin of a tenant.';
+comment on column public.audit_verification.broken_seal is 'First seal that is broken, or whose rows were changed.';
+comment on column public.audit_verification.broken_row is
+  'First row that was changed, if it is a single row and the caller may know of it.';
 comment on column public.audit_verification.reason is 'What is wrong.';
-comment on column public.audit_verification.head is 'The hash of the newest seal: store it outside of the database, and give it to a later verify_audit.';
-comment on column public.audit_verification.last_seal is 'The last seal that was checked.';
-comment on column public.audit_verification.is_complete is 'False: max_rows was reached; go on with after_seal => last_seal.';
+comment on column public.audit_verification.head is
+  'Hash of the newest seal. Store it outside the database, and pass it to a later verify_audit.';
+comment on column public.audit_verification.last_seal is 'Last seal that was checked.';
+comment on column public.audit_verification.is_complete is
+  'False if max_rows was reached; continue with after_seal => last_seal.';
 
 create function audit.audit_seal_problem(
   seal public.audit_seals, era_until timestamptz, only_tenant uuid,
@@ -1612,33 +1794,33 @@ begin
   select coalesce(sum(a.seal_rows[array_position(a.seal_ids, seal.seal_id)]), 0) into archived
   from public.audit_archives a where seal.seal_id = any (a.seal_ids);
 
-  with present as (
+  with current_rows as (
     select r.audit_id, r.tenant_id, audit.audit_row_hash(r) as hash
     from public.audit_log r
     where r.xid >= seal.from_xid and r.xid < seal.to_xid and r.occurred_at > seal.era_after and r.occurred_at <= era_until
-  ), sealed as (
-    select s.audit_id, s.hash, s.place
-    from rows from (unnest(seal.audit_ids), unnest(seal.row_hashes)) with ordinality as s (audit_id, hash, place)
+  ), sealed_rows as (
+    select s.audit_id, s.hash, s.position
+    from rows from (unnest(seal.audit_ids), unnest(seal.row_hashes)) with ordinality as s (audit_id, hash, position)
   )
   select
     count(*) filter (where p.audit_id is not null and (only_tenant is null or p.tenant_id = only_tenant)),
     count(*) filter (where p.audit_id is null),
     count(*) filter (where s.audit_id is null),
-    (array_agg(s.audit_id order by s.place) filter (where p.hash <> s.hash))[1],
-    (array_agg(s.audit_id order by s.place) filter (where p.audit_id is null))[1],
+    (array_agg(s.audit_id order by s.position) filter (where p.hash <> s.hash))[1],
+    (array_agg(s.audit_id order by s.position) filter (where p.audit_id is null))[1],
     (array_agg(p.audit_id order by p.audit_id) filter (where s.audit_id is null))[1]
   into row_count, missing, added, first_altered, first_missing, first_added
-  from present p full join sealed s on s.audit_id = p.audit_id;
+  from current_rows p full join sealed_rows s on s.audit_id = p.audit_id;
 
   if first_altered is not null then
     reason := 'a row was altered';
     broken_row := first_altered;
   elsif missing <> archived then
     reason := case when archived = 0 then 'a row was removed'
-      else format('%s rows were archived, but %s are not there', archived, missing) end;
+      else format('%s rows were archived, but %s are missing', archived, missing) end;
     if archived = 0 then
       broken_row := first_missing;
-      -- Moved to where this seal does not look, it is still there.
+      -- If it still exists, its xid or time was altered, so that this seal no longer covers it.
       if exists (select from public.audit_log r where r.audit_id = first_missing) then
         reason := 'a row was altered';
       end if;
@@ -1656,7 +1838,7 @@ end
 $$;
 
 comment on function audit.audit_seal_problem(public.audit_seals, timestamptz, uuid) is
-  'Compares a seal with itself and with its rows. reason is null where all is well.';
+  'Compares a seal with its own hash and with its rows. reason is null if nothing is wrong.';
 
 create function public.verify_audit(
   "from" timestamptz default null,
@@ -1681,10 +1863,10 @@ declare
   era_until timestamptz;
   first_seal bigint;
   final_seal bigint;
-  found_problem record;
+  problem record;
   rows_read bigint := 0;
 begin
-  -- A database administrator has no claims, and sees it all anyway.
+  -- A database administrator has no claims and can read every row anyway.
   if identity.current_role_name() in ('l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker') then
     me := identity.require_identity();
     if me.role not in ('l9_admin', 'l9_platform_admin') then
@@ -1694,7 +1876,7 @@ begin
     end if;
   end if;
   if head !~ '^[0-9a-f]{64}$' then
-    perform identity.raise_error('L9VAL', 'head: 64 hexadecimal digits, as audit_head gives them', 'head');
+    perform identity.raise_error('L9VAL', 'head: must be 64 hexadecimal digits, as audit_head returns them', 'head');
   elsif max_rows < 1 then
     perform identity.raise_error('L9VAL', 'max_rows: at least 1', 'max_rows');
   end if;
@@ -1703,7 +1885,7 @@ begin
   select * into newest from public.audit_seals s order by s.seal_id desc limit 1;
   result.head := encode(newest.seal_hash, 'hex');
 
-  -- The seals from the first to the last that cover any of this time, without gaps.
+  -- The range of seals that covers this time, from the first to the last, without gaps.
   select coalesce(min(s.seal_id), newest.seal_id + 1) into first_seal
   from public.audit_seals s where verify_audit."from" is null or s.last_occurred_at >= verify_audit."from";
   select coalesce(max(s.seal_id), 0) into final_seal
@@ -1725,7 +1907,7 @@ begin
       result.is_complete := false;
       exit;
     end if;
-    -- Where one is missing the next does not follow.
+    -- If a seal is missing, the next one does not match its predecessor.
     if seal.seal_id <> coalesce(previous.seal_id, 0) + 1
       or seal.previous_hash is distinct from previous.seal_hash
       or previous.seal_id is null and (seal.era <> 1 or seal.from_xid <> '0')
@@ -1733,22 +1915,22 @@ begin
       or seal.era <> previous.era and (
         seal.era <> previous.era + 1 or previous.to_xid <> '18446744073709551615' or seal.from_xid <> '0') then
       result.broken_seal := seal.seal_id;
-      result.reason := 'the seal does not follow the one before it: one was removed, or the chain was made anew';
+      result.reason := 'the seal does not match the previous one: a seal was removed, or the chain was rebuilt';
       exit;
     end if;
     if era_until is null or seal.era is distinct from previous.era then
       select coalesce(min(s.era_after), 'infinity') into era_until from public.audit_seals s where s.era > seal.era;
     end if;
-    select * into found_problem from audit.audit_seal_problem(seal, era_until, only_tenant);
-    if found_problem.reason is not null then
+    select * into problem from audit.audit_seal_problem(seal, era_until, only_tenant);
+    if problem.reason is not null then
       result.broken_seal := seal.seal_id;
-      result.broken_row := found_problem.broken_row;
-      result.reason := found_problem.reason;
+      result.broken_row := problem.broken_row;
+      result.reason := problem.reason;
       exit;
     end if;
     rows_read := rows_read + greatest(seal.row_count, 1);
-    result.rows := result.rows + found_problem.row_count;
-    result.archived := result.archived + found_problem.archived;
+    result.rows := result.rows + problem.row_count;
+    result.archived := result.archived + problem.archived;
     result.seals := result.seals + 1;
     result.last_seal := seal.seal_id;
     previous := seal;
@@ -1756,7 +1938,7 @@ begin
 
   if result.reason is null and head is not null and not exists (
     select from public.audit_seals s where s.seal_hash = decode(verify_audit.head, 'hex')) then
-    result.reason := 'no seal has the hash given as head: the end of the chain was removed, or the chain was made anew';
+    result.reason := 'no seal has the hash given as head: the end of the chain was removed, or the chain was rebuilt';
   end if;
   if result.reason is null and result.is_complete and final_seal is not distinct from newest.seal_id then
     select count(*) into result.unsealed from public.audit_log a
@@ -1769,12 +1951,12 @@ end
 $$;
 
 comment on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) is
-  'Checks the audit log against its seals, seal by seal: those that cover the time from … to, or all. head: a hash that audit_head gave before and that was stored outside; it must still be in the chain, else its end was cut off. after_seal and max_rows: in parts, for logs of any size. For admins; those of a tenant learn nothing of the rows of others. Definer: reads audit_log of every tenant, and audit_seals.';
+  'Checks the audit log against its seals, seal by seal: the seals that cover the time between from and to, or all seals. head is a hash that audit_head returned earlier and that was stored outside the database; if it is no longer in the chain, the end of the chain was removed. after_seal and max_rows split the check of a large log into parts. For admins; an admin of a tenant learns nothing about the rows of other tenants. Definer: reads audit_log of every tenant, and audit_seals.';
 
 create type public.audit_head as (hash text, sealed_at timestamptz);
 comment on type public.audit_head is 'The newest seal.';
-comment on column public.audit_head.hash is 'Its hash, in hexadecimal.';
-comment on column public.audit_head.sealed_at is 'When it was made.';
+comment on column public.audit_head.hash is 'Hash of the seal, in hexadecimal.';
+comment on column public.audit_head.sealed_at is 'When the seal was made.';
 
 create function public.audit_head()
 returns public.audit_head
@@ -1790,7 +1972,7 @@ begin
   if identity.current_role_name() in ('l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker') then
     me := identity.require_identity();
     if me.role not in ('l9_admin', 'l9_platform_admin') then
-      perform identity.raise_error('L9SCP', 'audit_head: only for admins');
+      perform identity.raise_error('L9SCP', 'audit_head: only administrators can call this');
     end if;
   end if;
   select encode(s.seal_hash, 'hex'), s.sealed_at into newest from public.audit_seals s order by s.seal_id desc limit 1;
@@ -1799,7 +1981,7 @@ end
 $$;
 
 comment on function public.audit_head() is
-  'The newest seal of the chain, to be stored outside of the database: whoever has it can prove later that nothing up to then was removed (verify_audit). Definer: admins of a tenant can''t read audit_seals.';
+  'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that no earlier row was removed. Definer: admins of a tenant cannot read audit_seals.';
 
 grant execute on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint), public.audit_head()
   to l9_admin, l9_platform_admin;
@@ -1826,11 +2008,11 @@ begin
   if month is null or not exists (
     select from pg_catalog.pg_inherits i
     where i.inhparent = 'public.audit_log'::regclass and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', 'month: not one that audit_log has a partition for', 'month');
+    perform identity.raise_error('L9VAL', 'month: audit_log has no partition for it', 'month');
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: it is not over yet', 'month');
+    perform identity.raise_error('L9VAL', 'month: must be over', 'month');
   end if;
-  -- No seal comes between, and none is missed.
+  -- The lock keeps a seal from being added meanwhile, which this count would miss.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
   select * into newest from public.audit_seals s order by s.seal_id desc limit 1;
   execute format('lock table only partitions.%I in share mode', partition);
@@ -1845,7 +2027,7 @@ begin
   from public.audit_log a
   where a.occurred_at >= archive.month::timestamptz and a.occurred_at < archive.month::timestamptz + interval '1 month';
   if not is_sealed then
-    perform identity.raise_error('L9VAL', 'month: not all of its rows are sealed yet; try again in a minute', 'month');
+    perform identity.raise_error('L9VAL', 'month: some of its rows are not sealed yet; try again in a minute', 'month');
   end if;
   select coalesce(array_agg(c.seal_id order by c.seal_id), '{}'), coalesce(array_agg(c.n order by c.seal_id), '{}')
   into archive.seal_ids, archive.seal_rows
@@ -1860,10 +2042,10 @@ begin
     group by s.seal_id
   ) as c;
 
-  -- In this order: the guard lets a partition go only once it is listed here.
+  -- The insert must come first: the guard allows detaching a partition only once it is listed in audit_archives.
   insert into public.audit_archives select archive.*;
   execute format('alter table public.audit_log detach partition partitions.%I', partition);
-  -- Erasure finds the texts of searches by their rows: where those are gone, texts can't stay.
+  -- Erasure finds the texts of searches through their audit rows. Without those rows it could not erase them, so delete them now.
   delete from public.audit_query_texts q
   where q.occurred_at >= archive.month::timestamptz and q.occurred_at < archive.month::timestamptz + interval '1 month';
   perform audit.write_audit('CLEANUP', 'audit_log', details => jsonb_build_object(
@@ -1873,16 +2055,16 @@ end
 $$;
 
 comment on function public.detach_audit_partition(date) is
-  'Detaches a month of audit_log that is over and sealed. It stays, unreadable and append-only, as the table partitions.audit_log_YYYY_MM, for a superuser to dump and drop; verify_audit knows what it held. Texts of its searches, which erasure could not find any more, are deleted. Audited. Definer: only the owner of a table detaches partitions.';
+  'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and append-only, for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its searches are deleted, because erasure could no longer find them. Audited. Definer: only the owner of a table can detach its partitions.';
 
 grant execute on function public.detach_audit_partition(date) to l9_platform_admin;
 --! EndIncluded 020-audit/080-detach-partition.sql
 --! Included 020-audit/090-export-audit.sql
 create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
-comment on type public.audit_page is 'A part of the audit log.';
-comment on column public.audit_page.rows is 'Rows as objects, in order of time, with their transaction (xid).';
-comment on column public.audit_page.cursor is 'Where the next page begins (after); null: this was the last.';
-comment on column public.audit_page."to" is 'The end of the time that is exported: give it with the next page.';
+comment on type public.audit_page is 'A page of the audit log.';
+comment on column public.audit_page.rows is 'Rows as JSON objects, in order of time, with their transaction (xid).';
+comment on column public.audit_page.cursor is 'Start of the next page (its after argument). Null: this was the last page.';
+comment on column public.audit_page."to" is 'End of the exported time; pass it as to with the next page.';
 
 create function audit.audit_export(details jsonb)
 returns void
@@ -1895,7 +2077,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if me.role not in ('l9_admin', 'l9_platform_admin') then
-    perform identity.raise_error('L9SCP', 'export_audit: only for admins');
+    perform identity.raise_error('L9SCP', 'export_audit: only administrators can call this');
   elsif octet_length(details::text) > 4096 then
     perform identity.raise_error('L9LIM', 'details: at most 4096 bytes', 'details');
   end if;
@@ -1904,7 +2086,7 @@ end
 $$;
 
 comment on function audit.audit_export(jsonb) is
-  'Records an export of the audit log by the present caller. Definer: writes audit_log. An admin can only add rows about itself.';
+  'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows about itself.';
 
 create function public.export_audit(
   "from" timestamptz default null,
@@ -1930,15 +2112,15 @@ begin
   if after is not null then
     if after !~ '^\S+Z_[0-9a-f-]{36}$' or not pg_input_is_valid(split_part(after, '_', 1), 'timestamptz')
       or not pg_input_is_valid(split_part(after, '_', 2), 'uuid') then
-      perform identity.raise_error('L9VAL', 'after: the cursor of another page', 'after');
+      perform identity.raise_error('L9VAL', 'after: must be the cursor of the previous page', 'after');
     end if;
     after_time := split_part(after, '_', 1);
     after_id := split_part(after, '_', 2);
   end if;
-  -- Its own rows, and all that comes while it runs, are for the next export.
+  -- The audit rows of this export, and all rows written while it runs, belong to the next export.
   page."to" := least(coalesce(export_audit."to", now()), now());
 
-  with listed as (
+  with candidate_rows as (
     select a.audit_id, a.occurred_at,
       jsonb_build_object(
         'audit_id', a.audit_id, 'occurred_at', to_char(a.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'xid', a.xid::text,
@@ -1948,18 +2130,18 @@ begin
     where a.occurred_at >= after_time and a.occurred_at < page."to" and (a.occurred_at, a.audit_id) > (after_time, after_id)
     order by a.occurred_at, a.audit_id
     limit page_size
-  ), counted as (
-    select *, sum(octet_length(l.line::text)) over (order by l.occurred_at, l.audit_id) as bytes from listed l
-  ), kept as (
-    -- Details may be long: a page ends early rather than being too much for whoever fetches it.
-    select *, count(*) over () < (select count(*) from listed) as is_cut from counted c
-    where c.bytes <= 4000000 or c.audit_id = (select l.audit_id from listed l order by l.occurred_at, l.audit_id limit 1)
+  ), sized_rows as (
+    select *, sum(octet_length(l.line::text)) over (order by l.occurred_at, l.audit_id) as bytes from candidate_rows l
+  ), page_rows as (
+    -- Details can be long, so a page ends early when it reaches 4 MB, but holds at least one row.
+    select *, count(*) over () < (select count(*) from candidate_rows) as is_cut from sized_rows c
+    where c.bytes <= 4000000 or c.audit_id = (select l.audit_id from candidate_rows l order by l.occurred_at, l.audit_id limit 1)
   )
   select coalesce(jsonb_agg(k.line order by k.occurred_at, k.audit_id), '[]'),
     case when count(*) = page_size or bool_or(k.is_cut) then
       (array_agg(to_char(k.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || k.audit_id order by k.occurred_at desc, k.audit_id desc))[1] end
   into page.rows, page.cursor
-  from kept k;
+  from page_rows k;
   perform audit.audit_export(jsonb_strip_nulls(jsonb_build_object(
     'from', export_audit."from", 'to', page."to", 'after', after, 'rows', jsonb_array_length(page.rows))));
   return page;
@@ -1967,7 +2149,7 @@ end
 $$;
 
 comment on function public.export_audit(timestamptz, timestamptz, text, integer) is
-  'A page of the audit log, as far as the caller may read it, in order of time: from, and before to (now, if left out). after: the cursor of the page before; page_size: 1 to 5000. Each page leaves an audit row EXPORT, which is not part of the same export. For admins.';
+  'A page of the audit log, as far as the caller can read it, in order of time, from (inclusive) to (exclusive; by default now). after is the cursor of the previous page; page_size is 1 to 5000. Each page writes an audit row EXPORT, which is not part of the same export. For admins.';
 
 grant execute on function audit.audit_export(jsonb) to l9_admin, l9_platform_admin;
 grant execute on function public.export_audit(timestamptz, timestamptz, text, integer) to l9_admin, l9_platform_admin;
@@ -1975,7 +2157,7 @@ grant execute on function public.export_audit(timestamptz, timestamptz, text, in
 --! Included 030-administration/000-schema.sql
 create schema administration;
 comment on schema administration is
-  'Creating and changing tenants, orgs, users, scopes, actors and API keys. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Creating and changing tenants, orgs, users, scopes, actors and API keys. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
 grant usage on schema administration to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 030-administration/000-schema.sql
 --! Included 030-administration/010-watch-changes.sql
@@ -1985,30 +2167,30 @@ language plpgsql
 set search_path = ''
 as $$
 declare
-  is_now jsonb := to_jsonb(new);
-  was jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
+  new_row jsonb := to_jsonb(new);
+  old_row jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
   id_column text := tg_argv[0];
-  told text[] := tg_argv[1:];
+  audited_columns text[] := tg_argv[1:];
 begin
-  if is_now = was then
+  if new_row = old_row then
     return null;
   end if;
-  -- Names of people stay out: the audit log can't forget them.
-  -- On the record of the tenant that it is about, also where an operator or the owner does it.
+  -- Names of people are left out, because the audit log cannot erase them. The audit row belongs to the tenant that was changed,
+  -- even if an operator or the owner changed it.
   perform audit.write_audit_of_tenant(
-    (is_now ->> 'tenant_id')::uuid, tg_op, tg_table_name::text, (is_now ->> id_column)::uuid,
-    scope => case tg_table_name when 'scopes' then is_now ->> 'scope' end,
-    -- Within `row`: beside it details say who did it, in some of the same words.
+    (new_row ->> 'tenant_id')::uuid, tg_op, tg_table_name::text, (new_row ->> id_column)::uuid,
+    scope => case tg_table_name when 'scopes' then new_row ->> 'scope' end,
+    -- The columns are nested in `row`, because details itself has keys of the same names for the caller.
     details => jsonb_build_object('row', (
       select jsonb_object_agg(t.name, t.value)
-      from jsonb_each(is_now) as t (name, value)
-      where t.name in ('tenant_id', 'caller', 'scope') or t.name = any (told) and t.value is distinct from was -> t.name)));
+      from jsonb_each(new_row) as t (name, value)
+      where t.name in ('tenant_id', 'caller', 'scope') or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
   return null;
 end
 $$;
 
 comment on function administration.tg__audit_identity() is
-  'An audit row for a row made or changed: what identifies it, and those of the columns named that are new.';
+  'Audits a row that was inserted or updated: its key columns, and those of the named columns that changed.';
 
 create trigger _500_audit after insert or update on public.tenants
   for each row execute function administration.tg__audit_identity('tenant_id', 'name', 'is_active', 'audits_query_text');
@@ -2037,7 +2219,7 @@ end
 $$;
 
 comment on function administration.tg__notify() is
-  'Tells the running gateways, on the channel named, to read anew what they keep in mind. It says that something changed, never what.';
+  'Tells the running gateways, on the channel given as argument, to reload what they cache. The notification has no payload.';
 
 create trigger _900_notify after insert or update or delete or truncate on public.tenants
   for each statement execute function administration.tg__notify('l9_identity');
@@ -2067,7 +2249,7 @@ create type administration.administrator as (
 );
 
 comment on type administration.administrator is
-  'Who administers, which tenant, and what it can give: scopes {*} only where it has every scope, those to come included.';
+  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and future scopes.';
 
 create function administration.is_owner()
 returns boolean
@@ -2078,7 +2260,7 @@ set search_path = ''
 return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
 
 comment on function administration.is_owner() is
-  'Whether this is a DBA''s session with the rights of l9_owner, of no role below it, rather than a function that runs as the owner.';
+  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a function that runs as the owner.';
 
 create function administration.require_administrator(tenant_id uuid)
 returns administration.administrator
@@ -2088,47 +2270,47 @@ set search_path = ''
 as $$
 declare
   me identity.identity;
-  answer administration.administrator;
+  admin administration.administrator;
 begin
   if administration.is_owner() then
-    answer.target_tenant_id := coalesce(require_administrator.tenant_id, '00000000-0000-7000-8000-000000000001');
-    answer.is_operator := true;
+    admin.target_tenant_id := coalesce(require_administrator.tenant_id, '00000000-0000-7000-8000-000000000001');
+    admin.is_operator := true;
   else
     me := identity.require_admin();
-    answer.target_tenant_id := coalesce(require_administrator.tenant_id, me.tenant_id);
-    answer.own_tenant_id := me.tenant_id;
-    answer.caller := me.caller;
-    answer.org_id := me.org_id;
-    answer.user_id := me.user_id;
-    answer.is_operator := me.role = 'l9_platform_admin';
+    admin.target_tenant_id := coalesce(require_administrator.tenant_id, me.tenant_id);
+    admin.own_tenant_id := me.tenant_id;
+    admin.caller := me.caller;
+    admin.org_id := me.org_id;
+    admin.user_id := me.user_id;
+    admin.is_operator := me.role = 'l9_platform_admin';
   end if;
 
-  if answer.is_operator then
+  if admin.is_operator then
     if me.caller is not null and not ('*' = any (me.projects) and '*' = any (identity.list_claim('scopes'))) then
-      perform identity.raise_error('L9SCP', 'a token that is cut down to some scopes or projects administers nothing across tenants');
-    elsif not exists (select from public.tenants t where t.tenant_id = answer.target_tenant_id) then
-      perform identity.raise_error('L9VAL', 'tenant_id: there is no such tenant', 'tenant_id');
+      perform identity.raise_error('L9SCP', 'a token that is limited to some scopes or projects cannot administer other tenants');
+    elsif not exists (select from public.tenants t where t.tenant_id = admin.target_tenant_id) then
+      perform identity.raise_error('L9VAL', 'tenant_id: no such tenant', 'tenant_id');
     end if;
-    answer.readable_scopes := '{*}';
-    answer.writable_scopes := '{*}';
-    answer.projects := '{*}';
-    answer.can_clean_up := true;
-    return answer;
+    admin.readable_scopes := '{*}';
+    admin.writable_scopes := '{*}';
+    admin.projects := '{*}';
+    admin.can_clean_up := true;
+    return admin;
   end if;
 
-  if answer.target_tenant_id <> me.tenant_id then
+  if admin.target_tenant_id <> me.tenant_id then
     perform identity.raise_error('L9SCP', 'tenant_id: not your tenant', 'tenant_id');
   end if;
-  answer.readable_scopes := case when identity.has_every_scope() then '{*}' else me.readable_scopes end;
-  answer.writable_scopes := case when identity.has_every_scope() then '{*}' else me.writable_scopes end;
-  answer.projects := me.projects;
-  answer.can_clean_up := me.can_clean_up;
-  return answer;
+  admin.readable_scopes := case when identity.has_every_scope() then '{*}' else me.readable_scopes end;
+  admin.writable_scopes := case when identity.has_every_scope() then '{*}' else me.writable_scopes end;
+  admin.projects := me.projects;
+  admin.can_clean_up := me.can_clean_up;
+  return admin;
 end
 $$;
 
 comment on function administration.require_administrator(uuid) is
-  'Who administers this tenant (its own, if none is named): L its own, operators and the owner in psql any. Else L9AUT or L9SCP.';
+  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, operators and the owner in psql for any. Else raises L9AUT or L9SCP.';
 
 create function administration.require_operator()
 returns administration.administrator
@@ -2140,13 +2322,13 @@ declare
   admin administration.administrator := administration.require_administrator(null);
 begin
   if not admin.is_operator then
-    perform identity.raise_error('L9SCP', 'this is for operators (l9_platform_admin) and for l9_owner in psql');
+    perform identity.raise_error('L9SCP', 'only operators (l9_platform_admin) and l9_owner in psql can do this');
   end if;
   return admin;
 end
 $$;
 
-comment on function administration.require_operator() is 'An administrator across tenants; else L9AUT or L9SCP.';
+comment on function administration.require_operator() is 'Returns an administrator of all tenants; else raises L9AUT or L9SCP.';
 
 create function administration.require_whole_token(admin administration.administrator)
 returns void
@@ -2156,15 +2338,15 @@ set search_path = ''
 as $$
 begin
   if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
-    perform identity.raise_error('L9SCP', 'this takes an administrator of every scope, with a token that is not cut down to some scopes or projects');
+    perform identity.raise_error('L9SCP', 'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
   end if;
 end
 $$;
 
 comment on function administration.require_whole_token(administration.administrator) is
-  'L9SCP for an administrator whose token is cut down: what it changes would be felt beyond its scopes and projects.';
+  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and projects.';
 
-create function administration.check_reach(
+create function administration.check_grantable(
   admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
 returns void
 language plpgsql
@@ -2176,34 +2358,34 @@ begin
     return;
   end if;
   if role = 'l9_platform_admin' then
-    perform identity.raise_error('L9SCP', 'role: operators (l9_platform_admin) are for operators to make and to change', 'role');
+    perform identity.raise_error('L9SCP', 'role: only operators can create or change operators (l9_platform_admin)', 'role');
   elsif not ('*' = any (admin.readable_scopes) or readable_scopes <@ admin.readable_scopes) then
     perform identity.raise_error('L9SCP',
-      format('readable_scopes: you may give %s', array_to_string(admin.readable_scopes, ', ')), 'readable_scopes');
+      format('readable_scopes: you can grant only %s', array_to_string(admin.readable_scopes, ', ')), 'readable_scopes');
   elsif not ('*' = any (admin.writable_scopes) or writable_scopes <@ admin.writable_scopes) then
     perform identity.raise_error('L9SCP',
-      format('writable_scopes: you may give %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
+      format('writable_scopes: you can grant only %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
   elsif not ('*' = any (admin.projects) or projects <@ admin.projects) then
-    perform identity.raise_error('L9SCP', format('projects: you may give %s', array_to_string(admin.projects, ', ')), 'projects');
+    perform identity.raise_error('L9SCP', format('projects: you can grant only %s', array_to_string(admin.projects, ', ')), 'projects');
   elsif can_clean_up and not admin.can_clean_up then
-    perform identity.raise_error('L9SCP', 'can_clean_up: you may not clean up yourself', 'can_clean_up');
+    perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it', 'can_clean_up');
   end if;
 end
 $$;
 
-comment on function administration.check_reach(administration.administrator, text, text[], text[], text[], boolean) is
-  'L9SCP unless the administrator has all of this itself.';
+comment on function administration.check_grantable(administration.administrator, text, text[], text[], text[], boolean) is
+  'Raises L9SCP unless the administrator has all of these permissions itself.';
 
-create function administration.raise_not_found(what text, field text)
+create function administration.raise_not_found(field text)
 returns void
 language sql
 immutable
 parallel safe
 set search_path = ''
-return identity.raise_error('L9OWN', pg_catalog.format('%s: not there, or not yours', what), field);
+return identity.raise_error('L9OWN', pg_catalog.format('%s: not found, or not yours', field), field);
 
-comment on function administration.raise_not_found(text, text) is
-  'The error for an org, user, scope, actor or key that is not there, or of another tenant: the two are never told apart.';
+comment on function administration.raise_not_found(text) is
+  'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error never tells the two apart.';
 --! EndIncluded 030-administration/020-require-administrator.sql
 --! Included 030-administration/030-tenants.sql
 create function public.create_tenant(name text)
@@ -2215,23 +2397,23 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  made public.tenants;
+  created public.tenants;
 begin
   perform administration.require_operator();
   if create_tenant.name is null or create_tenant.name !~ '^[a-z0-9][a-z0-9_-]{0,62}$' then
     perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits, - and _', 'name');
   end if;
-  insert into public.tenants (name) values (create_tenant.name) on conflict do nothing returning tenants.* into made;
+  insert into public.tenants (name) values (create_tenant.name) on conflict do nothing returning tenants.* into created;
   if not found then
-    perform identity.raise_error('L9VAL', 'name: another tenant has it', 'name');
+    perform identity.raise_error('L9VAL', 'name: already used by another tenant', 'name');
   end if;
-  perform identity.seed_tenant(made.tenant_id);
-  return made;
+  perform identity.seed_tenant(created.tenant_id);
+  return created;
 end
 $$;
 
 comment on function public.create_tenant(text) is
-  'Makes a tenant, with the scopes developer, l-private and global and the actors L and C. For operators. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+  'Creates a tenant with the scopes developer, l-private and global and the actors L and C. For operators. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_tenant_active(tenant_id uuid, is_active boolean)
 returns public.tenants
@@ -2245,19 +2427,19 @@ declare
   changed public.tenants;
 begin
   if set_tenant_active.tenant_id = admin.own_tenant_id then
-    perform identity.raise_error('L9SCP', 'tenant_id: your own tenant; you would lock yourself out', 'tenant_id');
+    perform identity.raise_error('L9SCP', 'tenant_id: this is your own tenant; you would lock yourself out', 'tenant_id');
   end if;
   update public.tenants t set is_active = set_tenant_active.is_active
   where t.tenant_id = set_tenant_active.tenant_id
   returning t.* into changed;
   if not found then
-    perform administration.raise_not_found('tenant_id', 'tenant_id');
+    perform administration.raise_not_found('tenant_id');
   end if;
   return changed;
 end
 $$;
 
-comment on function administration.set_tenant_active(uuid, boolean) is 'deactivate_tenant() and reactivate_tenant().';
+comment on function administration.set_tenant_active(uuid, boolean) is 'Implements deactivate_tenant() and reactivate_tenant().';
 
 create function public.deactivate_tenant(tenant_id uuid)
 returns public.tenants
@@ -2270,9 +2452,9 @@ language sql volatile security definer set search_path = ''
 return administration.set_tenant_active(tenant_id, true);
 
 comment on function public.deactivate_tenant(uuid) is
-  'From the next request on nobody of this tenant has an identity, whatever its token or key says. For operators, and not for their own. Definer: identity tables change by functions only.';
+  'From the next request on no caller of this tenant has an identity, whatever its token or key says. For operators; not for their own tenant. Definer: identity tables change through functions only.';
 comment on function public.reactivate_tenant(uuid) is
-  'Undoes deactivate_tenant(). For operators. Definer: identity tables change by functions only.';
+  'Undoes deactivate_tenant(). For operators. Definer: identity tables change through functions only.';
 
 grant execute on function public.create_tenant(text), public.deactivate_tenant(uuid), public.reactivate_tenant(uuid)
   to l9_platform_admin;
@@ -2291,7 +2473,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if enabled is null then
-    perform identity.raise_error('L9VAL', 'enabled: true or false', 'enabled');
+    perform identity.raise_error('L9VAL', 'enabled: must be true or false', 'enabled');
   end if;
   update public.tenants t set audits_query_text = enabled where t.tenant_id = admin.target_tenant_id returning * into changed;
   return changed;
@@ -2299,7 +2481,7 @@ end
 $$;
 
 comment on function public.set_query_text_audit(boolean, uuid) is
-  'Whether the texts of searches are kept for the tenant (the caller''s, if none is named), for its admins to read; those kept before stay. For admins with a whole token. Audited. Definer: identity tables change by functions only.';
+  'Sets whether the texts of searches are kept for the tenant (by default the caller''s own), for its admins to read. Texts that are already stored are kept. For admins with an unlimited token. Audited. Definer: identity tables change through functions only.';
 
 grant execute on function public.set_query_text_audit(boolean, uuid) to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/030-tenants.sql
@@ -2314,25 +2496,25 @@ as $$
 #variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(create_org.tenant_id);
-  made public.orgs;
+  created public.orgs;
 begin
   perform administration.require_whole_token(admin);
   if create_org.name is null or create_org.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$' then
-    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, no white space around them', 'name');
+    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
   end if;
   insert into public.orgs (tenant_id, org_id, name)
   values (admin.target_tenant_id, coalesce(create_org.org_id, uuidv7()), create_org.name)
   on conflict do nothing
-  returning orgs.* into made;
+  returning orgs.* into created;
   if not found then
-    perform identity.raise_error('L9VAL', 'name, org_id: another org of this tenant has it', 'name');
+    perform identity.raise_error('L9VAL', 'name, org_id: already used by another org of this tenant', 'name');
   end if;
-  return made;
+  return created;
 end
 $$;
 
 comment on function public.create_org(text, uuid, uuid) is
-  'Registers an org, under the id that an identity provider knows it by, or a new one. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+  'Registers an org, under the id that an identity provider uses for it or a new one. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
 returns public.users
@@ -2344,28 +2526,28 @@ as $$
 #variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(create_user.tenant_id);
-  made public.users;
+  created public.users;
 begin
   perform administration.require_whole_token(admin);
   if create_user.name is null or create_user.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$' then
-    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, no white space around them', 'name');
+    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
   elsif create_user.org_id is not null and not exists (
       select from public.orgs o where o.tenant_id = admin.target_tenant_id and o.org_id = create_user.org_id) then
-    perform identity.raise_error('L9VAL', 'org_id: there is no such org in this tenant', 'org_id');
+    perform identity.raise_error('L9VAL', 'org_id: no such org in this tenant', 'org_id');
   end if;
   insert into public.users (tenant_id, user_id, org_id, name)
   values (admin.target_tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
   on conflict do nothing
-  returning users.* into made;
+  returning users.* into created;
   if not found then
-    perform identity.raise_error('L9VAL', 'user_id: another user of this tenant has it', 'user_id');
+    perform identity.raise_error('L9VAL', 'user_id: already used by another user of this tenant', 'user_id');
   end if;
-  return made;
+  return created;
 end
 $$;
 
 comment on function public.create_user(text, uuid, uuid, uuid) is
-  'Registers a user, under the id that an identity provider knows it by, or a new one; with an org: only tokens that name that org act for it. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only tokens that claim that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_org_active(org_id uuid, tenant_id uuid, is_active boolean)
 returns public.orgs
@@ -2380,13 +2562,13 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if admin.own_tenant_id = admin.target_tenant_id and set_org_active.org_id = admin.org_id then
-    perform identity.raise_error('L9SCP', 'org_id: the org that your token acts for; you would lock yourself out', 'org_id');
+    perform identity.raise_error('L9SCP', 'org_id: your token acts for this org; you would lock yourself out', 'org_id');
   end if;
   update public.orgs o set is_active = set_org_active.is_active
   where o.tenant_id = admin.target_tenant_id and o.org_id = set_org_active.org_id
   returning o.* into changed;
   if not found then
-    perform administration.raise_not_found('org_id', 'org_id');
+    perform administration.raise_not_found('org_id');
   end if;
   return changed;
 end
@@ -2405,20 +2587,20 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if admin.own_tenant_id = admin.target_tenant_id and set_user_active.user_id = admin.user_id then
-    perform identity.raise_error('L9SCP', 'user_id: the user that your token acts for; you would lock yourself out', 'user_id');
+    perform identity.raise_error('L9SCP', 'user_id: your token acts for this user; you would lock yourself out', 'user_id');
   end if;
   update public.users u set is_active = set_user_active.is_active
   where u.tenant_id = admin.target_tenant_id and u.user_id = set_user_active.user_id
   returning u.* into changed;
   if not found then
-    perform administration.raise_not_found('user_id', 'user_id');
+    perform administration.raise_not_found('user_id');
   end if;
   return changed;
 end
 $$;
 
-comment on function administration.set_org_active(uuid, uuid, boolean) is 'deactivate_org() and reactivate_org().';
-comment on function administration.set_user_active(uuid, uuid, boolean) is 'deactivate_user() and reactivate_user().';
+comment on function administration.set_org_active(uuid, uuid, boolean) is 'Implements deactivate_org() and reactivate_org().';
+comment on function administration.set_user_active(uuid, uuid, boolean) is 'Implements deactivate_user() and reactivate_user().';
 
 create function public.deactivate_org(org_id uuid, tenant_id uuid default null)
 returns public.orgs
@@ -2441,13 +2623,13 @@ language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, true);
 
 comment on function public.deactivate_org(uuid, uuid) is
-  'From the next request on no token or key that names this org is an identity. For admins of the tenant. L9OWN where it is not registered. Definer: identity tables change by functions only.';
+  'From the next request on a token or key that names this org has no identity. For admins of the tenant. Raises L9OWN if the org is not registered. Definer: identity tables change through functions only.';
 comment on function public.reactivate_org(uuid, uuid) is
-  'Undoes deactivate_org(). Definer: identity tables change by functions only.';
+  'Undoes deactivate_org(). Definer: identity tables change through functions only.';
 comment on function public.deactivate_user(uuid, uuid) is
-  'From the next request on no token or key that names this user is an identity. For admins of the tenant. L9OWN where it is not registered. Definer: identity tables change by functions only.';
+  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises L9OWN if the user is not registered. Definer: identity tables change through functions only.';
 comment on function public.reactivate_user(uuid, uuid) is
-  'Undoes deactivate_user(). Definer: identity tables change by functions only.';
+  'Undoes deactivate_user(). Definer: identity tables change through functions only.';
 
 grant execute on function
   public.create_org(text, uuid, uuid), public.deactivate_org(uuid, uuid), public.reactivate_org(uuid, uuid),
@@ -2472,7 +2654,7 @@ begin
   if register_scope.scope is null or register_scope.scope !~ '^[a-z0-9][a-z0-9_-]{0,62}$' then
     perform identity.raise_error('L9VAL', 'scope: 1 to 63 lower-case letters, digits, - and _', 'scope');
   elsif register_scope.is_project_scoped is null then
-    perform identity.raise_error('L9VAL', 'is_project_scoped: true or false', 'is_project_scoped');
+    perform identity.raise_error('L9VAL', 'is_project_scoped: must be true or false', 'is_project_scoped');
   elsif octet_length(register_scope.description) > 1000 then
     perform identity.raise_error('L9LIM', 'description: at most 1000 bytes', 'description');
   end if;
@@ -2482,7 +2664,7 @@ begin
   returning s.* into registered;
   if registered.is_project_scoped <> register_scope.is_project_scoped then
     perform identity.raise_error('L9VAL',
-      format('is_project_scoped: scope %s is registered as %s, and has its memories', registered.scope, registered.is_project_scoped),
+      format('is_project_scoped: scope %s is registered as %s and cannot change', registered.scope, registered.is_project_scoped),
       'is_project_scoped');
   end if;
   return registered;
@@ -2490,7 +2672,7 @@ end
 $$;
 
 comment on function public.register_scope(text, boolean, text, uuid) is
-  'Adds a scope to a tenant, or changes its description. At first those read it who may read every scope: register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+  'Adds a scope to a tenant, or changes its description. At first only actors with every scope can read it; register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_scope_active(scope text, tenant_id uuid, is_active boolean)
 returns public.scopes
@@ -2508,13 +2690,14 @@ begin
   where s.tenant_id = admin.target_tenant_id and s.scope = set_scope_active.scope
   returning s.* into changed;
   if not found then
-    perform administration.raise_not_found('scope', 'scope');
+    perform administration.raise_not_found('scope');
   end if;
   return changed;
 end
 $$;
 
-comment on function administration.set_scope_active(text, uuid, boolean) is 'deactivate_scope() and reactivate_scope().';
+comment on function administration.set_scope_active(text, uuid, boolean) is
+  'Implements deactivate_scope() and reactivate_scope().';
 
 create function public.deactivate_scope(scope text, tenant_id uuid default null)
 returns public.scopes
@@ -2527,9 +2710,9 @@ language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, true);
 
 comment on function public.deactivate_scope(text, uuid) is
-  'From the next statement on nobody in the tenant reads or writes this scope; its memories stay. For admins of the tenant. Definer: identity tables change by functions only.';
+  'From the next statement on no caller of the tenant can read or write this scope; its memories are kept. For admins of the tenant. Definer: identity tables change through functions only.';
 comment on function public.reactivate_scope(text, uuid) is
-  'Undoes deactivate_scope(). Definer: identity tables change by functions only.';
+  'Undoes deactivate_scope(). Definer: identity tables change through functions only.';
 
 grant execute on function
   public.register_scope(text, boolean, text, uuid), public.deactivate_scope(text, uuid), public.reactivate_scope(text, uuid)
@@ -2543,25 +2726,25 @@ stable
 set search_path = ''
 as $$
 declare
-  unknown text;
+  unknown_scope text;
 begin
   if list is null then
     return null;
   elsif '*' = any (list) then
     return '{*}';
   end if;
-  select l.scope into unknown from unnest(list) as l (scope)
+  select l.scope into unknown_scope from unnest(list) as l (scope)
   where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope)
   limit 1;
   if found then
-    perform identity.raise_error('L9VAL', format('%s: scope %s is not registered', field, coalesce(left(unknown, 63), 'null')), field);
+    perform identity.raise_error('L9VAL', format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);
   end if;
   return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
 end
 $$;
 
 comment on function administration.check_scope_list(uuid, text, text[]) is
-  'A list of scopes, sorted and without repeats ({*} for every scope); L9VAL where one is not registered.';
+  'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not registered.';
 
 create function public.register_actor(
   caller text,
@@ -2606,12 +2789,13 @@ begin
     actor.writable_scopes := coalesce(register_actor.readable_scopes, '{developer,global}');
     actor.can_clean_up := false;
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
-    perform identity.raise_error('L9SCP', 'caller: your own actor is another administrator''s to change', 'caller');
+    perform identity.raise_error('L9SCP', 'caller: this is your own actor; only another administrator can change it', 'caller');
   elsif register_actor.creator <> actor.creator then
-    -- Agents own what carries their creator: under a new one it would lose its memories, and whoever took the old one would get them.
-    perform identity.raise_error('L9IMM', 'creator: it never changes, for the memories of this actor carry it', 'creator');
+    -- An agent owns the memories that carry its creator. With a new creator it would lose them, and the next actor with the old
+    -- creator would get them.
+    perform identity.raise_error('L9IMM', 'creator: cannot change, because the memories of this actor carry it', 'creator');
   else
-    perform administration.check_reach(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+    perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   end if;
 
   actor.source := coalesce(register_actor.source, actor.source);
@@ -2622,19 +2806,19 @@ begin
   actor.can_clean_up := coalesce(register_actor.can_clean_up, actor.can_clean_up);
 
   if actor.creator !~ plain then
-    perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, no white space around them', 'creator');
+    perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, with no leading or trailing white space', 'creator');
   elsif actor.source !~ plain then
-    perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, no white space around them', 'source');
+    perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, with no leading or trailing white space', 'source');
   elsif actor.agent !~ plain then
-    perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, no white space around them', 'agent');
+    perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, with no leading or trailing white space', 'agent');
   elsif actor.role not in ('l9_agent', 'l9_admin', 'l9_platform_admin') then
-    perform identity.raise_error('L9VAL', 'role: l9_agent, l9_admin or l9_platform_admin', 'role');
+    perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
   end if;
-  perform administration.check_reach(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   actor.readable_scopes := administration.check_scope_list(admin.target_tenant_id, 'readable_scopes', actor.readable_scopes);
   actor.writable_scopes := administration.check_scope_list(admin.target_tenant_id, 'writable_scopes', actor.writable_scopes);
   if not ('*' = any (actor.readable_scopes) or actor.writable_scopes <@ actor.readable_scopes) then
-    perform identity.raise_error('L9VAL', 'writable_scopes: only such as it may also read', 'writable_scopes');
+    perform identity.raise_error('L9VAL', 'writable_scopes: must be scopes that the actor can also read', 'writable_scopes');
   end if;
 
   if is_new then
@@ -2644,7 +2828,7 @@ begin
     on conflict do nothing
     returning actors.* into actor;
     if not found then
-      perform identity.raise_error('L9VAL', 'caller, creator: another actor of this tenant has it', 'creator');
+      perform identity.raise_error('L9VAL', 'caller, creator: already used by another actor of this tenant', 'creator');
     end if;
   else
     update public.actors a set
@@ -2658,7 +2842,7 @@ end
 $$;
 
 comment on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid) is
-  'Registers an actor, or changes what is given of one that is there; its creator never changes. Left out, a new one is an agent that reads and writes developer and global, as C. Nobody can give more than it has, or change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change by functions only.';
+  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean)
 returns public.actors
@@ -2675,11 +2859,11 @@ begin
   where a.tenant_id = admin.target_tenant_id and a.caller = set_actor_active.caller
   for update;
   if not found then
-    perform administration.raise_not_found('caller', 'caller');
+    perform administration.raise_not_found('caller');
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
-    perform identity.raise_error('L9SCP', 'caller: your own actor; you would lock yourself out', 'caller');
+    perform identity.raise_error('L9SCP', 'caller: this is your own actor; you would lock yourself out', 'caller');
   end if;
-  perform administration.check_reach(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   update public.actors a set is_active = set_actor_active.is_active
   where a.tenant_id = actor.tenant_id and a.caller = actor.caller
   returning a.* into actor;
@@ -2687,7 +2871,8 @@ begin
 end
 $$;
 
-comment on function administration.set_actor_active(text, uuid, boolean) is 'deactivate_actor() and reactivate_actor().';
+comment on function administration.set_actor_active(text, uuid, boolean) is
+  'Implements deactivate_actor() and reactivate_actor().';
 
 create function public.deactivate_actor(caller text, tenant_id uuid default null)
 returns public.actors
@@ -2700,9 +2885,9 @@ language sql volatile security definer set search_path = ''
 return administration.set_actor_active(caller, tenant_id, true);
 
 comment on function public.deactivate_actor(text, uuid) is
-  'The next request of this actor fails, whatever its token or key says. For admins of the tenant, and not for their own actor. Definer: identity tables change by functions only.';
+  'The next request of this actor fails, whatever its token or key says. For admins of the tenant; not for their own actor. Definer: identity tables change through functions only.';
 comment on function public.reactivate_actor(text, uuid) is
-  'Undoes deactivate_actor(). Definer: identity tables change by functions only.';
+  'Undoes deactivate_actor(). Definer: identity tables change through functions only.';
 
 create function public.bind_login(caller text, login text, tenant_id uuid default null)
 returns public.actors
@@ -2722,18 +2907,18 @@ begin
   where a.tenant_id = admin.target_tenant_id and a.caller = bind_login.caller
   for update;
   if not found then
-    perform administration.raise_not_found('caller', 'caller');
+    perform administration.raise_not_found('caller');
   elsif bind_login.login is not null then
     if not exists (select from pg_roles r where r.rolname = bind_login.login and r.rolcanlogin) then
-      perform identity.raise_error('L9VAL', 'login: there is no such login', 'login');
+      perform identity.raise_error('L9VAL', 'login: no such login', 'login');
     elsif pg_has_role(bind_login.login, 'l9_gateway', 'member') then
-      perform identity.raise_error('L9VAL', 'login: the claims of l9_gateway and its members are believed, so it can''t be bound', 'login');
+      perform identity.raise_error('L9VAL', 'login: l9_gateway and its members cannot be bound, because their claims are trusted', 'login');
     elsif not pg_has_role(bind_login.login, actor.role, 'member') then
-      perform identity.raise_error('L9VAL', format('login: not a member of %s, the role of this actor', actor.role), 'login');
+      perform identity.raise_error('L9VAL', format('login: must be a member of %s, the role of this actor', actor.role), 'login');
     elsif exists (
         select from public.actors a
         where a.login = bind_login.login and (a.tenant_id, a.caller) <> (actor.tenant_id, actor.caller)) then
-      perform identity.raise_error('L9VAL', 'login: another actor is bound to it', 'login');
+      perform identity.raise_error('L9VAL', 'login: already bound to another actor', 'login');
     end if;
   end if;
   update public.actors a set login = bind_login.login
@@ -2744,7 +2929,7 @@ end
 $$;
 
 comment on function public.bind_login(text, text, uuid) is
-  'Makes a database login this actor, whatever claims its sessions set; null: none any more. For operators, since logins are shared by all tenants. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 grant execute on function
   public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid),
@@ -2760,19 +2945,19 @@ create type public.new_api_key as (
   caller text,
   expires_at timestamptz
 );
-comment on type public.new_api_key is 'An API key just made.';
-comment on column public.new_api_key.api_key is 'The key. It is shown here and never again.';
-comment on column public.new_api_key.key_id is 'Its id, for revoke_api_key().';
-comment on column public.new_api_key.name is 'What it is for.';
-comment on column public.new_api_key.caller is 'The actor that it stands for.';
-comment on column public.new_api_key.expires_at is 'From then on it is refused; null: never.';
+comment on type public.new_api_key is 'An API key that was just created.';
+comment on column public.new_api_key.api_key is 'The key. It is returned only once, here.';
+comment on column public.new_api_key.key_id is 'Id, the argument of revoke_api_key().';
+comment on column public.new_api_key.name is 'Purpose of the key, for people.';
+comment on column public.new_api_key.caller is 'Actor that the key stands for.';
+comment on column public.new_api_key.expires_at is 'The key is refused from this time on. Null: it does not expire.';
 
-create function administration.check_key_reach(admin administration.administrator, actor public.actors, scopes text[], projects text[])
+create function administration.check_key_grantable(admin administration.administrator, actor public.actors, scopes text[], projects text[])
 returns void
 language sql
 stable
 set search_path = ''
-return administration.check_reach(
+return administration.check_grantable(
   admin, (actor).role,
   case
     when scopes is null then (actor).readable_scopes
@@ -2786,8 +2971,8 @@ return administration.check_reach(
   end,
   coalesce(projects, '{*}'), (actor).can_clean_up);
 
-comment on function administration.check_key_reach(administration.administrator, public.actors, text[], text[]) is
-  'L9SCP unless the administrator has itself what a key of this actor, so cut down, can do.';
+comment on function administration.check_key_grantable(administration.administrator, public.actors, text[], text[]) is
+  'Raises L9SCP unless the administrator has all permissions of a key of this actor with these limits.';
 
 create function public.create_api_key(
   name text,
@@ -2809,47 +2994,47 @@ as $$
 declare
   admin administration.administrator := administration.require_administrator(create_api_key.tenant_id);
   actor public.actors;
-  wanted_scopes text[] := case when '*' = any (create_api_key.scopes) then null else create_api_key.scopes end;
-  wanted_projects text[] := case when '*' = any (create_api_key.projects) then null else create_api_key.projects end;
-  made public.new_api_key;
+  key_scopes text[] := case when '*' = any (create_api_key.scopes) then null else create_api_key.scopes end;
+  key_projects text[] := case when '*' = any (create_api_key.projects) then null else create_api_key.projects end;
+  created public.new_api_key;
 begin
   select a.* into actor from public.actors a
   where a.tenant_id = admin.target_tenant_id and a.caller = create_api_key.caller and a.is_active;
   if not found then
     perform identity.raise_error('L9VAL', 'caller: no active actor of this tenant', 'caller');
   end if;
-  perform administration.check_key_reach(admin, actor, wanted_scopes, wanted_projects);
-  wanted_scopes := administration.check_scope_list(admin.target_tenant_id, 'scopes', wanted_scopes);
+  perform administration.check_key_grantable(admin, actor, key_scopes, key_projects);
+  key_scopes := administration.check_scope_list(admin.target_tenant_id, 'scopes', key_scopes);
 
   if create_api_key.name is null or create_api_key.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$' then
-    perform identity.raise_error('L9VAL', 'name: 1 to 100 characters, no white space around them', 'name');
+    perform identity.raise_error('L9VAL', 'name: 1 to 100 characters, with no leading or trailing white space', 'name');
   elsif cardinality(create_api_key.scopes) = 0 then
-    perform identity.raise_error('L9VAL', 'scopes: at least one, or leave it out', 'scopes');
+    perform identity.raise_error('L9VAL', 'scopes: must name at least one, or be omitted', 'scopes');
   elsif cardinality(create_api_key.projects) = 0 then
-    perform identity.raise_error('L9VAL', 'projects: at least one, or leave it out', 'projects');
-  elsif cardinality(wanted_projects) > 1000 then
+    perform identity.raise_error('L9VAL', 'projects: must name at least one, or be omitted', 'projects');
+  elsif cardinality(key_projects) > 1000 then
     perform identity.raise_error('L9LIM', 'projects: at most 1000', 'projects');
-  elsif exists (select from unnest(wanted_projects) as p (id) where (p.id ~ '^[A-Za-z0-9._/@:+-]{1,200}$') is not true) then
-    perform identity.raise_error('L9VAL', 'projects: 1 to 200 letters, digits or ._/@:+- each', 'projects');
+  elsif exists (select from unnest(key_projects) as p (id) where (p.id ~ '^[A-Za-z0-9._/@:+-]{1,200}$') is not true) then
+    perform identity.raise_error('L9VAL', 'projects: each must be 1 to 200 letters, digits or ._/@:+-', 'projects');
   elsif create_api_key.expires_at <= clock_timestamp() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   elsif not identity.are_claims_valid(admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
-    perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or they do not belong together', 'user_id');
+    perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or the user belongs to another org', 'user_id');
   end if;
 
-  made.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
+  created.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
   insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, created_by, expires_at)
-  values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, wanted_scopes,
-    wanted_projects, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
+  values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, key_scopes,
+    key_projects, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
   returning api_keys.key_id, api_keys.name, api_keys.caller, api_keys.expires_at
-  into made.key_id, made.name, made.caller, made.expires_at;
-  insert into identity.api_key_hashes (key_id, hash) values (made.key_id, sha256(convert_to(made.api_key, 'UTF8')));
-  return made;
+  into created.key_id, created.name, created.caller, created.expires_at;
+  insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));
+  return created;
 end
 $$;
 
 comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid) is
-  'Makes an MCP key for an actor, cut down to scopes and projects where these are given, and shows it: this once, since only its hash is kept. Nobody can make one that does more than it may itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+  'Creates an MCP key for an actor, limited to the given scopes and projects, and returns it. Only its hash is stored, so the key cannot be returned again. An administrator cannot create a key that can do more than itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function public.revoke_api_key(key_id uuid)
 returns public.api_keys
@@ -2868,10 +3053,10 @@ begin
   where k.key_id = revoke_api_key.key_id and (admin.is_operator or k.tenant_id = admin.target_tenant_id)
   for update;
   if not found then
-    perform administration.raise_not_found('key_id', 'key_id');
+    perform administration.raise_not_found('key_id');
   end if;
   select a.* into actor from public.actors a where a.tenant_id = old_key.tenant_id and a.caller = old_key.caller;
-  perform administration.check_key_reach(admin, actor, old_key.scopes, old_key.projects);
+  perform administration.check_key_grantable(admin, actor, old_key.scopes, old_key.projects);
   update public.api_keys k set revoked_at = clock_timestamp()
   where k.key_id = old_key.key_id and k.revoked_at is null
   returning k.* into old_key;
@@ -2883,14 +3068,14 @@ end
 $$;
 
 comment on function public.revoke_api_key(uuid) is
-  'From the next request on this key is refused; again: changes nothing. For admins of the tenant. L9OWN where there is none. Definer: identity tables change by functions only.';
+  'From the next request on this key is refused. Revoking it again changes nothing. For admins of the tenant. Raises L9OWN if there is no such key. Definer: identity tables change through functions only.';
 
 grant execute on function
   public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid), public.revoke_api_key(uuid)
 to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/070-api-keys.sql
 --! Included 030-administration/080-act-as.sql
-create function administration.why_not_acting(tenant_id uuid, caller text)
+create function administration.explain_refusal(tenant_id uuid, caller text)
 returns text
 language sql
 stable
@@ -2898,17 +3083,17 @@ security definer
 set search_path = ''
 return case
   when not pg_catalog.pg_has_role(session_user, 'l9_gateway', 'member') then
-    'this login acts only as the actor it is bound to (bind_login)'
+    'this login can act only as the actor that it is bound to (bind_login)'
   else coalesce(
-    (select pg_catalog.format('%s acts under the role %s: first `begin; set local role %s;`', a.caller, a.role, a.role)
+    (select pg_catalog.format('%s acts under the role %s: run `begin; set local role %s;` first', a.caller, a.role, a.role)
      from public.actors a
-     where a.tenant_id = why_not_acting.tenant_id and a.caller = why_not_acting.caller and a.is_active
+     where a.tenant_id = explain_refusal.tenant_id and a.caller = explain_refusal.caller and a.is_active
        and a.role <> identity.current_role_name()),
-    'caller, tenant_id, org_id, user_id: not active, or they do not belong together')
+    'caller, tenant_id, org_id, user_id: one of them is not active, or they do not match')
 end;
 
-comment on function administration.why_not_acting(uuid, text) is
-  'Why act_as() gives no identity. Definer: reads actors; it tells of them only sessions whose claims are believed.';
+comment on function administration.explain_refusal(uuid, text) is
+  'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims are trusted.';
 
 create function public.act_as(
   caller text,
@@ -2928,7 +3113,7 @@ declare
   me identity.identity;
 begin
   if act_as.caller is null then
-    perform identity.raise_error('L9VAL', 'caller: whose eyes?', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: required, for example C', 'caller');
   end if;
   perform
     set_config('jwt.claims.caller', act_as.caller, true),
@@ -2942,7 +3127,7 @@ begin
     set_config('jwt.claims.trace_id', '', true);
   me := identity.current_identity();
   if me.caller is null then
-    perform identity.raise_error('L9AUT', administration.why_not_acting(tenant, act_as.caller), 'caller');
+    perform identity.raise_error('L9AUT', administration.explain_refusal(tenant, act_as.caller), 'caller');
   end if;
   return format('%s reads %s; writes %s; projects %s', me.caller,
     coalesce(nullif(array_to_string(me.readable_scopes, ', '), ''), 'nothing'),
@@ -2952,9 +3137,9 @@ end
 $$;
 
 comment on function public.act_as(text, uuid, uuid, uuid, text[], text[]) is
-  'In psql, after `begin; set local role …`: this transaction sees and does what that caller would, in the default tenant if none is given. L9AUT where the caller does not act under that role. It grants nothing: whoever logs in as l9_gateway can set claims anyway, and in other sessions they count for nothing.';
+  'For psql, after `begin; set local role …`: for the rest of the transaction the session has the permissions of that caller, in the default tenant if none is given. Raises L9AUT if the caller does not act under that role. It grants nothing: a session of l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
 
-grant execute on function administration.why_not_acting(uuid, text), public.act_as(text, uuid, uuid, uuid, text[], text[])
+grant execute on function administration.explain_refusal(uuid, text), public.act_as(text, uuid, uuid, uuid, text[], text[])
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/080-act-as.sql
 --! Included 030-administration/090-identity-directory.sql
@@ -2988,7 +3173,7 @@ return pg_catalog.jsonb_build_object(
     where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
 
 comment on function administration.identity_directory() is
-  'Who may come in, for the gateway to keep in memory, so that strangers are turned away without a database call: active actors, scopes, orgs and users that are out, and the hashes of live API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
+  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active actors, scopes, inactive orgs, inactive or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
 
 grant execute on function administration.identity_directory() to l9_worker;
 --! EndIncluded 030-administration/090-identity-directory.sql
@@ -3402,7 +3587,7 @@ begin
     perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
   elsif project_id !~ '^[A-Za-z0-9._/@:+-]{1,200}$' then
     perform identity.raise_error('L9VAL', 'project_id: 1 to 200 letters, digits or ._/@:+-', 'project_id');
-  elsif has_projects and not ('*' = any (me.projects) or project_id = any (me.projects)) then
+  elsif has_projects and not identity.has_project(me, project_id) then
     perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
   end if;
 end
@@ -3640,25 +3825,8 @@ create trigger _500_audit_truncate before truncate on public.packet_store
   for each statement execute function packets.tg_packet_store__refuse_truncate();
 --! EndIncluded 040-packets/050-audit.sql
 --! Included 040-packets/060-policies.sql
-alter table public.packet_store enable row level security;
-alter table public.packet_store force row level security;
+call identity.protect_like_memories('public.packet_store', is_writable => true);
 
-create policy tenant_isolation on public.packet_store as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.packet_store as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.packet_store as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.packet_store to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()))
-  with check (
-    scope = any ((select identity.current_writable_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
 create policy creator_updates on public.packet_store as restrictive for update to l9_agent
   using (
     metadata ->> 'creator' = (select identity.current_creator())
@@ -3667,22 +3835,10 @@ create policy creator_deletes on public.packet_store as restrictive for delete t
   using (
     metadata ->> 'creator' = (select identity.current_creator())
     and scope = any ((select identity.current_writable_scopes())::text[]));
-create policy admin_override on public.packet_store to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()))
-  with check (
-    scope = any ((select identity.current_writable_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
 create policy writable_updates on public.packet_store as restrictive for update to l9_admin
   using (scope = any ((select identity.current_writable_scopes())::text[]));
 create policy writable_deletes on public.packet_store as restrictive for delete to l9_admin
   using (scope = any ((select identity.current_writable_scopes())::text[]));
-create policy platform_override on public.packet_store for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('packet_store')) and (ttl is null or ttl > now()));
 create policy worker_access on public.packet_store to l9_worker using (true);
 create policy definer_functions on public.packet_store for select to l9_owner
   using (ttl <= now());
@@ -3691,16 +3847,10 @@ create policy definer_locks on public.packet_store for update to l9_owner
 create policy definer_cleanup on public.packet_store for delete to l9_owner
   using (ttl <= now());
 
-comment on policy tenant_isolation on public.packet_store is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.packet_store is 'A memory of an org is for callers of that org; one without is for the whole tenant.';
-comment on policy user_visibility on public.packet_store is 'A memory of a user is for callers who act for that user; one without is for the whole org.';
-comment on policy scope_access on public.packet_store is 'Agents read and write the scopes and projects of their claims; what has expired is gone.';
 comment on policy creator_updates on public.packet_store is 'Agents change only what they wrote themselves.';
 comment on policy creator_deletes on public.packet_store is 'Agents delete only what they wrote themselves.';
-comment on policy admin_override on public.packet_store is 'L reads and writes any memory of its tenant, of every org, user and author, within its claims.';
 comment on policy writable_updates on public.packet_store is 'An admin changes nothing in a scope that it may only read.';
 comment on policy writable_deletes on public.packet_store is 'An admin deletes nothing in a scope that it may only read.';
-comment on policy platform_override on public.packet_store is 'Operators read across tenants, each look on the record; they write nothing.';
 comment on policy worker_access on public.packet_store is 'Jobs read contents to embed, and set chunk_count; the grants say which columns.';
 comment on policy definer_functions on public.packet_store is 'Functions of the owner see what has expired, and nothing else.';
 comment on policy definer_locks on public.packet_store is 'Functions of the owner lock what has expired, so that two cleanups share the work; they change nothing.';
@@ -3785,42 +3935,17 @@ comment on column public.packet_versions.correlation_id is 'As it was.';
 comment on column public.packet_versions.session_id is 'As it was.';
 comment on column public.packet_versions.trace_id is 'As it was.';
 
-alter table public.packet_versions enable row level security;
-alter table public.packet_versions force row level security;
+-- The scope and project that the version itself had count, too: what was private stays private when the memory is shared.
+call identity.protect_like_memories('public.packet_versions', noun => 'version', expires => false);
 
-create policy tenant_isolation on public.packet_versions as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.packet_versions as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.packet_versions as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
 -- Under the reader's own policies: a memory that is not there for it has no history either.
 create policy packet_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (select from public.packet_store p where p.packet_id = packet_versions.packet_id));
-create policy scope_access on public.packet_versions for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy admin_override on public.packet_versions for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on public.packet_versions for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('packet_versions')));
 create policy definer_functions on public.packet_versions for select to l9_owner using (true);
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
-comment on policy tenant_isolation on public.packet_versions is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.packet_versions is 'As for the packet.';
-comment on policy user_visibility on public.packet_versions is 'As for the packet.';
 comment on policy packet_visibility on public.packet_versions is
   'A version is there for whoever may see its memory as it is now: what moved to l-private hides all it ever said.';
-comment on policy scope_access on public.packet_versions is
-  'And the scope and project that the version itself had: what was private stays so when the memory is shared.';
-comment on policy admin_override on public.packet_versions is 'L, in its tenant, within its claims.';
-comment on policy platform_override on public.packet_versions is 'Operators read across tenants, each look on the record.';
 comment on policy definer_functions on public.packet_versions is 'The trigger that keeps versions looks for the one before; erasure counts them.';
 comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions writes them; nobody changes one.';
 
@@ -3980,38 +4105,11 @@ comment on column public.memory_contexts.scope is 'As of both memories.';
 comment on column public.memory_contexts.ttl is 'When the first of the two expires: from then on nobody reads it.';
 comment on column public.memory_contexts.created_at is 'When it was put together.';
 
-alter table public.memory_contexts enable row level security;
-alter table public.memory_contexts force row level security;
+call identity.protect_like_memories('public.memory_contexts', noun => 'context');
 
-create policy tenant_isolation on public.memory_contexts as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.memory_contexts as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.memory_contexts as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.memory_contexts for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy admin_override on public.memory_contexts for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy platform_override on public.memory_contexts for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_contexts')) and (ttl is null or ttl > now()));
 create policy worker_access on public.memory_contexts to l9_worker using (true);
 create policy definer_functions on public.memory_contexts to l9_owner using (true);
 
-comment on policy tenant_isolation on public.memory_contexts is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_contexts is 'As for the packet.';
-comment on policy user_visibility on public.memory_contexts is 'As for the packet.';
-comment on policy scope_access on public.memory_contexts is 'As for the packet: scopes and projects of the caller''s claims.';
-comment on policy admin_override on public.memory_contexts is 'As for the packet: L, in its tenant, within its claims.';
-comment on policy platform_override on public.memory_contexts is 'Operators read across tenants, each look on the record.';
 comment on policy worker_access on public.memory_contexts is 'The embedding job writes them.';
 comment on policy definer_functions on public.memory_contexts is 'The triggers that take them away with what they were made of.';
 
@@ -4082,38 +4180,11 @@ comment on column public.memory_embeddings.chunk_text is 'The text of a chunk; n
 comment on column public.memory_embeddings.context_id is 'Of type context: what it was made of, and goes with.';
 comment on column public.memory_embeddings.metadata is 'Of a chunk: start and end, character offsets into the content.';
 
-alter table public.memory_embeddings enable row level security;
-alter table public.memory_embeddings force row level security;
+call identity.protect_like_memories('public.memory_embeddings', noun => 'vector');
 
-create policy tenant_isolation on public.memory_embeddings as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.memory_embeddings as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.memory_embeddings as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.memory_embeddings for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy admin_override on public.memory_embeddings for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy platform_override on public.memory_embeddings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_embeddings')) and (ttl is null or ttl > now()));
 create policy worker_access on public.memory_embeddings to l9_worker using (true);
 create policy definer_functions on public.memory_embeddings to l9_owner using (true);
 
-comment on policy tenant_isolation on public.memory_embeddings is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_embeddings is 'As for the packet.';
-comment on policy user_visibility on public.memory_embeddings is 'As for the packet.';
-comment on policy scope_access on public.memory_embeddings is 'As for the packet: scopes and projects of the caller''s claims.';
-comment on policy admin_override on public.memory_embeddings is 'As for the packet: L, in its tenant, within its claims.';
-comment on policy platform_override on public.memory_embeddings is 'Operators read across tenants, each look on the record.';
 comment on policy worker_access on public.memory_embeddings is 'The embedding job writes them.';
 comment on policy definer_functions on public.memory_embeddings is 'The trigger that keeps them with their packet.';
 
@@ -5629,38 +5700,20 @@ comment on column importance.memory_access_log.project_id is 'The project that i
 comment on column importance.memory_access_log.scope is 'The scope that it was in.';
 comment on column importance.memory_access_log.is_admin is 'Whether the caller was an administrator, whom orgs and users don''t bind.';
 
-alter table importance.memory_access_log enable row level security;
-alter table importance.memory_access_log force row level security;
+call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
+-- An access belongs to the caller, so that these differ from the policies of memories.
+alter policy org_isolation on importance.memory_access_log using (org_id is not distinct from (select identity.current_org_id()));
+alter policy user_visibility on importance.memory_access_log using (user_id is not distinct from (select identity.current_user_id()));
+create policy own_accesses on importance.memory_access_log as restrictive for select to l9_agent
+  using (agent_id = (select identity.current_caller()));
+comment on policy org_isolation on importance.memory_access_log is 'What an agent did for one org is hidden from it while it acts for another, or for none.';
+comment on policy user_visibility on importance.memory_access_log is 'What an agent did for one user is hidden from it while it acts for another, or for none.';
+comment on policy own_accesses on importance.memory_access_log is 'Agents see their own accesses only, never who else read what.';
 
-create policy tenant_isolation on importance.memory_access_log as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on importance.memory_access_log as restrictive to l9_agent
-  using (org_id is not distinct from (select identity.current_org_id()));
-create policy user_visibility on importance.memory_access_log as restrictive to l9_agent
-  using (user_id is not distinct from (select identity.current_user_id()));
-create policy scope_access on importance.memory_access_log for select to l9_agent
-  using (
-    agent_id = (select identity.current_caller())
-    and scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy admin_override on importance.memory_access_log for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on importance.memory_access_log for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_access_log')));
 create policy worker_access on importance.memory_access_log for select to l9_worker using (true);
 create policy definer_inserts on importance.memory_access_log for insert to l9_owner with check (true);
 create policy definer_functions on importance.memory_access_log for select to l9_owner using (true);
 
-comment on policy tenant_isolation on importance.memory_access_log is 'Nothing crosses tenants.';
-comment on policy org_isolation on importance.memory_access_log is 'What an agent did for one org is not shown to it while it acts for another, or for none.';
-comment on policy user_visibility on importance.memory_access_log is 'What an agent did for one user is not shown to it while it acts for another, or for none.';
-comment on policy scope_access on importance.memory_access_log is 'Agents see their own accesses, within their claims: never who else read what.';
-comment on policy admin_override on importance.memory_access_log is 'L, in its tenant, within its claims.';
-comment on policy platform_override on importance.memory_access_log is 'Operators read across tenants, each look on the record.';
 comment on policy worker_access on importance.memory_access_log is 'The job that rolls it up reads it.';
 comment on policy definer_inserts on importance.memory_access_log is 'log_accesses() inserts.';
 comment on policy definer_functions on importance.memory_access_log is 'Audit triggers of feedback, and drop_access_partition(), read it.';
@@ -5721,7 +5774,7 @@ begin
     log_accesses.audit_id, me.tenant_id, me.org_id, me.user_id, a.project_id, a.scope, me.role = 'l9_admin'
   from unnest(access_ids, target_ids, log_accesses.scopes, project_ids, relevance_scores) as a (access_id, target_id, scope, project_id, score)
   where a.scope = any (me.readable_scopes)
-    and (a.project_id is null or '*' = any (me.projects) or a.project_id = any (me.projects));
+    and identity.has_project(me, a.project_id);
   return access_ids;
 end
 $$;
@@ -6720,9 +6773,7 @@ begin
     select p.packet_id from public.packet_store p
     where p.ttl <= now()
       and ((me).caller is null
-        or p.tenant_id = (me).tenant_id
-          and p.scope = any ((me).writable_scopes)
-          and (p.project_id is null or '*' = any ((me).projects) or p.project_id = any ((me).projects))
+        or p.tenant_id = (me).tenant_id and identity.may_write(me, p.project_id, p.scope)
           -- Agents see what belongs to their org and user, admins all of the tenant: so they clean up.
           and ((me).role = 'l9_admin' or (
             (p.org_id is null or p.org_id = (me).org_id) and (p.user_id is null or p.user_id = (me).user_id))))
@@ -6977,18 +7028,16 @@ grant usage on schema derived to l9_agent, l9_admin, l9_platform_admin, l9_worke
 --! Included 090-derived/010-definer-sources.sql
 -- Functions of the owner make rows of memories that are not their own: they see the caller's, and lock them.
 
-create policy definer_sources on public.packet_store for select to l9_owner
-  using (
-    (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
-    or (select identity.current_role_name()) in ('l9_agent', 'l9_admin')
-      and tenant_id = (select identity.current_tenant_id())
-      and scope = any ((select identity.current_scopes())::text[])
-      and (project_id is null or (select identity.has_every_project())
-        or project_id = any ((select identity.current_projects())::text[]))
-      and ((select identity.current_role_name()) = 'l9_admin'
-        or (org_id is null or org_id = (select identity.current_org_id()))
-          and (user_id is null or user_id = (select identity.current_user_id())))
-      and (ttl is null or ttl > now()));
+do $$
+begin
+  execute format($sql$
+    create policy definer_sources on public.packet_store for select to l9_owner
+    using (
+      (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
+      or (select identity.current_role_name()) in ('l9_agent', 'l9_admin') and %s and (ttl is null or ttl > now()))$sql$,
+    identity.definer_condition());
+end
+$$;
 create policy definer_source_locks on public.packet_store for update to l9_owner
   using (
     (select identity.current_role_name()) = 'l9_worker'
@@ -7011,13 +7060,8 @@ return case
   when identity.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()
   when identity.current_role_name() in ('l9_agent', 'l9_admin') then
     ((memory).ttl is null or (memory).ttl > pg_catalog.now())
-    and (memory).tenant_id = identity.current_tenant_id()
-    and (memory).scope = any (identity.current_scopes())
-    and ((memory).project_id is null or identity.has_every_project()
-      or (memory).project_id = any (identity.current_projects()))
-    and (identity.current_role_name() = 'l9_admin'
-      or ((memory).org_id is null or (memory).org_id = identity.current_org_id())
-        and ((memory).user_id is null or (memory).user_id = identity.current_user_id()))
+    and identity.may_read(identity.current_identity(),
+      (memory).tenant_id, (memory).org_id, (memory).user_id, (memory).project_id, (memory).scope)
   else true
 end;
 
@@ -7172,45 +7216,16 @@ set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = derived);
-  in_scopes constant text := $sql$
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))$sql$;
-  of_owner constant text := $sql$
-    (org_id is null or org_id = (select identity.current_org_id()))
-    and (user_id is null or user_id = (select identity.current_user_id()))$sql$;
-  policy record;
   described record;
 begin
-  execute format('alter table %s enable row level security', derived);
-  execute format('alter table %s force row level security', derived);
-  for policy in
-    select * from (values
-      ('tenant_isolation', 'as restrictive to l9_agent, l9_admin', 'tenant_id = (select identity.current_tenant_id())', null,
-        'Nothing crosses tenants.'),
-      ('org_isolation', 'as restrictive to l9_agent', 'org_id is null or org_id = (select identity.current_org_id())', null,
-        'As for the memory it comes from.'),
-      ('user_visibility', 'as restrictive to l9_agent', 'user_id is null or user_id = (select identity.current_user_id())', null,
-        'As for the memory it comes from.'),
-      ('scope_access', 'for select to l9_agent', in_scopes || ' and (ttl is null or ttl > now())', null,
-        'As for the memory it comes from: scopes and projects of the caller''s claims; what has expired is gone.'),
-      ('admin_override', 'for select to l9_admin', in_scopes || ' and (ttl is null or ttl > now())', null,
-        'As for the memory it comes from: L, in its tenant, within its claims.'),
-      ('platform_override', 'for select to l9_platform_admin',
-        format('(select identity.allow_and_audit_operator_read(%L)) and (ttl is null or ttl > now())', name), null,
-        'Operators read across tenants, each look on the record.'),
-      ('worker_access', 'for select to l9_worker', 'true', null,
-        'Jobs read it.'),
-      ('definer_functions', 'to l9_owner', format($sql$
-        (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
-        or tenant_id = (select identity.current_tenant_id()) and %s
-          and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, in_scopes, of_owner), null,
-        'Functions of the owner see and write, for an agent or an admin, what lies within its claims, expired or not; for jobs and operators, all.')
-    ) as p (name, addressed, condition, new_condition, description)
-  loop
-    execute format('create policy %I on %s %s using (%s)', policy.name, derived, policy.addressed, policy.condition);
-    execute format('comment on policy %I on %s is %L', policy.name, derived, policy.description);
-  end loop;
+  call identity.protect_like_memories(derived);
+  execute format('create policy worker_access on %s for select to l9_worker using (true)', derived);
+  execute format('comment on policy worker_access on %s is %L', derived, 'Background jobs read all rows.');
+  execute format($sql$
+    create policy definer_functions on %s to l9_owner
+    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s)$sql$, derived, identity.definer_condition());
+  execute format('comment on policy definer_functions on %s is %L', derived,
+    'Functions of the owner see and write, for an agent or an admin, rows within its claims, expired or not; for jobs and operators, all rows.');
   execute format('grant select on %s to l9_agent, l9_admin, l9_platform_admin, l9_worker', derived);
   execute format('grant maintain on %s to l9_worker', derived);
 
@@ -7952,37 +7967,17 @@ comment on column public.tasks.started_at is 'When it began.';
 comment on column public.tasks.completed_at is 'When it ended, either way.';
 comment on column public.tasks.updated_at is 'When its status last changed.';
 
-alter table public.tasks enable row level security;
-alter table public.tasks force row level security;
+call identity.protect_like_memories('public.tasks', noun => 'task', expires => false);
+do $$
+begin
+  execute format('create policy unscoped_tasks on public.tasks for select to l9_admin using (scope is null and %s)', identity.project_condition());
+end
+$$;
+comment on policy unscoped_tasks on public.tasks is 'Admins also see tasks that are about no single scope, within their projects; agents do not.';
 
-create policy tenant_isolation on public.tasks as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.tasks as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.tasks as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.tasks for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy admin_override on public.tasks for select to l9_admin
-  using (
-    (scope is null or scope = any ((select identity.current_scopes())::text[]))
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on public.tasks for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('tasks')));
 create policy worker_access on public.tasks to l9_worker using (true);
 create policy definer_functions on public.tasks to l9_owner using (true);
 
-comment on policy tenant_isolation on public.tasks is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.tasks is 'What is done for an org is for callers of that org to see.';
-comment on policy user_visibility on public.tasks is 'What is done for a user is for callers who act for that user to see.';
-comment on policy scope_access on public.tasks is
-  'Agents see what is about the scopes and projects of their claims; what is about no scope is for admins.';
-comment on policy admin_override on public.tasks is 'L sees all of its tenant, within its claims.';
-comment on policy platform_override on public.tasks is 'Operators read across tenants, each look on the record.';
 comment on policy worker_access on public.tasks is 'Jobs write down what became of what they do.';
 comment on policy definer_functions on public.tasks is 'start_task() writes down what begins; only jobs may call it.';
 
@@ -12975,7 +12970,7 @@ begin
     -- One text for a scope that does not exist and one that is not the caller's.
     if scope is null or scope <> all (me.readable_scopes) then
       perform identity.raise_error('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')), 'scope');
-    elsif project_id is not null and not ('*' = any (me.projects) or project_id = any (me.projects)) then
+    elsif not identity.has_project(me, project_id) then
       perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
     elsif packets.scope_has_projects(reach_world.scope) and project_id is null then
       perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
@@ -16286,7 +16281,7 @@ to l9_worker;
 --! Included 200-access/000-schema.sql
 create schema access;
 comment on schema access is
-  'Explaining who may see what. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Explaining access: the access matrix and explain_access(). Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
 grant usage on schema access to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 200-access/000-schema.sql
 --! Included 200-access/010-access-matrix.sql
@@ -16294,7 +16289,7 @@ create view public.access_matrix
 with (security_invoker = true)
 as
 with policies as (
-  -- What PostgreSQL itself goes by. Which rule a policy states is told by the claims it asks for.
+  -- The policies as PostgreSQL stores them. The claims that a policy calls tell which rule it states.
   select
     r.role, p.polpermissive as is_permissive,
     case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end as command,
@@ -16353,16 +16348,18 @@ select
 from cells;
 
 comment on view public.access_matrix is
-  'Who may do what in which scope: actors and scopes as they are registered, under the grants and policies that packet_store has now. A token can do less, never more. An admin sees its tenant, an agent its own rows, operators all.';
-comment on column public.access_matrix.tenant_id is 'The tenant.';
-comment on column public.access_matrix.caller is 'The actor.';
-comment on column public.access_matrix.role is 'Its database role.';
-comment on column public.access_matrix.scope is 'The scope.';
-comment on column public.access_matrix.is_project_scoped is 'Whether memories of this scope belong to a project; the token says to which.';
-comment on column public.access_matrix.may_read is 'Whether it finds and reads memories there.';
-comment on column public.access_matrix.may_write is 'Whether it saves memories there.';
-comment on column public.access_matrix.may_change is 'What it may update and delete there: any, own (what carries its creator) or none.';
-comment on column public.access_matrix.may_clean_up is 'Whether it may delete what has expired there.';
+  'Permissions of each actor in each scope: the registered actors and scopes under the current grants and policies of packet_store. A token can reduce these permissions, never extend them. An admin sees its tenant, an agent its own rows, an operator all rows.';
+comment on column public.access_matrix.tenant_id is 'Tenant of the actor.';
+comment on column public.access_matrix.caller is 'Actor.';
+comment on column public.access_matrix.role is 'Database role of the actor.';
+comment on column public.access_matrix.scope is 'Scope.';
+comment on column public.access_matrix.is_project_scoped is
+  'True if memories of this scope belong to a project; the token says which projects are allowed.';
+comment on column public.access_matrix.may_read is 'True if the actor can find and read memories of the scope.';
+comment on column public.access_matrix.may_write is 'True if the actor can save memories in the scope.';
+comment on column public.access_matrix.may_change is
+  'Memories of the scope that the actor can update and delete: any, own (those that carry its creator) or none.';
+comment on column public.access_matrix.may_clean_up is 'True if the actor can delete expired memories of the scope.';
 
 grant select on public.access_matrix to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/010-access-matrix.sql
@@ -16374,12 +16371,13 @@ create type public.policy_verdict as (
   expression text,
   description text
 );
-comment on type public.policy_verdict is 'What one policy of packet_store says of a memory.';
-comment on column public.policy_verdict.policy is 'Its name.';
-comment on column public.policy_verdict.is_permissive is 'True: one such policy must admit. False: each such policy must.';
-comment on column public.policy_verdict.admits is 'Its verdict.';
-comment on column public.policy_verdict.expression is 'The rule, with the caller''s claims filled in.';
-comment on column public.policy_verdict.description is 'What it is for.';
+comment on type public.policy_verdict is 'Result of one policy of packet_store for one memory.';
+comment on column public.policy_verdict.policy is 'Name of the policy.';
+comment on column public.policy_verdict.is_permissive is
+  'True: at least one such policy must admit the memory. False: every such policy must.';
+comment on column public.policy_verdict.admits is 'True if the policy admits the memory.';
+comment on column public.policy_verdict.expression is 'Expression of the policy, with the caller''s claims substituted.';
+comment on column public.policy_verdict.description is 'Comment of the policy.';
 
 create type public.access_explanation as (
   packet_id uuid,
@@ -16390,17 +16388,17 @@ create type public.access_explanation as (
   decided_by text,
   policies public.policy_verdict[]
 );
-comment on type public.access_explanation is 'Whether a caller sees a memory, and why.';
+comment on type public.access_explanation is 'Whether a caller can see a memory, and why.';
 comment on column public.access_explanation.packet_id is 'The memory.';
-comment on column public.access_explanation.tenant_id is 'The tenant of the caller.';
+comment on column public.access_explanation.tenant_id is 'Tenant of the caller.';
 comment on column public.access_explanation.caller is 'The caller.';
-comment on column public.access_explanation.role is 'Its database role.';
-comment on column public.access_explanation.is_visible is 'Whether it sees the memory.';
+comment on column public.access_explanation.role is 'Database role of the caller.';
+comment on column public.access_explanation.is_visible is 'True if the caller can see the memory.';
 comment on column public.access_explanation.decided_by is
-  'The policy that decided: of those that refuse the first restrictive one, else the permissive one. identity: it is nobody, being inactive or with claims that do not fit. grant: its role may read no memory.';
-comment on column public.access_explanation.policies is 'The verdict of each policy for its role.';
+  'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.';
+comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
 
-create function access.expired_memory(packet_id uuid)
+create function access.get_expired_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
 stable
@@ -16412,13 +16410,13 @@ declare
   memory public.packet_store;
 begin
   select p.* into memory from public.packet_store p
-  where p.packet_id = expired_memory.packet_id
+  where p.packet_id = get_expired_memory.packet_id
     and p.ttl <= now()
     and (me.role = 'l9_platform_admin'
       or p.tenant_id = me.tenant_id
         and p.scope = any (me.readable_scopes)
-        and (p.project_id is null or '*' = any (me.projects) or p.project_id = any (me.projects)));
-  -- Whose it was, not what it said: that is gone for everyone.
+        and identity.has_project(me, p.project_id));
+  -- Keep the columns that policies use and clear the contents, which no caller may see after expiry.
   memory.envelope := null;
   memory.content := null;
   memory.routing := null;
@@ -16435,50 +16433,51 @@ begin
 end
 $$;
 
-comment on function access.expired_memory(uuid) is
-  'Whose a memory was that has expired and waits for cleanup, without what it said, to an admin that could read it before. Definer: expired memories are hidden from everyone.';
+comment on function access.get_expired_memory(uuid) is
+  'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that could read it before. Definer: expired memories are hidden from every caller.';
 
-create function access.claims_filled_in(expression text, me identity.identity)
+create function access.substitute_claims(expression text, subject identity.identity)
 returns text
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  answer text := expression;
+  result text := expression;
   claim record;
 begin
   for claim in
     select * from (values
-      ('current_tenant_id', format('%L::uuid', (me).tenant_id)),
-      ('current_org_id', format('%L::uuid', (me).org_id)),
-      ('current_user_id', format('%L::uuid', (me).user_id)),
-      ('current_caller', format('%L::text', (me).caller)),
-      ('current_creator', format('%L::text', (me).creator)),
-      ('current_scopes', format('%L::text[]', coalesce((me).readable_scopes, '{}'))),
-      ('current_writable_scopes', format('%L::text[]', coalesce((me).writable_scopes, '{}'))),
-      ('current_projects', format('%L::text[]', coalesce((me).projects, '{}'))),
-      ('has_every_project', coalesce('*' = any ((me).projects), false)::text)) as c (name, literal)
+      ('current_tenant_id', format('%L::uuid', (subject).tenant_id)),
+      ('current_org_id', format('%L::uuid', (subject).org_id)),
+      ('current_user_id', format('%L::uuid', (subject).user_id)),
+      ('current_caller', format('%L::text', (subject).caller)),
+      ('current_creator', format('%L::text', (subject).creator)),
+      ('current_scopes', format('%L::text[]', coalesce((subject).readable_scopes, '{}'))),
+      ('current_writable_scopes', format('%L::text[]', coalesce((subject).writable_scopes, '{}'))),
+      ('current_projects', format('%L::text[]', coalesce((subject).projects, '{}'))),
+      ('has_every_project', coalesce('*' = any ((subject).projects), false)::text)) as c (name, literal)
   loop
-    -- In the replacement a backslash is special.
-    answer := regexp_replace(answer, format('\( SELECT identity\.%s\(\) AS %1$s\)', claim.name),
+    -- A backslash is special in the replacement text of regexp_replace.
+    result := regexp_replace(result, format('\( SELECT identity\.%s\(\) AS %1$s\)', claim.name),
       replace(format('(%s)', claim.literal), '\', '\\'), 'g');
   end loop;
-  -- Asked for a reason, not by them: it is no look of theirs.
-  answer := regexp_replace(answer, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
-    coalesce(((me).role = 'l9_platform_admin')::text, 'false'), 'g');
-  -- Functions of PostgreSQL stand without a schema here: a schema names one of ours that is not known above.
-  if answer ~ '\m[a-z0-9_]+\.[a-z0-9_]+\(' then
-    raise exception using errcode = '0A000', message = 'explain_access: a policy asks for what it does not know';
+  -- This evaluates the policy for somebody else, so it must not audit a read.
+  result := regexp_replace(result, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
+    coalesce(((subject).role = 'l9_platform_admin')::text, 'false'), 'g');
+  -- pg_get_expr prints PostgreSQL's own functions without a schema. A schema-qualified call is one of our functions that the
+  -- substitution above does not handle.
+  if result ~ '\m[a-z0-9_]+\.[a-z0-9_]+\(' then
+    raise exception using errcode = '0A000', message = 'explain_access: a policy calls a function that cannot be substituted';
   end if;
-  return answer;
+  return result;
 end
 $$;
 
-comment on function access.claims_filled_in(text, identity.identity) is
-  'The expression of a policy with what it asks of the session, (select identity.current_…()), replaced by what it would be for this identity.';
+comment on function access.substitute_claims(text, identity.identity) is
+  'The expression of a policy in which each call (select identity.current_…()) is replaced by its value for this identity.';
 
-create function access.role_of_actor(tenant_id uuid, caller text)
+create function access.get_actor_role(tenant_id uuid, caller text)
 returns text
 language sql
 stable
@@ -16486,13 +16485,13 @@ security definer
 set search_path = ''
 return (
   select a.role from public.actors a, identity.require_admin() as me
-  where a.tenant_id = role_of_actor.tenant_id and a.caller = role_of_actor.caller
+  where a.tenant_id = get_actor_role.tenant_id and a.caller = get_actor_role.caller
     and (me.role = 'l9_platform_admin' or a.tenant_id = me.tenant_id));
 
-comment on function access.role_of_actor(uuid, text) is
-  'The database role of an actor, to an admin of its tenant; else null. Definer: reads actors.';
+comment on function access.get_actor_role(uuid, text) is
+  'Database role of an actor, if the caller is an admin of its tenant; else null. Definer: reads actors.';
 
-create function access.identity_in_question(
+create function access.get_identity_with_claims(
   tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[])
 returns identity.identity
 language plpgsql
@@ -16502,25 +16501,25 @@ set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_admin();
-  them identity.identity;
+  subject identity.identity;
 begin
-  if me.role <> 'l9_platform_admin' and identity_in_question.tenant_id <> me.tenant_id then
+  if me.role <> 'l9_platform_admin' and get_identity_with_claims.tenant_id <> me.tenant_id then
     return null;
   end if;
-  select a.tenant_id, identity_in_question.org_id, identity_in_question.user_id, a.caller, a.creator, a.source, a.agent, a.role,
-    identity.intersect_scopes(a.readable_scopes, coalesce(identity_in_question.scopes, '{*}')),
-    identity.intersect_scopes(a.writable_scopes, coalesce(identity_in_question.scopes, '{*}')),
-    coalesce(identity_in_question.projects, '{*}'), a.can_clean_up
-  into them
+  select a.tenant_id, get_identity_with_claims.org_id, get_identity_with_claims.user_id, a.caller, a.creator, a.source, a.agent, a.role,
+    identity.intersect_scopes(a.readable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
+    identity.intersect_scopes(a.writable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
+    coalesce(get_identity_with_claims.projects, '{*}'), a.can_clean_up
+  into subject
   from identity.active_actors a
-  where a.tenant_id = identity_in_question.tenant_id and a.caller = identity_in_question.caller
-    and identity.are_claims_valid(a.tenant_id, a.caller, identity_in_question.org_id, identity_in_question.user_id, null);
-  return them;
+  where a.tenant_id = get_identity_with_claims.tenant_id and a.caller = get_identity_with_claims.caller
+    and identity.are_claims_valid(a.tenant_id, a.caller, get_identity_with_claims.org_id, get_identity_with_claims.user_id, null);
+  return subject;
 end
 $$;
 
-comment on function access.identity_in_question(uuid, text, uuid, uuid, text[], text[]) is
-  'What these claims would be worth, to an admin of their tenant, as current_identity() would have it under the actor''s role. Definer: reads identity tables.';
+comment on function access.get_identity_with_claims(uuid, text, uuid, uuid, text[], text[]) is
+  'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the caller is an admin of their tenant; else null. Definer: reads identity tables.';
 
 create function public.explain_access(
   caller text,
@@ -16540,7 +16539,7 @@ as $$
 declare
   me identity.identity := identity.require_admin();
   memory public.packet_store;
-  them identity.identity;
+  subject identity.identity;
   answer public.access_explanation;
   policy record;
   verdict public.policy_verdict;
@@ -16551,19 +16550,19 @@ begin
   answer.policies := '{}';
   answer.is_visible := false;
 
-  -- As the admin: of a memory that it can't see itself it learns nothing.
+  -- Runs with the admin's own rights, so that it learns nothing about a memory that it cannot see.
   select p.* into memory from public.packet_store p where p.packet_id = explain_access.packet_id;
   if not found then
-    memory := access.expired_memory(explain_access.packet_id);
+    memory := access.get_expired_memory(explain_access.packet_id);
     if memory.packet_id is null then
       perform memories.raise_not_yours(explain_access.packet_id);
     end if;
   end if;
-  answer.role := access.role_of_actor(answer.tenant_id, explain_access.caller);
+  answer.role := access.get_actor_role(answer.tenant_id, explain_access.caller);
   if answer.role is null then
-    perform identity.raise_error('L9VAL', 'caller: no actor of this tenant', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: no such actor in this tenant', 'caller');
   end if;
-  them := access.identity_in_question(
+  subject := access.get_identity_with_claims(
     answer.tenant_id, explain_access.caller, explain_access.org_id, explain_access.user_id,
     explain_access.scopes, explain_access.projects);
 
@@ -16578,7 +16577,7 @@ begin
   loop
     verdict.policy := policy.name;
     verdict.is_permissive := policy.is_permissive;
-    verdict.expression := access.claims_filled_in(policy.expression, them);
+    verdict.expression := access.substitute_claims(policy.expression, subject);
     verdict.description := policy.description;
     execute format('select coalesce((%s), false) from (select ($1).*) as packet_store', verdict.expression)
     into verdict.admits
@@ -16586,7 +16585,7 @@ begin
     answer.policies := answer.policies || verdict;
   end loop;
 
-  if them.caller is null then
+  if subject.caller is null then
     answer.decided_by := 'identity';
   elsif not has_table_privilege(answer.role, 'public.packet_store', 'select') then
     answer.decided_by := 'grant';
@@ -16607,12 +16606,12 @@ end
 $$;
 
 comment on function public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid) is
-  'Whether a caller, with these claims, sees a memory, and which policy of packet_store decides: they are taken from the catalogue and evaluated as they stand. For admins, of memories that they can see themselves, expired ones included; else L9OWN. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
+  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired ones; else it raises L9OWN. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
 
 grant execute on function
-  access.expired_memory(uuid), access.claims_filled_in(text, identity.identity),
-  access.role_of_actor(uuid, text),
-  access.identity_in_question(uuid, text, uuid, uuid, text[], text[]),
+  access.get_expired_memory(uuid), access.substitute_claims(text, identity.identity),
+  access.get_actor_role(uuid, text),
+  access.get_identity_with_claims(uuid, text, uuid, uuid, text[], text[]),
   public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid)
 to l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/020-explain-access.sql
@@ -16751,9 +16750,7 @@ begin
     and (agent_recent_important.agent_id is null or v.agent_id = agent_recent_important.agent_id)
     and (agent_recent_important.project_id is null or p.project_id is null or p.project_id = agent_recent_important.project_id)
     -- As it is now. The owner's policies show an admin more than that: what it may erase.
-    and p.tenant_id = me.tenant_id and p.scope = any (me.readable_scopes)
-    and (p.project_id is null or '*' = any (me.projects) or p.project_id = any (me.projects))
-    and (me.role = 'l9_admin' or (p.org_id is null or p.org_id = me.org_id) and (p.user_id is null or p.user_id = me.user_id))
+    and identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)
     and (p.ttl is null or p.ttl > now())
   order by v.importance_score desc, v.packet_id desc
   limit agent_recent_important.k;
@@ -17079,8 +17076,7 @@ stable
 parallel safe
 set search_path = ''
 return forgetting.is_whole_operator(me)
-  or scope = any (me.writable_scopes)
-    and (project_id is null or '*' = any (me.projects) or project_id = any (me.projects));
+  or identity.may_write(me, project_id, scope);
 
 comment on function forgetting.may_erase(identity.identity, text, text) is
   'Whether the token of an admin covers a scope and project. What it administers at all is for administered_tenants() to say.';
@@ -17121,34 +17117,15 @@ comment on column public.memory_tombstones.reason is 'Why, in the words of whoev
 comment on column public.memory_tombstones.erased_by is 'The caller that erased it.';
 comment on column public.memory_tombstones.erased_at is 'When.';
 
-alter table public.memory_tombstones enable row level security;
-alter table public.memory_tombstones force row level security;
+call identity.protect_like_memories('public.memory_tombstones', noun => 'erased memory', expires => false);
+alter policy scope_access on public.memory_tombstones using (false);
+comment on policy scope_access on public.memory_tombstones is 'Agents see no tombstones: to them an erased memory does not exist.';
 
-create policy tenant_isolation on public.memory_tombstones as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.memory_tombstones as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.memory_tombstones as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.memory_tombstones for select to l9_agent using (false);
-create policy admin_override on public.memory_tombstones for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on public.memory_tombstones for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_tombstones')));
 create policy definer_functions on public.memory_tombstones for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_tombstones on public.memory_tombstones for insert to l9_owner
   with check (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 
-comment on policy tenant_isolation on public.memory_tombstones is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_tombstones is 'As for the packet it was; agents see none anyway.';
-comment on policy user_visibility on public.memory_tombstones is 'As for the packet it was; agents see none anyway.';
-comment on policy scope_access on public.memory_tombstones is 'Agents see none: to them an erased memory is one that is not there.';
-comment on policy admin_override on public.memory_tombstones is 'L sees those of its tenant, within its claims.';
-comment on policy platform_override on public.memory_tombstones is 'Operators see every tenant''s, each look on the record.';
 comment on policy definer_functions on public.memory_tombstones is 'Erasure goes by what it has marked, in tenants that the caller administers.';
 comment on policy definer_tombstones on public.memory_tombstones is 'Erasure marks memories of tenants that the caller administers; nobody changes or removes a mark.';
 
