@@ -197,7 +197,7 @@ describe('explain_access', () => {
     assert.equal(await message(expired.packet_id, acme), await message(missing, {}));
     await assert.rejects(
       house.sql('L', 'select public.explain_access($1, $2, tenant_id => $3)', ['C', hidden.packet_id, tenant_id]),
-      { code: 'L9VAL', message: 'caller: no actor of this tenant' },
+      { code: 'L9VAL', message: 'caller: no such actor in this tenant' },
     );
     const [across] = await house.sql(
       'ops',

@@ -219,7 +219,7 @@ describe('administration', () => {
       await refused(
         L("select register_actor('F', creator => 'Editor')"),
         'L9VAL',
-        /another actor of this tenant has it/,
+        /already used by another actor of this tenant/,
       );
       await refused(L("select register_actor('F', creator => ' Editor')"), 'L9VAL', /^creator:/);
       await refused(L("select register_actor('F', creator => E'Edi\\ntor')"), 'L9VAL', /^creator:/);
