@@ -1,13 +1,14 @@
 --! Previous: -
---! Hash: sha1:22c3f8051885352a4a3a9ef30d0a90890579ed90
+--! Hash: sha1:b2bbc7090717ee97d4aa3d0026a4ac17a13d1be1
 --! Message: the first schema
 
 --! split: 1-current.sql
---! Included 010-identity/010-schemas.sql
+--! Included 010-identity/000-schema.sql
 -- This stands before the first function, so that no function is executable unless a later line grants it.
 alter default privileges revoke execute on functions from public;
 
 create schema identity;
+
 comment on schema identity is
   'Who is calling: claims, actors, scopes, and the functions through which every policy learns the caller. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
 
@@ -15,9 +16,10 @@ grant usage on schema public, identity to l9_agent, l9_admin, l9_platform_admin,
 
 -- A gateway without owner rights checks here whether all migrations have run.
 grant usage on schema graphile_migrate to l9_worker;
+
 grant select on graphile_migrate.migrations to l9_worker;
---! EndIncluded 010-identity/010-schemas.sql
---! Included 010-identity/020-fail.sql
+--! EndIncluded 010-identity/000-schema.sql
+--! Included 010-identity/010-raise-error.sql
 create function identity.raise_error(errcode text, message text, field text default null, hint text default null)
 returns void
 language plpgsql
@@ -38,8 +40,8 @@ comment on function identity.raise_error(text, text, text, text) is
   'Raises one of the documented errors (docs/errors.md): a SQLSTATE that begins with L9, a message fit for the caller, and the name of the field that the error is about.';
 
 grant execute on function identity.raise_error(text, text, text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/020-fail.sql
---! Included 010-identity/025-check-bytes.sql
+--! EndIncluded 010-identity/010-raise-error.sql
+--! Included 010-identity/020-check-bytes.sql
 create function identity.check_bytes(value text, max_bytes integer, field text)
 returns void
 language plpgsql
@@ -58,162 +60,397 @@ comment on function identity.check_bytes(text, integer, text) is
   'Raises L9LIM for this field if the text exceeds the byte limit.';
 
 grant execute on function identity.check_bytes(text, integer, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/025-check-bytes.sql
---! Included 010-identity/030-tenants.sql
-create table public.tenants (
-  tenant_id uuid primary key default uuidv7(),
-  name text not null,
-  is_active boolean not null default true,
-  audits_query_text boolean not null default false,
-  created_at timestamptz not null default now(),
-  constraint tenant_name_unique unique (name),
-  constraint tenant_name_plain check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$')
-);
+--! EndIncluded 010-identity/020-check-bytes.sql
+--! Included 010-identity/030-names.sql
+-- Patterns and lists that tables and functions share. They are inlined into the statements that call them: hence no
+-- `set search_path`; their bodies are parsed here, once.
 
-comment on table public.tenants is 'Top-level owner. Nothing is shared between tenants.';
-comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
-comment on column public.tenants.created_at is 'When the tenant was created.';
-comment on column public.tenants.name is 'Unique name: lower-case letters, digits, - and _.';
-comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
-comment on column public.tenants.audits_query_text is
-  'If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.';
+create function identity.is_identifier(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+return value ~ '^[a-z0-9][a-z0-9_-]{0,62}$';
 
-insert into public.tenants (tenant_id, name) values ('00000000-0000-7000-8000-000000000001', 'default');
---! EndIncluded 010-identity/030-tenants.sql
---! Included 010-identity/035-orgs-and-users.sql
--- Ids are unique within a tenant only. If they were unique across tenants, one tenant could block another's org by registering its id.
-create table public.orgs (
-  tenant_id uuid not null references public.tenants,
-  org_id uuid not null default uuidv7(),
-  name text not null,
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, org_id),
-  constraint org_name_unique unique (tenant_id, name),
-  constraint org_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$')
-);
+comment on function identity.is_identifier(text) is
+  'True if the value can name a tenant or a scope: 1 to 63 lower-case letters, digits, - and _. Null for null.';
 
-comment on table public.orgs is
-  'Organisations of a tenant. A token may name an org that is not registered here, because an identity provider may manage orgs; a registered org must be active.';
-comment on column public.orgs.tenant_id is 'Tenant that the org belongs to.';
-comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
-comment on column public.orgs.name is 'Display name, unique in the tenant.';
-comment on column public.orgs.is_active is 'If false, a caller that claims this org has no identity, whatever its token says.';
-comment on column public.orgs.created_at is 'When the org was registered.';
+create function identity.is_display_name(value text, max_length integer)
+returns boolean
+language sql
+immutable
+parallel safe
+return value ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]*[^[:cntrl:][:space:]])?$' and pg_catalog.char_length(value) <= max_length;
 
-create table public.users (
-  tenant_id uuid not null references public.tenants,
-  user_id uuid not null default uuidv7(),
+comment on function identity.is_display_name(text, integer) is
+  'True if the value can be shown as a name: 1 to max_length characters, no control characters, no leading or trailing white space. Null for null.';
+
+create function identity.is_caller_name(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+return value ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$';
+
+comment on function identity.is_caller_name(text) is
+  'True if the value can name a caller: 1 to 63 letters, digits, ., _ and -. Null for null.';
+
+create function identity.is_project_id(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+return value ~ '^[A-Za-z0-9._/@:+-]{1,200}$';
+
+comment on function identity.is_project_id(text) is
+  'True if the value can name a project: 1 to 200 letters, digits or ._/@:+-. Null for null.';
+
+create function identity.caller_roles()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['l9_agent', 'l9_admin', 'l9_platform_admin'];
+
+comment on function identity.caller_roles() is 'The database roles under which an actor can call.';
+
+create function identity.default_tenant_id()
+returns uuid
+language sql
+immutable
+parallel safe
+return '00000000-0000-7000-8000-000000000001'::uuid;
+
+comment on function identity.default_tenant_id() is 'Id of the tenant default, which every installation has.';
+
+grant execute on function
+  identity.is_identifier(text),
+  identity.is_display_name(text, integer),
+  identity.is_caller_name(text),
+  identity.is_project_id(text),
+  identity.caller_roles(),
+  identity.default_tenant_id()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/030-names.sql
+--! Included 010-identity/040-claims.sql
+-- Claims are read here and nowhere else. Policies call the current_*() functions inside (select …), once per query.
+
+create function identity.claim(name text)
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
+
+comment on function identity.claim(text) is 'A claim of this transaction, or null if the claim is missing or empty.';
+
+create function identity.list_claim(name text)
+returns text[]
+language sql
+stable
+parallel safe
+set search_path = ''
+return case
+  when identity.claim(name) is null then array['*']
+  when pg_catalog.left(identity.claim(name), 1) <> '[' then pg_catalog.string_to_array(identity.claim(name), ',')
+  when identity.claim(name) is json array then
+    array(select pg_catalog.jsonb_array_elements_text(identity.claim(name)::jsonb))
+  else '{}'
+end;
+
+comment on function identity.list_claim(text) is
+  'A claim that is a list, given as JSON or separated by commas: {*} if it is missing, empty if it is malformed.';
+
+create function identity.current_role_name()
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return case pg_catalog.current_setting('role')
+  when 'none' then session_user::text
+  else pg_catalog.current_setting('role')
+end;
+
+comment on function identity.current_role_name() is
+  'Role that the session has taken. Unlike current_user, it is the caller''s role inside a definer function too.';
+
+create function identity.intersect_scopes(list text[], claimed text[])
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when '*' = any (claimed) then list
+  else array(select l.entry from unnest(list) with ordinality as l (entry, position) where l.entry = any (claimed) order by l.position) end;
+
+comment on function identity.intersect_scopes(text[], text[]) is 'Intersection of a list with the claimed values; {*} means all.';
+
+grant execute on function
+  identity.claim(text),
+  identity.list_claim(text),
+  identity.current_role_name()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/040-claims.sql
+--! Included 010-identity/050-current-identity.sql
+create type identity.identity as (
+  tenant_id uuid,
   org_id uuid,
-  name text not null,
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, user_id),
-  foreign key (tenant_id, org_id) references public.orgs (tenant_id, org_id),
-  constraint user_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$')
+  user_id uuid,
+  caller text,
+  creator text,
+  source text,
+  agent text,
+  role text,
+  readable_scopes text[],
+  writable_scopes text[],
+  projects text[],
+  can_clean_up boolean
 );
 
--- The planner's statistics would keep sampled names after their erasure.
-alter table public.users alter column name set statistics 0;
+comment on type identity.identity is
+  'The caller of this transaction and its permissions, after its claims were limited by the actor''s row.';
 
-create index users_org_idx on public.users (tenant_id, org_id);
+-- Every policy and row trigger calls this function, so it must be fast: plpgsql caches its plan for the session, missing
+-- claims are not parsed, and the common path calls no other function (each call costs about 20 µs).
+create function identity.current_identity()
+returns identity.identity
+language plpgsql
+stable
+parallel safe
+security definer
+set search_path = ''
+-- These force the primary-key lookup: on tiny tables the planner prefers a sequential scan over all tenants.
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  me identity.identity;
+  tenant_claim text := nullif(current_setting('jwt.claims.tenant_id', true), '');
+  org_claim text := nullif(current_setting('jwt.claims.org_id', true), '');
+  user_claim text := nullif(current_setting('jwt.claims.user_id', true), '');
+  key_claim text := nullif(current_setting('jwt.claims.key_id', true), '');
+  caller_claim text := nullif(current_setting('jwt.claims.caller', true), '');
+  scopes_claim text := nullif(current_setting('jwt.claims.scopes', true), '');
+  projects_claim text := nullif(current_setting('jwt.claims.projects', true), '');
+  role_name text := case current_setting('role') when 'none' then session_user else current_setting('role') end;
+  bound_actor record;
+begin
+  -- Anyone with a database session can set claims, and only the gateway verifies them. Any other login is the actor it is
+  -- bound to or has no identity; its claims can only reduce its scopes and projects.
+  if session_user <> 'l9_gateway' and not pg_has_role(session_user, 'l9_gateway', 'member') then
+    select a.tenant_id, a.caller into bound_actor from public.actors a where a.login = session_user;
+    if not found or tenant_claim <> bound_actor.tenant_id::text or caller_claim <> bound_actor.caller
+      or org_claim is not null or user_claim is not null or key_claim is not null then
+      return null;
+    end if;
+    tenant_claim := bound_actor.tenant_id;
+    caller_claim := bound_actor.caller;
+    if role_name = session_user then
+      -- The session has not taken one of our roles but inherits one. With more than one, its role is ambiguous.
+      role_name := (
+        select case count(*) when 1 then min(r.name) end
+        from unnest(identity.caller_roles()) as r (name)
+        where pg_has_role(session_user, r.name, 'usage'));
+    end if;
+  end if;
 
-comment on table public.users is
-  'Users of a tenant. A token may name a user that is not registered here; a registered user must be active, and its claim must come with the claim of its org.';
-comment on column public.users.tenant_id is 'Tenant that the user belongs to.';
-comment on column public.users.user_id is 'Id, as in the claim user_id.';
-comment on column public.users.org_id is 'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
-comment on column public.users.name is 'Display name.';
-comment on column public.users.is_active is 'If false, a caller that claims this user has no identity, whatever its token says.';
-comment on column public.users.created_at is 'When the user was registered.';
---! EndIncluded 010-identity/035-orgs-and-users.sql
---! Included 010-identity/040-scopes.sql
-create table public.scopes (
-  tenant_id uuid not null references public.tenants,
-  scope text not null,
-  is_project_scoped boolean not null,
-  description text not null default '',
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, scope),
-  constraint scope_name_plain check (scope ~ '^[a-z0-9][a-z0-9_-]{0,62}$')
-);
+  -- A malformed claim yields no identity. If it were ignored, the caller would write to a wider audience than it asked for.
+  if caller_claim is null or tenant_claim is null or not pg_input_is_valid(tenant_claim, 'uuid')
+    or not pg_input_is_valid(org_claim, 'uuid') or not pg_input_is_valid(user_claim, 'uuid')
+    or not pg_input_is_valid(key_claim, 'uuid') then
+    return null;
+  end if;
+  me.projects := case when projects_claim is null then '{*}' else identity.list_claim('projects') end;
 
-comment on table public.scopes is
-  'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and global are built in, and a tenant can add its own.';
-comment on column public.scopes.tenant_id is 'Tenant that the scope belongs to.';
-comment on column public.scopes.scope is 'Name: lower-case letters, digits, - and _.';
-comment on column public.scopes.description is 'Purpose of the scope.';
-comment on column public.scopes.is_active is
-  'If false, no caller can read or write the scope until it is reactivated. Its memories are kept.';
-comment on column public.scopes.created_at is 'When the scope was registered.';
-comment on column public.scopes.is_project_scoped is
-  'True: each memory of this scope belongs to a project. False: its memories belong to no project, and their project_id is null.';
---! EndIncluded 010-identity/040-scopes.sql
---! Included 010-identity/050-actors.sql
-create table public.actors (
-  tenant_id uuid not null references public.tenants,
-  caller text not null,
-  creator text not null,
-  source text not null,
-  agent text not null,
-  role text not null,
-  readable_scopes text[] not null,
-  writable_scopes text[] not null,
-  can_clean_up boolean not null default false,
-  login text,
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, caller),
-  constraint actor_creator_unique unique (tenant_id, creator),
-  constraint actor_login_unique unique (login),
-  constraint actor_caller_plain check (caller ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'),
-  constraint actor_names_plain check (
-    creator ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'
-    and source ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'
-    and agent ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'),
-  constraint actor_role_known check (role in ('l9_agent', 'l9_admin', 'l9_platform_admin')),
-  -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
-  constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
-);
+  select a.tenant_id, org_claim::uuid, user_claim::uuid, a.caller, a.creator, a.source, a.agent, a.role,
+    a.readable_scopes, a.writable_scopes, me.projects, a.can_clean_up
+  into me
+  from identity.active_actors a
+  where a.tenant_id = tenant_claim::uuid and a.caller = caller_claim and a.role = role_name;
 
-comment on table public.actors is
-  'The agents known to the system. The claims of a token are limited by its actor''s row: the effective scopes are those that are both claimed and registered here.';
-comment on column public.actors.tenant_id is 'Tenant that the actor belongs to.';
-comment on column public.actors.created_at is 'When the actor was registered.';
-comment on column public.actors.caller is 'Name that the claim `caller` of a token, or an API key, stands for, such as L or C.';
-comment on column public.actors.creator is
-  'Written to metadata.creator of every memory that this actor saves; the actor owns the memories that carry it. It never changes, and no other actor can take it.';
-comment on column public.actors.source is 'Written to metadata.source of every memory that this actor saves.';
-comment on column public.actors.agent is 'Default for metadata.agent if the writer gives none.';
-comment on column public.actors.role is
-  'The only database role under which this caller has an identity. A session as l9_agent that claims to be L has none.';
-comment on column public.actors.readable_scopes is 'Scopes that the actor can read; {*} means every scope of the tenant.';
-comment on column public.actors.writable_scopes is 'Scopes that the actor can write; {*} means every scope of the tenant.';
-comment on column public.actors.can_clean_up is 'True if the actor can delete expired memories.';
-comment on column public.actors.login is
-  'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
-comment on column public.actors.is_active is 'If false, the next request of this actor fails, whatever its token says.';
---! EndIncluded 010-identity/050-actors.sql
---! Included 010-identity/052-active-actors.sql
--- A cache of each actor's effective scopes. Every statement reads it, usually several times, and computing the scopes from
--- three tables took four times as long as reading one row by its key.
-create table identity.active_actors (
-  tenant_id uuid not null references public.tenants on delete cascade,
-  caller text not null,
-  creator text not null,
-  source text not null,
-  agent text not null,
-  role text not null,
-  can_clean_up boolean not null,
-  readable_scopes text[] not null,
-  writable_scopes text[] not null,
-  primary key (tenant_id, caller)
-);
+  if scopes_claim is not null then
+    me.readable_scopes := identity.intersect_scopes(me.readable_scopes, identity.list_claim('scopes'));
+    me.writable_scopes := identity.intersect_scopes(me.writable_scopes, identity.list_claim('scopes'));
+  end if;
+  if (org_claim is not null or user_claim is not null or key_claim is not null)
+    and not identity.are_claims_valid(me.tenant_id, me.caller, me.org_id, me.user_id, key_claim::uuid) then
+    return null;
+  end if;
+  return me;
+end
+$$;
 
-comment on table identity.active_actors is
-  'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants recompute it in the same transaction; nothing else writes it.';
+comment on function identity.current_identity() is
+  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not match. Definer: reads identity tables, which callers see only in part.';
 
+grant execute on function identity.current_identity() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/050-current-identity.sql
+--! Included 010-identity/060-current-claims.sql
+create function identity.current_tenant_id() returns uuid
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).tenant_id;
+
+comment on function identity.current_tenant_id() is 'The caller''s tenant, or null without an identity.';
+
+create function identity.current_org_id() returns uuid
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).org_id;
+
+comment on function identity.current_org_id() is 'The caller''s org, or null.';
+
+create function identity.current_user_id() returns uuid
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).user_id;
+
+comment on function identity.current_user_id() is 'The user that the caller acts for, or null.';
+
+create function identity.current_caller() returns text
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).caller;
+
+comment on function identity.current_caller() is 'The caller''s name, such as L or C, or null without an identity.';
+
+create function identity.current_creator() returns text
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).creator;
+
+comment on function identity.current_creator() is 'The value of metadata.creator in the caller''s own memories, or null.';
+
+create function identity.current_scopes() returns text[]
+language sql stable parallel safe set search_path = ''
+return coalesce((identity.current_identity()).readable_scopes, '{}');
+
+comment on function identity.current_scopes() is
+  'Scopes that the caller can read: both claimed and registered. Empty without an identity.';
+
+create function identity.current_writable_scopes() returns text[]
+language sql stable parallel safe set search_path = ''
+return coalesce((identity.current_identity()).writable_scopes, '{}');
+
+comment on function identity.current_writable_scopes() is
+  'Scopes that the caller can write: both claimed and registered. Empty without an identity.';
+
+create function identity.current_projects() returns text[]
+language sql stable parallel safe set search_path = ''
+return coalesce((identity.current_identity()).projects, '{}');
+
+comment on function identity.current_projects() is
+  'Projects that the caller can work in; {*} means every project. Empty without an identity.';
+
+-- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
+create function identity.has_every_project() returns boolean
+language sql stable parallel safe set search_path = ''
+return coalesce('*' = any ((identity.current_identity()).projects), false);
+
+comment on function identity.has_every_project() is 'True if the caller can work in every project of its tenant.';
+
+grant execute on function
+  identity.current_tenant_id(),
+  identity.current_org_id(),
+  identity.current_user_id(),
+  identity.current_caller(),
+  identity.current_creator(),
+  identity.current_scopes(),
+  identity.current_writable_scopes(),
+  identity.current_projects(),
+  identity.has_every_project()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/060-current-claims.sql
+--! Included 010-identity/070-require-identity.sql
+create function identity.require_identity()
+returns identity.identity
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.current_identity();
+begin
+  if me.caller is null then
+    perform identity.raise_error('L9AUT', 'this session has no identity: its claims do not name an active caller of its role');
+  end if;
+  return me;
+end
+$$;
+
+comment on function identity.require_identity() is 'Returns current_identity(), or raises L9AUT if there is none.';
+
+create function identity.require_admin()
+returns identity.identity
+language plpgsql
+stable
+parallel safe
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+begin
+  if me.role not in ('l9_admin', 'l9_platform_admin') then
+    perform identity.raise_error('L9SCP', 'only administrators can do this');
+  end if;
+  return me;
+end
+$$;
+
+comment on function identity.require_admin() is
+  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another role).';
+
+grant execute on function
+  identity.require_identity(),
+  identity.require_admin()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/070-require-identity.sql
+--! Included 010-identity/080-has-every-scope.sql
+create function identity.has_every_scope()
+returns boolean
+language plpgsql
+stable
+parallel safe
+security definer
+set search_path = ''
+as $$
+begin
+  return '*' = any (identity.list_claim('scopes')) and exists (
+    select from public.actors a, identity.current_identity() as me
+    where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes) and '*' = any (a.writable_scopes));
+end
+$$;
+
+comment on function identity.has_every_scope() is
+  'True if the caller can read and write every present and future scope of its tenant: its actor''s row says so, and its token is not limited to some scopes. Definer: reads actors.';
+
+grant execute on function identity.has_every_scope() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/080-has-every-scope.sql
+--! Included 010-identity/090-operator-reads.sql
+create function identity.allow_and_audit_operator_read(table_name text)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.current_identity();
+begin
+  if me.role is distinct from 'l9_platform_admin' then
+    return false;
+  end if;
+  -- A rollback also removes the audit row, so the read is written to the server's log as well.
+  raise log 'l9-memory: platform admin % of tenant % reads %', me.caller, me.tenant_id, table_name;
+  perform audit.write_audit('READ', table_name, details => '{"look": "platform"}');
+  return true;
+end
+$$;
+
+comment on function identity.allow_and_audit_operator_read(text) is
+  'Returns true if the caller is an active platform admin, and then writes an audit row READ. Policies for l9_platform_admin call it inside (select …), so each query writes one row per table that it reads. Raises in a read-only transaction, because the read could not be audited. It calls audit.write_audit(), which a later chapter creates: this is the only reference from a chapter to a later one. Definer: writes audit_log.';
+
+grant execute on function identity.allow_and_audit_operator_read(text) to l9_platform_admin;
+--! EndIncluded 010-identity/090-operator-reads.sql
+--! Included 010-identity/100-refresh-active-actors.sql
 create function identity.refresh_active_actors(tenant_id uuid)
 returns void
 language plpgsql
@@ -268,417 +505,33 @@ $$;
 
 comment on function identity.tg__refresh_active_actors() is
   'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables cannot write active_actors.';
+--! EndIncluded 010-identity/100-refresh-active-actors.sql
+--! Included 010-identity/110-tenants.sql
+create table public.tenants (
+  tenant_id uuid primary key default uuidv7(),
+  name text not null,
+  is_active boolean not null default true,
+  audits_query_text boolean not null default false,
+  created_at timestamptz not null default now(),
+  constraint tenant_name_unique unique (name),
+  constraint tenant_name_plain check (identity.is_identifier(name))
+);
+
+comment on table public.tenants is 'Top-level owner. Nothing is shared between tenants.';
+comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
+comment on column public.tenants.created_at is 'When the tenant was created.';
+comment on column public.tenants.name is 'Unique name: lower-case letters, digits, - and _.';
+comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
+comment on column public.tenants.audits_query_text is
+  'If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.';
 
 create trigger _600_active_actors after insert or update or delete on public.tenants
   for each row execute function identity.tg__refresh_active_actors();
-create trigger _600_active_actors after insert or update or delete on public.scopes
-  for each row execute function identity.tg__refresh_active_actors();
-create trigger _600_active_actors after insert or update or delete on public.actors
-  for each row execute function identity.tg__refresh_active_actors();
 create trigger _610_active_actors after truncate on public.tenants
   for each statement execute function identity.tg__refresh_active_actors();
-create trigger _610_active_actors after truncate on public.scopes
-  for each statement execute function identity.tg__refresh_active_actors();
-create trigger _610_active_actors after truncate on public.actors
-  for each statement execute function identity.tg__refresh_active_actors();
---! EndIncluded 010-identity/052-active-actors.sql
---! Included 010-identity/055-furnish-tenant.sql
-create function identity.seed_tenant(tenant_id uuid)
-returns void
-language sql
-volatile
-set search_path = ''
-begin atomic
-  insert into public.scopes (tenant_id, scope, is_project_scoped, description)
-  values
-    (seed_tenant.tenant_id, 'developer', true, 'Shared by L and coding agents, within a project.'),
-    (seed_tenant.tenant_id, 'l-private', true, 'L''s own, within a project.'),
-    (seed_tenant.tenant_id, 'global', false, 'Everyone in the tenant, in no project.');
-  insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
-  values
-    (seed_tenant.tenant_id, 'L', 'L-CTO', 'l9-kernel', 'l-cto', 'l9_admin', '{*}', '{*}', true),
-    (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}', '{developer,global}', false);
-end;
-
-comment on function identity.seed_tenant(uuid) is
-  'Inserts what every new tenant has: the scopes developer, l-private and global, and the actors L and C.';
-
-select identity.seed_tenant(tenant_id) from public.tenants;
---! EndIncluded 010-identity/055-furnish-tenant.sql
---! Included 010-identity/058-api-keys.sql
-create table public.api_keys (
-  key_id uuid primary key default uuidv7(),
-  tenant_id uuid not null references public.tenants,
-  name text not null,
-  caller text not null,
-  org_id uuid,
-  user_id uuid,
-  scopes text[],
-  projects text[],
-  created_at timestamptz not null default now(),
-  created_by text not null,
-  expires_at timestamptz,
-  revoked_at timestamptz,
-  foreign key (tenant_id, caller) references public.actors (tenant_id, caller),
-  constraint api_key_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'),
-  constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}')
-);
-
-create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
-
-comment on table public.api_keys is
-  'MCP keys that are stored in the database: the actor that each key stands for, and the limits of the key. The keys themselves are not stored.';
-comment on column public.api_keys.key_id is 'Id, the argument of revoke_api_key().';
-comment on column public.api_keys.tenant_id is 'Tenant of the key''s caller.';
-comment on column public.api_keys.name is 'Purpose of the key, for people.';
-comment on column public.api_keys.caller is 'Actor that the key stands for.';
-comment on column public.api_keys.org_id is 'Org that the key acts for, or null.';
-comment on column public.api_keys.user_id is 'User that the key acts for, or null.';
-comment on column public.api_keys.scopes is 'Limits the key to these scopes of its caller. Null: all of them.';
-comment on column public.api_keys.projects is 'Limits the key to these projects. Null: all projects.';
-comment on column public.api_keys.created_at is 'When the key was created.';
-comment on column public.api_keys.created_by is 'Caller that created the key, or db:<role>.';
-comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';
-comment on column public.api_keys.revoked_at is 'When the key was revoked. Null: it is not revoked.';
-
--- The hashes have their own table, so that no present or future grant on api_keys reveals one.
-create table identity.api_key_hashes (
-  key_id uuid primary key references public.api_keys,
-  hash bytea not null,
-  constraint api_key_hash_unique unique (hash),
-  constraint api_key_hash_sha256 check (octet_length(hash) = 32)
-);
-
-comment on table identity.api_key_hashes is
-  'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither guessed nor reversed.';
-comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown on creation.';
---! EndIncluded 010-identity/058-api-keys.sql
---! Included 010-identity/060-current-identity.sql
--- Claims are read here and nowhere else. Policies call the current_*() functions inside (select …), once per query.
-
-create function identity.claim(name text)
-returns text
-language sql
-stable
-parallel safe
-set search_path = ''
-return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
-
-comment on function identity.claim(text) is 'A claim of this transaction, or null if the claim is missing or empty.';
-
-create function identity.list_claim(name text)
-returns text[]
-language sql
-stable
-parallel safe
-set search_path = ''
-return case
-  when identity.claim(name) is null then array['*']
-  when pg_catalog.left(identity.claim(name), 1) <> '[' then pg_catalog.string_to_array(identity.claim(name), ',')
-  when identity.claim(name) is json array then
-    array(select pg_catalog.jsonb_array_elements_text(identity.claim(name)::jsonb))
-  else '{}'
-end;
-
-comment on function identity.list_claim(text) is
-  'A claim that is a list, given as JSON or separated by commas: {*} if it is missing, empty if it is malformed.';
-
-create type identity.identity as (
-  tenant_id uuid,
-  org_id uuid,
-  user_id uuid,
-  caller text,
-  creator text,
-  source text,
-  agent text,
-  role text,
-  readable_scopes text[],
-  writable_scopes text[],
-  projects text[],
-  can_clean_up boolean
-);
-
-comment on type identity.identity is
-  'The caller of this transaction and its permissions, after its claims were limited by the actor''s row.';
-
-create function identity.current_role_name()
-returns text
-language sql
-stable
-parallel safe
-set search_path = ''
-return case pg_catalog.current_setting('role')
-  when 'none' then session_user::text
-  else pg_catalog.current_setting('role')
-end;
-
-comment on function identity.current_role_name() is
-  'Role that the session has taken. Unlike current_user, it is the caller''s role inside a definer function too.';
-
-create function identity.intersect_scopes(list text[], claimed text[])
-returns text[]
-language sql
-immutable
-parallel safe
-set search_path = ''
-return case when '*' = any (claimed) then list
-  else array(select l.entry from unnest(list) with ordinality as l (entry, position) where l.entry = any (claimed) order by l.position) end;
-
-comment on function identity.intersect_scopes(text[], text[]) is 'Intersection of a list with the claimed values; {*} means all.';
-
-create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
-returns boolean
-language sql
-stable
-parallel safe
-security definer
-set search_path = ''
-return
-  (org_id is null or not exists (
-    select from public.orgs o
-    where o.tenant_id = are_claims_valid.tenant_id and o.org_id = are_claims_valid.org_id and not o.is_active))
-  and (user_id is null or not exists (
-    select from public.users u
-    where u.tenant_id = are_claims_valid.tenant_id and u.user_id = are_claims_valid.user_id
-      and not (u.is_active and (u.org_id is null or u.org_id is not distinct from are_claims_valid.org_id))))
-  and (key_id is null or exists (
-    select from public.api_keys k
-    where k.key_id = are_claims_valid.key_id and k.tenant_id = are_claims_valid.tenant_id and k.caller = are_claims_valid.caller
-      and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())));
-
-comment on function identity.are_claims_valid(uuid, text, uuid, uuid, uuid) is
-  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked nor expired. Definer: reads identity tables. Not executable by callers.';
-
--- Every policy and row trigger calls this function, so it must be fast: plpgsql caches its plan for the session, missing
--- claims are not parsed, and the common path calls no other function (each call costs about 20 µs).
-create function identity.current_identity()
-returns identity.identity
-language plpgsql
-stable
-parallel safe
-security definer
-set search_path = ''
--- These force the primary-key lookup: on tiny tables the planner prefers a sequential scan over all tenants.
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
-declare
-  me identity.identity;
-  tenant_claim text := nullif(current_setting('jwt.claims.tenant_id', true), '');
-  org_claim text := nullif(current_setting('jwt.claims.org_id', true), '');
-  user_claim text := nullif(current_setting('jwt.claims.user_id', true), '');
-  key_claim text := nullif(current_setting('jwt.claims.key_id', true), '');
-  caller_claim text := nullif(current_setting('jwt.claims.caller', true), '');
-  scopes_claim text := nullif(current_setting('jwt.claims.scopes', true), '');
-  projects_claim text := nullif(current_setting('jwt.claims.projects', true), '');
-  role_name text := case current_setting('role') when 'none' then session_user else current_setting('role') end;
-  bound_actor record;
-begin
-  -- Anyone with a database session can set claims, and only the gateway verifies them. Any other login is the actor it is
-  -- bound to or has no identity; its claims can only reduce its scopes and projects.
-  if session_user <> 'l9_gateway' and not pg_has_role(session_user, 'l9_gateway', 'member') then
-    select a.tenant_id, a.caller into bound_actor from public.actors a where a.login = session_user;
-    if not found or tenant_claim <> bound_actor.tenant_id::text or caller_claim <> bound_actor.caller
-      or org_claim is not null or user_claim is not null or key_claim is not null then
-      return null;
-    end if;
-    tenant_claim := bound_actor.tenant_id;
-    caller_claim := bound_actor.caller;
-    if role_name = session_user then
-      -- The session has not taken one of our roles but inherits one. With more than one, its role is ambiguous.
-      role_name := (
-        select case count(*) when 1 then min(r.name) end
-        from unnest(array['l9_agent', 'l9_admin', 'l9_platform_admin']) as r (name)
-        where pg_has_role(session_user, r.name, 'usage'));
-    end if;
-  end if;
-
-  -- A malformed claim yields no identity. If it were ignored, the caller would write to a wider audience than it asked for.
-  if caller_claim is null or tenant_claim is null or not pg_input_is_valid(tenant_claim, 'uuid')
-    or not pg_input_is_valid(org_claim, 'uuid') or not pg_input_is_valid(user_claim, 'uuid')
-    or not pg_input_is_valid(key_claim, 'uuid') then
-    return null;
-  end if;
-  me.projects := case when projects_claim is null then '{*}' else identity.list_claim('projects') end;
-
-  select a.tenant_id, org_claim::uuid, user_claim::uuid, a.caller, a.creator, a.source, a.agent, a.role,
-    a.readable_scopes, a.writable_scopes, me.projects, a.can_clean_up
-  into me
-  from identity.active_actors a
-  where a.tenant_id = tenant_claim::uuid and a.caller = caller_claim and a.role = role_name;
-
-  if scopes_claim is not null then
-    me.readable_scopes := identity.intersect_scopes(me.readable_scopes, identity.list_claim('scopes'));
-    me.writable_scopes := identity.intersect_scopes(me.writable_scopes, identity.list_claim('scopes'));
-  end if;
-  if (org_claim is not null or user_claim is not null or key_claim is not null)
-    and not identity.are_claims_valid(me.tenant_id, me.caller, me.org_id, me.user_id, key_claim::uuid) then
-    return null;
-  end if;
-  return me;
-end
-$$;
-
-comment on function identity.current_identity() is
-  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not match. Definer: reads identity tables, which callers see only in part.';
-
-create function identity.require_identity()
-returns identity.identity
-language plpgsql
-stable
-parallel safe
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.current_identity();
-begin
-  if me.caller is null then
-    perform identity.raise_error('L9AUT', 'this session has no identity: its claims do not name an active caller of its role');
-  end if;
-  return me;
-end
-$$;
-
-comment on function identity.require_identity() is 'Returns current_identity(), or raises L9AUT if there is none.';
-
-create function identity.require_admin()
-returns identity.identity
-language plpgsql
-stable
-parallel safe
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-begin
-  if me.role not in ('l9_admin', 'l9_platform_admin') then
-    perform identity.raise_error('L9SCP', 'only administrators can do this');
-  end if;
-  return me;
-end
-$$;
-
-comment on function identity.require_admin() is
-  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another role).';
-
-create function identity.has_every_scope()
-returns boolean
-language sql
-stable
-parallel safe
-security definer
-set search_path = ''
-return '*' = any (identity.list_claim('scopes')) and exists (
-  select from public.actors a, identity.current_identity() as me
-  where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes) and '*' = any (a.writable_scopes));
-
-comment on function identity.has_every_scope() is
-  'True if the caller can read and write every present and future scope of its tenant: its actor''s row says so, and its token is not limited to some scopes. Definer: reads actors.';
-
-create function identity.current_tenant_id() returns uuid
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).tenant_id;
-
-create function identity.current_org_id() returns uuid
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).org_id;
-
-create function identity.current_user_id() returns uuid
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).user_id;
-
-create function identity.current_caller() returns text
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).caller;
-
-create function identity.current_creator() returns text
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).creator;
-
-create function identity.current_scopes() returns text[]
-language sql stable parallel safe set search_path = ''
-return coalesce((identity.current_identity()).readable_scopes, '{}');
-
-create function identity.current_writable_scopes() returns text[]
-language sql stable parallel safe set search_path = ''
-return coalesce((identity.current_identity()).writable_scopes, '{}');
-
-create function identity.current_projects() returns text[]
-language sql stable parallel safe set search_path = ''
-return coalesce((identity.current_identity()).projects, '{}');
-
--- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
-create function identity.has_every_project() returns boolean
-language sql stable parallel safe set search_path = ''
-return coalesce('*' = any ((identity.current_identity()).projects), false);
-
-comment on function identity.has_every_project() is 'True if the caller can work in every project of its tenant.';
-comment on function identity.current_tenant_id() is 'The caller''s tenant, or null without an identity.';
-comment on function identity.current_org_id() is 'The caller''s org, or null.';
-comment on function identity.current_user_id() is 'The user that the caller acts for, or null.';
-comment on function identity.current_caller() is 'The caller''s name, such as L or C, or null without an identity.';
-comment on function identity.current_creator() is 'The value of metadata.creator in the caller''s own memories, or null.';
-comment on function identity.current_scopes() is
-  'Scopes that the caller can read: both claimed and registered. Empty without an identity.';
-comment on function identity.current_writable_scopes() is
-  'Scopes that the caller can write: both claimed and registered. Empty without an identity.';
-comment on function identity.current_projects() is
-  'Projects that the caller can work in; {*} means every project. Empty without an identity.';
-
-grant execute on function
-  identity.claim(text), identity.list_claim(text),
-  identity.current_role_name(), identity.current_identity(), identity.require_identity(),
-  identity.require_admin(), identity.has_every_scope(),
-  identity.current_tenant_id(), identity.current_org_id(), identity.current_user_id(),
-  identity.current_caller(), identity.current_creator(),
-  identity.current_scopes(), identity.current_writable_scopes(), identity.current_projects(), identity.has_every_project()
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/060-current-identity.sql
---! Included 010-identity/065-platform-look.sql
-create function identity.allow_and_audit_operator_read(table_name text)
-returns boolean
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.current_identity();
-begin
-  if me.role is distinct from 'l9_platform_admin' then
-    return false;
-  end if;
-  -- A rollback also removes the audit row, so the read is written to the server's log as well.
-  raise log 'l9-memory: platform admin % of tenant % reads %', me.caller, me.tenant_id, table_name;
-  perform audit.write_audit('READ', table_name, details => '{"look": "platform"}');
-  return true;
-end
-$$;
-
-comment on function identity.allow_and_audit_operator_read(text) is
-  'Returns true if the caller is an active platform admin, and then writes an audit row READ. Policies for l9_platform_admin call it inside (select …), so each query writes one row per table that it reads. Raises in a read-only transaction, because the read could not be audited. It calls audit.write_audit(), which a later chapter creates: this is the only reference from a chapter to a later one. Definer: writes audit_log.';
-
-grant execute on function identity.allow_and_audit_operator_read(text) to l9_platform_admin;
---! EndIncluded 010-identity/065-platform-look.sql
---! Included 010-identity/070-policies.sql
--- Policies of the identity tables. They stand after the functions that they call.
 
 alter table public.tenants enable row level security;
 alter table public.tenants force row level security;
-alter table public.orgs enable row level security;
-alter table public.orgs force row level security;
-alter table public.users enable row level security;
-alter table public.users force row level security;
-alter table public.scopes enable row level security;
-alter table public.scopes force row level security;
-alter table public.actors enable row level security;
-alter table public.actors force row level security;
-alter table public.api_keys enable row level security;
-alter table public.api_keys force row level security;
-alter table identity.api_key_hashes enable row level security;
-alter table identity.api_key_hashes force row level security;
-alter table identity.active_actors enable row level security;
-alter table identity.active_actors force row level security;
 
 create policy tenant_isolation on public.tenants as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -695,6 +548,33 @@ comment on policy definer_functions on public.tenants is 'current_identity() che
 comment on policy definer_inserts on public.tenants is 'create_tenant() inserts.';
 comment on policy definer_updates on public.tenants is
   'deactivate_tenant(), reactivate_tenant() and set_query_text_audit() update. Nothing deletes a tenant.';
+
+grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
+-- No role can insert, update or delete: identity tables change through functions only.
+--! EndIncluded 010-identity/110-tenants.sql
+--! Included 010-identity/120-orgs.sql
+-- Ids are unique within a tenant only. If they were unique across tenants, one tenant could block another's org by registering its id.
+create table public.orgs (
+  tenant_id uuid not null references public.tenants,
+  org_id uuid not null default uuidv7(),
+  name text not null,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, org_id),
+  constraint org_name_unique unique (tenant_id, name),
+  constraint org_name_plain check (identity.is_display_name(name, 200))
+);
+
+comment on table public.orgs is
+  'Organisations of a tenant. A token may name an org that is not registered here, because an identity provider may manage orgs; a registered org must be active.';
+comment on column public.orgs.tenant_id is 'Tenant that the org belongs to.';
+comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
+comment on column public.orgs.name is 'Display name, unique in the tenant.';
+comment on column public.orgs.is_active is 'If false, a caller that claims this org has no identity, whatever its token says.';
+comment on column public.orgs.created_at is 'When the org was registered.';
+
+alter table public.orgs enable row level security;
+alter table public.orgs force row level security;
 
 create policy tenant_isolation on public.orgs as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -716,6 +596,40 @@ comment on policy platform_override on public.orgs is 'Operators see every org; 
 comment on policy definer_functions on public.orgs is 'current_identity() checks whether the org is active.';
 comment on policy definer_inserts on public.orgs is 'create_org() inserts.';
 comment on policy definer_updates on public.orgs is 'deactivate_org() and reactivate_org() update. Nothing deletes an org.';
+
+grant select on public.orgs to l9_admin, l9_platform_admin;
+-- No grant for l9_agent: an agent does not need to know the orgs of its tenant. No role can insert, update or delete: identity
+-- tables change through functions only.
+--! EndIncluded 010-identity/120-orgs.sql
+--! Included 010-identity/130-users.sql
+create table public.users (
+  tenant_id uuid not null references public.tenants,
+  user_id uuid not null default uuidv7(),
+  org_id uuid,
+  name text not null,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, user_id),
+  foreign key (tenant_id, org_id) references public.orgs (tenant_id, org_id),
+  constraint user_name_plain check (identity.is_display_name(name, 200))
+);
+
+create index users_org_idx on public.users (tenant_id, org_id);
+
+-- The planner's statistics would keep sampled names after their erasure.
+alter table public.users alter column name set statistics 0;
+
+comment on table public.users is
+  'Users of a tenant. A token may name a user that is not registered here; a registered user must be active, and its claim must come with the claim of its org.';
+comment on column public.users.tenant_id is 'Tenant that the user belongs to.';
+comment on column public.users.user_id is 'Id, as in the claim user_id.';
+comment on column public.users.org_id is 'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
+comment on column public.users.name is 'Display name.';
+comment on column public.users.is_active is 'If false, a caller that claims this user has no identity, whatever its token says.';
+comment on column public.users.created_at is 'When the user was registered.';
+
+alter table public.users enable row level security;
+alter table public.users force row level security;
 
 create policy tenant_isolation on public.users as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -742,6 +656,41 @@ comment on policy definer_functions on public.users is 'current_identity() check
 comment on policy definer_inserts on public.users is 'create_user() inserts.';
 comment on policy definer_updates on public.users is 'deactivate_user() and reactivate_user() update. Nothing deletes a user.';
 
+grant select on public.users to l9_admin, l9_platform_admin;
+-- No grant for l9_agent: an agent does not need to know the users of its tenant. No role can insert, update or delete: identity
+-- tables change through functions only.
+--! EndIncluded 010-identity/130-users.sql
+--! Included 010-identity/140-scopes.sql
+create table public.scopes (
+  tenant_id uuid not null references public.tenants,
+  scope text not null,
+  is_project_scoped boolean not null,
+  description text not null default '',
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, scope),
+  constraint scope_name_plain check (identity.is_identifier(scope))
+);
+
+comment on table public.scopes is
+  'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and global are built in, and a tenant can add its own.';
+comment on column public.scopes.tenant_id is 'Tenant that the scope belongs to.';
+comment on column public.scopes.scope is 'Name: lower-case letters, digits, - and _.';
+comment on column public.scopes.description is 'Purpose of the scope.';
+comment on column public.scopes.is_active is
+  'If false, no caller can read or write the scope until it is reactivated. Its memories are kept.';
+comment on column public.scopes.created_at is 'When the scope was registered.';
+comment on column public.scopes.is_project_scoped is
+  'True: each memory of this scope belongs to a project. False: its memories belong to no project, and their project_id is null.';
+
+create trigger _600_active_actors after insert or update or delete on public.scopes
+  for each row execute function identity.tg__refresh_active_actors();
+create trigger _610_active_actors after truncate on public.scopes
+  for each statement execute function identity.tg__refresh_active_actors();
+
+alter table public.scopes enable row level security;
+alter table public.scopes force row level security;
+
 create policy tenant_isolation on public.scopes as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.scopes for select to l9_agent, l9_admin
@@ -764,6 +713,62 @@ comment on policy definer_inserts on public.scopes is 'register_scope() and crea
 comment on policy definer_updates on public.scopes is
   'register_scope(), deactivate_scope() and reactivate_scope() update. Nothing deletes a scope.';
 
+grant select on public.scopes to l9_agent, l9_admin, l9_platform_admin;
+-- No role can insert, update or delete: identity tables change through functions only.
+--! EndIncluded 010-identity/140-scopes.sql
+--! Included 010-identity/150-actors.sql
+create table public.actors (
+  tenant_id uuid not null references public.tenants,
+  caller text not null,
+  creator text not null,
+  source text not null,
+  agent text not null,
+  role text not null,
+  readable_scopes text[] not null,
+  writable_scopes text[] not null,
+  can_clean_up boolean not null default false,
+  login text,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, caller),
+  constraint actor_creator_unique unique (tenant_id, creator),
+  constraint actor_login_unique unique (login),
+  constraint actor_caller_plain check (identity.is_caller_name(caller)),
+  constraint actor_names_plain check (
+    identity.is_display_name(creator, 100)
+    and identity.is_display_name(source, 100)
+    and identity.is_display_name(agent, 100)),
+  constraint actor_role_known check (role = any (identity.caller_roles())),
+  -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
+  constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
+);
+
+comment on table public.actors is
+  'The agents known to the system. The claims of a token are limited by its actor''s row: the effective scopes are those that are both claimed and registered here.';
+comment on column public.actors.tenant_id is 'Tenant that the actor belongs to.';
+comment on column public.actors.created_at is 'When the actor was registered.';
+comment on column public.actors.caller is 'Name that the claim `caller` of a token, or an API key, stands for, such as L or C.';
+comment on column public.actors.creator is
+  'Written to metadata.creator of every memory that this actor saves; the actor owns the memories that carry it. It never changes, and no other actor can take it.';
+comment on column public.actors.source is 'Written to metadata.source of every memory that this actor saves.';
+comment on column public.actors.agent is 'Default for metadata.agent if the writer gives none.';
+comment on column public.actors.role is
+  'The only database role under which this caller has an identity. A session as l9_agent that claims to be L has none.';
+comment on column public.actors.readable_scopes is 'Scopes that the actor can read; {*} means every scope of the tenant.';
+comment on column public.actors.writable_scopes is 'Scopes that the actor can write; {*} means every scope of the tenant.';
+comment on column public.actors.can_clean_up is 'True if the actor can delete expired memories.';
+comment on column public.actors.login is
+  'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
+comment on column public.actors.is_active is 'If false, the next request of this actor fails, whatever its token says.';
+
+create trigger _600_active_actors after insert or update or delete on public.actors
+  for each row execute function identity.tg__refresh_active_actors();
+create trigger _610_active_actors after truncate on public.actors
+  for each statement execute function identity.tg__refresh_active_actors();
+
+alter table public.actors enable row level security;
+alter table public.actors force row level security;
+
 create policy tenant_isolation on public.actors as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.actors for select to l9_agent
@@ -783,6 +788,83 @@ comment on policy definer_functions on public.actors is 'current_identity() read
 comment on policy definer_inserts on public.actors is 'register_actor() and create_tenant() insert.';
 comment on policy definer_updates on public.actors is
   'register_actor(), bind_login(), deactivate_actor() and reactivate_actor() update. Nothing deletes an actor, because its memories name it.';
+
+grant select on public.actors to l9_agent, l9_admin, l9_platform_admin;
+-- No role can insert, update or delete: identity tables change through functions only.
+--! EndIncluded 010-identity/150-actors.sql
+--! Included 010-identity/160-active-actors.sql
+-- A cache of each actor's effective scopes. Every statement reads it, usually several times, and computing the scopes from
+-- three tables took four times as long as reading one row by its key.
+create table identity.active_actors (
+  tenant_id uuid not null references public.tenants on delete cascade,
+  caller text not null,
+  creator text not null,
+  source text not null,
+  agent text not null,
+  role text not null,
+  can_clean_up boolean not null,
+  readable_scopes text[] not null,
+  writable_scopes text[] not null,
+  primary key (tenant_id, caller)
+);
+
+comment on table identity.active_actors is
+  'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants recompute it in the same transaction; nothing else writes it.';
+
+alter table identity.active_actors enable row level security;
+alter table identity.active_actors force row level security;
+
+create policy tenant_isolation on identity.active_actors as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on identity.active_actors for select to l9_agent, l9_admin
+  using (caller = (select identity.current_caller()));
+create policy definer_functions on identity.active_actors to l9_owner using (true);
+comment on policy tenant_isolation on identity.active_actors is
+  'The same rule as on actors. Callers have no grant on this table.';
+comment on policy scope_access on identity.active_actors is 'The same rule as on actors. Callers have no grant on this table.';
+comment on policy definer_functions on identity.active_actors is
+  'current_identity() reads the row that limits the claims; triggers of actors, scopes and tenants write it.';
+
+-- No role has a grant on this table.
+--! EndIncluded 010-identity/160-active-actors.sql
+--! Included 010-identity/170-api-keys.sql
+create table public.api_keys (
+  key_id uuid primary key default uuidv7(),
+  tenant_id uuid not null references public.tenants,
+  name text not null,
+  caller text not null,
+  org_id uuid,
+  user_id uuid,
+  scopes text[],
+  projects text[],
+  created_at timestamptz not null default now(),
+  created_by text not null,
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  foreign key (tenant_id, caller) references public.actors (tenant_id, caller),
+  constraint api_key_name_plain check (identity.is_display_name(name, 100)),
+  constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}')
+);
+
+create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
+
+comment on table public.api_keys is
+  'MCP keys that are stored in the database: the actor that each key stands for, and the limits of the key. The keys themselves are not stored.';
+comment on column public.api_keys.key_id is 'Id, the argument of revoke_api_key().';
+comment on column public.api_keys.tenant_id is 'Tenant of the key''s caller.';
+comment on column public.api_keys.name is 'Purpose of the key, for people.';
+comment on column public.api_keys.caller is 'Actor that the key stands for.';
+comment on column public.api_keys.org_id is 'Org that the key acts for, or null.';
+comment on column public.api_keys.user_id is 'User that the key acts for, or null.';
+comment on column public.api_keys.scopes is 'Limits the key to these scopes of its caller. Null: all of them.';
+comment on column public.api_keys.projects is 'Limits the key to these projects. Null: all projects.';
+comment on column public.api_keys.created_at is 'When the key was created.';
+comment on column public.api_keys.created_by is 'Caller that created the key, or db:<role>.';
+comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';
+comment on column public.api_keys.revoked_at is 'When the key was revoked. Null: it is not revoked.';
+
+alter table public.api_keys enable row level security;
+alter table public.api_keys force row level security;
 
 create policy tenant_isolation on public.api_keys as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -807,29 +889,83 @@ comment on policy definer_functions on public.api_keys is 'current_identity() ch
 comment on policy definer_inserts on public.api_keys is 'create_api_key() inserts.';
 comment on policy definer_updates on public.api_keys is 'revoke_api_key() updates. Nothing deletes a key.';
 
+grant select on public.api_keys to l9_admin, l9_platform_admin;
+-- No grant for l9_agent: an agent does not need to know the keys of its tenant. No role can insert, update or delete: identity
+-- tables change through functions only.
+--! EndIncluded 010-identity/170-api-keys.sql
+--! Included 010-identity/180-api-key-hashes.sql
+-- The hashes have their own table, so that no present or future grant on api_keys reveals one.
+create table identity.api_key_hashes (
+  key_id uuid primary key references public.api_keys,
+  hash bytea not null,
+  constraint api_key_hash_unique unique (hash),
+  constraint api_key_hash_sha256 check (octet_length(hash) = 32)
+);
+
+comment on table identity.api_key_hashes is
+  'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither guessed nor reversed.';
+comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown on creation.';
+
+alter table identity.api_key_hashes enable row level security;
+alter table identity.api_key_hashes force row level security;
+
 create policy definer_functions on identity.api_key_hashes for select to l9_owner using (true);
 create policy definer_inserts on identity.api_key_hashes for insert to l9_owner with check (true);
 comment on policy definer_functions on identity.api_key_hashes is 'identity_directory() passes the hashes to the gateway.';
 comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key() inserts.';
 
-create policy tenant_isolation on identity.active_actors as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on identity.active_actors for select to l9_agent, l9_admin
-  using (caller = (select identity.current_caller()));
-create policy definer_functions on identity.active_actors to l9_owner using (true);
-comment on policy tenant_isolation on identity.active_actors is
-  'The same rule as on actors. Callers have no grant on this table.';
-comment on policy scope_access on identity.active_actors is 'The same rule as on actors. Callers have no grant on this table.';
-comment on policy definer_functions on identity.active_actors is
-  'current_identity() reads the row that limits the claims; triggers of actors, scopes and tenants write it.';
+-- No role has a grant on this table.
+--! EndIncluded 010-identity/180-api-key-hashes.sql
+--! Included 010-identity/190-are-claims-valid.sql
+create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return
+  (org_id is null or not exists (
+    select from public.orgs o
+    where o.tenant_id = are_claims_valid.tenant_id and o.org_id = are_claims_valid.org_id and not o.is_active))
+  and (user_id is null or not exists (
+    select from public.users u
+    where u.tenant_id = are_claims_valid.tenant_id and u.user_id = are_claims_valid.user_id
+      and not (u.is_active and (u.org_id is null or u.org_id is not distinct from are_claims_valid.org_id))))
+  and (key_id is null or exists (
+    select from public.api_keys k
+    where k.key_id = are_claims_valid.key_id and k.tenant_id = are_claims_valid.tenant_id and k.caller = are_claims_valid.caller
+      and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())));
 
-grant select on public.tenants, public.scopes, public.actors to l9_agent, l9_admin, l9_platform_admin;
--- No grant for l9_agent: an agent does not need to know the orgs, users and keys of its tenant.
-grant select on public.orgs, public.users, public.api_keys to l9_admin, l9_platform_admin;
--- No role can insert, update or delete here: identity tables change through functions only. Nobody is granted anything on the
--- hashes and on active_actors.
---! EndIncluded 010-identity/070-policies.sql
---! Included 010-identity/080-visibility.sql
+comment on function identity.are_claims_valid(uuid, text, uuid, uuid, uuid) is
+  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked nor expired. Definer: reads identity tables. Not executable by callers.';
+--! EndIncluded 010-identity/190-are-claims-valid.sql
+--! Included 010-identity/200-seed-tenant.sql
+create function identity.seed_tenant(tenant_id uuid)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.scopes (tenant_id, scope, is_project_scoped, description)
+  values
+    (seed_tenant.tenant_id, 'developer', true, 'Shared by L and coding agents, within a project.'),
+    (seed_tenant.tenant_id, 'l-private', true, 'L''s own, within a project.'),
+    (seed_tenant.tenant_id, 'global', false, 'Everyone in the tenant, in no project.');
+  insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
+  values
+    (seed_tenant.tenant_id, 'L', 'L-CTO', 'l9-kernel', 'l-cto', 'l9_admin', '{*}', '{*}', true),
+    (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}', '{developer,global}', false);
+end;
+
+comment on function identity.seed_tenant(uuid) is
+  'Inserts what every new tenant has: the scopes developer, l-private and global, and the actors L and C.';
+
+insert into public.tenants (tenant_id, name) values (identity.default_tenant_id(), 'default');
+
+select identity.seed_tenant(tenant_id) from public.tenants;
+--! EndIncluded 010-identity/200-seed-tenant.sql
+--! Included 010-identity/210-visibility.sql
 -- Who sees a row that belongs to a tenant, org, user, project and scope: the product's promise, written down once.
 -- Policies get it as text, so that they stay plain expressions that the planner and explain_access() understand;
 -- functions that run as the owner, to which those policies do not apply, call may_read(), which PostgreSQL inlines.
@@ -976,80 +1112,23 @@ grant execute on function
   identity.may_read(identity.identity, uuid, uuid, uuid, text, text),
   identity.may_write(identity.identity, text, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/080-visibility.sql
+--! EndIncluded 010-identity/210-visibility.sql
 --! Included 020-audit/000-schema.sql
 create schema audit;
+
 comment on schema audit is
   'Writing, sealing, verifying and exporting the audit log. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
+
 grant usage on schema audit to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create schema partitions;
+
 comment on schema partitions is
   'Monthly partitions of audit_log and memory_access_log. No role has a grant on them: rows are read through the partitioned table.';
+
 grant usage on schema partitions to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 020-audit/000-schema.sql
---! Included 020-audit/010-audit-log.sql
-create table public.audit_log (
-  audit_id uuid not null default uuidv7(),
-  occurred_at timestamptz not null default clock_timestamp(),
-  xid xid8 not null default pg_current_xact_id(),
-  operation text not null,
-  table_name text not null,
-  row_id uuid,
-  tenant_id uuid,
-  project_id text,
-  scope text,
-  status text not null default 'success',
-  sqlstate text,
-  details jsonb not null,
-  -- These columns are virtual, because the caller is stored in details only.
-  caller text not null generated always as (details ->> 'caller') virtual,
-  creator text generated always as (details ->> 'creator') virtual,
-  source text generated always as (details ->> 'source') virtual,
-  tool_name text not null generated always as (details ->> 'tool_name') virtual,
-  primary key (audit_id, occurred_at),
-  constraint audit_operation_known check (operation in
-    ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED')),
-  constraint audit_status_known check (status in ('success', 'error')),
-  constraint audit_error_has_sqlstate check ((status = 'error') = (sqlstate is not null)),
-  constraint audit_details_say_who check (
-    details ?& array['caller', 'creator', 'source', 'tool_name']
-    and (details ->> 'caller' <> '') is true and (details ->> 'tool_name' <> '') is true)
-) partition by range (occurred_at);
-
-create index audit_log_xid_idx on public.audit_log (xid);
-create index audit_log_tenant_idx on public.audit_log (tenant_id, occurred_at, audit_id);
-create index audit_log_row_idx on public.audit_log (row_id) where row_id is not null;
-
-comment on table public.audit_log is
-  'What each caller did, and what was refused. Append-only for every role, its owner included. Admins read the rows of their tenant. One partition per month.';
-comment on column public.audit_log.audit_id is 'Id, a UUID version 7: it sorts by time.';
-comment on column public.audit_log.occurred_at is 'When it happened, by the clock of the database.';
-comment on column public.audit_log.xid is
-  'Transaction that wrote the row. Rows are sealed in this order, once no earlier transaction is still in flight.';
-comment on column public.audit_log.tenant_id is 'Tenant of the row that was affected, or of the caller.';
-comment on column public.audit_log.operation is
-  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.';
-comment on column public.audit_log.table_name is 'Table that was affected or read.';
-comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';
-comment on column public.audit_log.project_id is 'Project of that row, or the project that was asked for.';
-comment on column public.audit_log.scope is 'Scope of that row, or the scope that was asked for.';
-comment on column public.audit_log.caller is
-  'Actor that did it; db:<role> for work that no actor asked for, such as a migration.';
-comment on column public.audit_log.creator is 'Creator name of the actor at that time.';
-comment on column public.audit_log.source is 'Source of the actor at that time.';
-comment on column public.audit_log.tool_name is 'Tool, mutation or query; sql for a database session.';
-comment on column public.audit_log.status is 'success or error.';
-comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/errors.md or of PostgreSQL.';
-comment on column public.audit_log.details is
-  'Always holds caller, creator, source and tool_name, and org_id and user_id if the caller acted for them; then ids, filters and counts. It never holds contents.';
-
-create trigger _100_append_only
-  before update or delete or truncate on public.audit_log
-  for each statement execute function l9_guard.tg_append_only();
-alter table public.audit_log enable always trigger _100_append_only;
---! EndIncluded 020-audit/010-audit-log.sql
---! Included 020-audit/020-month-partitions.sql
+--! Included 020-audit/010-month-partitions.sql
 create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz)
 returns void
 language plpgsql
@@ -1087,6 +1166,17 @@ $$;
 comment on function audit.add_partition(regclass, text, timestamptz, timestamptz) is
   'Creates a partition with row-level security, no grants and the statement triggers of its parent, then attaches it. Without times it creates the default partition. Not executable by callers.';
 
+create function audit.partition_name(parent regclass, month timestamptz)
+returns text
+language sql
+stable
+set search_path = ''
+set timezone = 'UTC'
+return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_catalog.to_char(month, '"_"YYYY"_"MM');
+
+comment on function audit.partition_name(regclass, timestamptz) is
+  'Name, in the schema partitions, of the partition of a table for the month of this time (in UTC).';
+
 create function audit.create_month_partitions(parent regclass, from_month date, months integer)
 returns text[]
 language plpgsql
@@ -1118,7 +1208,7 @@ begin
   end if;
   for i in 0 .. months - 1 loop
     month := date_trunc('month', from_month::timestamptz) + make_interval(months => i);
-    partition := table_name || to_char(month, '"_"YYYY"_"MM');
+    partition := audit.partition_name(parent, month);
     -- This also skips a month that was detached, whose table keeps the name: new rows of it go to the default partition.
     if to_regclass(format('partitions.%I', partition)) is not null then
       continue;
@@ -1138,10 +1228,99 @@ $$;
 comment on function audit.create_month_partitions(regclass, date, integer) is
   'Creates the missing partitions for the given number of months (1 to 120, in UTC) and the default partition; returns the names of those created. A month whose rows are already in the default partition stays there. Definer: only the owner of a table can create its partitions.';
 
+create function audit.require_past_partition(parent regclass, month date)
+returns text
+language plpgsql
+stable
+set search_path = ''
+set timezone = 'UTC'
+as $$
+declare
+  partition text := audit.partition_name(parent, month);
+begin
+  if identity.current_role_name() = 'l9_platform_admin' then
+    perform identity.require_identity();
+  end if;
+  if month is null or not exists (
+    select from pg_inherits i
+    where i.inhparent = parent and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
+    perform identity.raise_error('L9VAL', format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
+  elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
+    perform identity.raise_error('L9VAL', 'month: must be over', 'month');
+  end if;
+  return partition;
+end
+$$;
+
+comment on function audit.require_past_partition(regclass, date) is
+  'Returns the name of the partition of a month that is over. Raises L9VAL if the table has no such partition or the month is not over, and L9AUT for an operator without an identity. Not executable by callers: the functions that detach and drop partitions call it.';
+
 grant execute on function audit.create_month_partitions(regclass, date, integer) to l9_worker;
--- No grant on add_partition: only functions that run as l9_owner can call it.
---! EndIncluded 020-audit/020-month-partitions.sql
---! Included 020-audit/030-policies.sql
+-- No grant on the other functions: only functions that run as l9_owner can call them.
+--! EndIncluded 020-audit/010-month-partitions.sql
+--! Included 020-audit/020-audit-log.sql
+create table public.audit_log (
+  audit_id uuid not null default uuidv7(),
+  occurred_at timestamptz not null default clock_timestamp(),
+  xid xid8 not null default pg_current_xact_id(),
+  operation text not null,
+  table_name text not null,
+  row_id uuid,
+  tenant_id uuid,
+  project_id text,
+  scope text,
+  status text not null default 'success',
+  sqlstate text,
+  details jsonb not null,
+  -- These columns are virtual, because the caller is stored in details only.
+  caller text not null generated always as (details ->> 'caller') virtual,
+  creator text generated always as (details ->> 'creator') virtual,
+  source text generated always as (details ->> 'source') virtual,
+  tool_name text not null generated always as (details ->> 'tool_name') virtual,
+  primary key (audit_id, occurred_at),
+  constraint audit_operation_known check (operation in
+    ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED')),
+  constraint audit_status_known check (status in ('success', 'error')),
+  constraint audit_error_has_sqlstate check ((status = 'error') = (sqlstate is not null)),
+  constraint audit_details_say_who check (
+    details ?& array['caller', 'creator', 'source', 'tool_name']
+    and (details ->> 'caller' <> '') is true and (details ->> 'tool_name' <> '') is true)
+) partition by range (occurred_at);
+
+create index audit_log_xid_idx on public.audit_log (xid);
+
+create index audit_log_tenant_idx on public.audit_log (tenant_id, occurred_at, audit_id);
+
+create index audit_log_row_idx on public.audit_log (row_id) where row_id is not null;
+
+comment on table public.audit_log is
+  'What each caller did, and what was refused. Append-only for every role, its owner included. Admins read the rows of their tenant. One partition per month.';
+comment on column public.audit_log.audit_id is 'Id, a UUID version 7: it sorts by time.';
+comment on column public.audit_log.occurred_at is 'When it happened, by the clock of the database.';
+comment on column public.audit_log.xid is
+  'Transaction that wrote the row. Rows are sealed in this order, once no earlier transaction is still in flight.';
+comment on column public.audit_log.tenant_id is 'Tenant of the row that was affected, or of the caller.';
+comment on column public.audit_log.operation is
+  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.';
+comment on column public.audit_log.table_name is 'Table that was affected or read.';
+comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';
+comment on column public.audit_log.project_id is 'Project of that row, or the project that was asked for.';
+comment on column public.audit_log.scope is 'Scope of that row, or the scope that was asked for.';
+comment on column public.audit_log.caller is
+  'Actor that did it; db:<role> for work that no actor asked for, such as a migration.';
+comment on column public.audit_log.creator is 'Creator name of the actor at that time.';
+comment on column public.audit_log.source is 'Source of the actor at that time.';
+comment on column public.audit_log.tool_name is 'Tool, mutation or query; sql for a database session.';
+comment on column public.audit_log.status is 'success or error.';
+comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/errors.md or of PostgreSQL.';
+comment on column public.audit_log.details is
+  'Always holds caller, creator, source and tool_name, and org_id and user_id if the caller acted for them; then ids, filters and counts. It never holds contents.';
+
+create trigger _200_append_only
+  before update or delete or truncate on public.audit_log
+  for each statement execute function l9_guard.tg_append_only();
+
+alter table public.audit_log enable always trigger _200_append_only;
 alter table public.audit_log enable row level security;
 alter table public.audit_log force row level security;
 
@@ -1153,7 +1332,6 @@ create policy platform_override on public.audit_log for select to l9_platform_ad
   using ((select identity.allow_and_audit_operator_read('audit_log')));
 create policy definer_inserts on public.audit_log for insert to l9_owner with check (true);
 create policy definer_functions on public.audit_log for select to l9_owner using (true);
-
 comment on policy tenant_isolation on public.audit_log is 'A caller sees only the audit rows of its tenant.';
 comment on policy scope_access on public.audit_log is 'Admins read them, within the scopes of their claims.';
 comment on policy platform_override on public.audit_log is 'Operators read the rows of every tenant; each read is audited.';
@@ -1166,8 +1344,8 @@ grant select on public.audit_log to l9_admin, l9_platform_admin;
 
 -- The partitions are created last, so that each of them is protected like the table from the start.
 select audit.create_month_partitions('public.audit_log', now()::date, 14);
---! EndIncluded 020-audit/030-policies.sql
---! Included 020-audit/040-write-audit.sql
+--! EndIncluded 020-audit/020-audit-log.sql
+--! Included 020-audit/030-write-audit.sql
 create function audit.current_tool()
 returns text
 language sql
@@ -1246,6 +1424,109 @@ end;
 comment on function audit.write_audit(text, text, uuid, text, text, jsonb, text) is
   'Inserts an audit row about the current caller, whose name overrides any caller in details. Definer: callers cannot insert into audit_log. Not executable by callers: functions of the owner call it.';
 
+create function audit.write_audit_of_tenant(
+  tenant_id uuid,
+  operation text,
+  table_name text,
+  row_id uuid default null,
+  project_id text default null,
+  scope text default null,
+  details jsonb default '{}'
+)
+returns void
+language sql
+volatile
+security definer
+set search_path = ''
+begin atomic
+  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+  values (
+    write_audit_of_tenant.operation, write_audit_of_tenant.table_name, write_audit_of_tenant.row_id,
+    write_audit_of_tenant.tenant_id, write_audit_of_tenant.project_id, write_audit_of_tenant.scope,
+    coalesce(write_audit_of_tenant.details, '{}') || audit.audit_actor());
+end;
+
+comment on function audit.write_audit_of_tenant(uuid, text, text, uuid, text, text, jsonb) is
+  'Like write_audit(), but the audit row belongs to the given tenant: for jobs, which have no tenant, and for operators, who can work in other tenants. Definer: callers cannot insert into audit_log. Not executable by callers.';
+
+grant execute on function audit.current_tool() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+-- No grant on the other functions: only functions that run as l9_owner can call them.
+--! EndIncluded 020-audit/030-write-audit.sql
+--! Included 020-audit/040-audit-query-texts.sql
+create table public.audit_query_texts (
+  audit_id uuid primary key,
+  tenant_id uuid not null references public.tenants,
+  occurred_at timestamptz not null default clock_timestamp(),
+  scope text,
+  query text not null,
+  user_id uuid
+);
+
+create index audit_query_texts_user_idx on public.audit_query_texts (tenant_id, user_id) where user_id is not null;
+
+-- The planner's statistics would keep sampled texts after their erasure.
+alter table public.audit_query_texts alter column query set statistics 0;
+
+comment on table public.audit_query_texts is
+  'Texts of searches, for tenants that keep them (set_query_text_audit). They are stored beside audit_log, not in it, so that they can be erased.';
+comment on column public.audit_query_texts.audit_id is 'Audit row of the search.';
+comment on column public.audit_query_texts.tenant_id is 'Tenant of the caller.';
+comment on column public.audit_query_texts.occurred_at is 'When the search ran.';
+comment on column public.audit_query_texts.scope is 'Scope, as in audit_log.';
+comment on column public.audit_query_texts.query is 'Text that was searched for.';
+comment on column public.audit_query_texts.user_id is 'User that the caller acted for.';
+
+alter table public.audit_query_texts enable row level security;
+alter table public.audit_query_texts force row level security;
+
+create policy tenant_isolation on public.audit_query_texts as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy user_visibility on public.audit_query_texts as restrictive to l9_agent
+  using (user_id = (select identity.current_user_id()));
+create policy scope_access on public.audit_query_texts for select to l9_admin
+  using (scope is null or scope = any ((select identity.current_scopes())::text[]));
+create policy platform_override on public.audit_query_texts for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('audit_query_texts')));
+create policy definer_functions on public.audit_query_texts to l9_owner using (true);
+comment on policy tenant_isolation on public.audit_query_texts is 'A caller sees only the searches of its tenant.';
+comment on policy user_visibility on public.audit_query_texts is
+  'Agents have no grant on this table. With one, an agent would not see the searches of other users.';
+comment on policy scope_access on public.audit_query_texts is 'Admins read them, like the rows of audit_log that they belong to.';
+comment on policy platform_override on public.audit_query_texts is
+  'Operators read the texts of every tenant; each read is audited.';
+comment on policy definer_functions on public.audit_query_texts is 'Searches insert the texts, erasure deletes them.';
+
+grant select on public.audit_query_texts to l9_admin, l9_platform_admin;
+-- No grant for l9_agent, and no role can insert.
+
+create function public.audit_log_query_text(audit_row public.audit_log)
+returns text
+language sql
+stable
+set search_path = ''
+return (select q.query from public.audit_query_texts q where q.audit_id = (audit_row).audit_id);
+
+comment on function public.audit_log_query_text(public.audit_log) is
+  'Text of the search, if the tenant keeps these texts and this one was not erased.';
+
+grant execute on function public.audit_log_query_text(public.audit_log) to l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/040-audit-query-texts.sql
+--! Included 020-audit/050-audit-read.sql
+create function audit.keep_query_text(audit_id uuid, scope text, query text)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.audit_query_texts (audit_id, tenant_id, scope, query, user_id)
+  select keep_query_text.audit_id, t.tenant_id, keep_query_text.scope, keep_query_text.query, identity.current_user_id()
+  from public.tenants t
+  where t.tenant_id = identity.current_tenant_id() and t.audits_query_text;
+end;
+
+comment on function audit.keep_query_text(uuid, text, text) is
+  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
+
 create function audit.audit_read(
   operation text,
   details jsonb,
@@ -1282,61 +1563,10 @@ $$;
 comment on function audit.audit_read(text, jsonb, uuid, text, text, text) is
   'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
 
-create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  perform identity.require_identity();
-  if sqlstate !~ '^[0-9A-Z]{5}$' then
-    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
-  end if;
-  perform audit.write_audit(
-    operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
-    case when pg_catalog.octet_length(details::text) <= 4096 then details - 'org_id' - 'user_id' else '{"cut": true}' end, sqlstate);
-end
-$$;
-
-comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
-  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was rolled back. A caller can only report its own failures. Definer: writes audit_log.';
-
-grant execute on function audit.current_tool() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
   to l9_agent, l9_admin, l9_platform_admin;
-grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
-  to l9_agent, l9_admin, l9_platform_admin;
--- No grant on write_audit and add_audit_row: only functions that run as l9_owner can call them.
---! EndIncluded 020-audit/040-write-audit.sql
---! Included 020-audit/041-write-audit-of-tenant.sql
-create function audit.write_audit_of_tenant(
-  tenant_id uuid,
-  operation text,
-  table_name text,
-  row_id uuid default null,
-  project_id text default null,
-  scope text default null,
-  details jsonb default '{}'
-)
-returns void
-language sql
-volatile
-security definer
-set search_path = ''
-begin atomic
-  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-  values (
-    write_audit_of_tenant.operation, write_audit_of_tenant.table_name, write_audit_of_tenant.row_id,
-    write_audit_of_tenant.tenant_id, write_audit_of_tenant.project_id, write_audit_of_tenant.scope,
-    coalesce(write_audit_of_tenant.details, '{}') || audit.audit_actor());
-end;
-
-comment on function audit.write_audit_of_tenant(uuid, text, text, uuid, text, text, jsonb) is
-  'Like write_audit(), but the audit row belongs to the given tenant: for jobs, which have no tenant, and for operators, who can work in other tenants. Definer: callers cannot insert into audit_log. Not executable by callers.';
---! EndIncluded 020-audit/041-write-audit-of-tenant.sql
---! Included 020-audit/042-audit-graphql-read.sql
+--! EndIncluded 020-audit/050-audit-read.sql
+--! Included 020-audit/060-audit-graphql-read.sql
 create function audit.audit_graphql_read(operation_name text, tables jsonb, totals jsonb, ids uuid[])
 returns void
 language plpgsql
@@ -1364,8 +1594,33 @@ comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) is
   'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, and the ids of the memories that it asked for. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself.';
 
 grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/042-audit-graphql-read.sql
---! Included 020-audit/043-audit-denial.sql
+--! EndIncluded 020-audit/060-audit-graphql-read.sql
+--! Included 020-audit/070-audit-refusal.sql
+create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if sqlstate !~ '^[0-9A-Z]{5}$' then
+    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
+  end if;
+  perform audit.write_audit(
+    operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
+    case when pg_catalog.octet_length(details::text) <= 4096 then details - 'org_id' - 'user_id' else '{"cut": true}' end, sqlstate);
+end
+$$;
+
+comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
+  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was rolled back. A caller can only report its own failures. Definer: writes audit_log.';
+
+grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/070-audit-refusal.sql
+--! Included 020-audit/080-audit-denial.sql
 create function audit.audit_denial(
   entry_point text, reason text, address text, tenant_id uuid, caller text, times integer)
 returns void
@@ -1386,83 +1641,8 @@ comment on function audit.audit_denial(text, text, text, uuid, text, integer) is
   'Audits that the gateway refused a request without an identity; `times` counts requests that were refused alike. tenant_id and caller are those of a token with a valid signature or of a known key; if nothing names the caller, they are null and unknown. Definer: writes audit_log.';
 
 grant execute on function audit.audit_denial(text, text, text, uuid, text, integer) to l9_worker;
---! EndIncluded 020-audit/043-audit-denial.sql
---! Included 020-audit/045-query-texts.sql
-create table public.audit_query_texts (
-  audit_id uuid primary key,
-  tenant_id uuid not null references public.tenants,
-  occurred_at timestamptz not null default clock_timestamp(),
-  scope text,
-  query text not null,
-  user_id uuid
-);
-
-create index audit_query_texts_user_idx on public.audit_query_texts (tenant_id, user_id) where user_id is not null;
-
--- The planner's statistics would keep sampled texts after their erasure.
-alter table public.audit_query_texts alter column query set statistics 0;
-
-comment on table public.audit_query_texts is
-  'Texts of searches, for tenants that keep them (set_query_text_audit). They are stored beside audit_log, not in it, so that they can be erased.';
-comment on column public.audit_query_texts.audit_id is 'Audit row of the search.';
-comment on column public.audit_query_texts.tenant_id is 'Tenant of the caller.';
-comment on column public.audit_query_texts.occurred_at is 'When the search ran.';
-comment on column public.audit_query_texts.scope is 'Scope, as in audit_log.';
-comment on column public.audit_query_texts.query is 'Text that was searched for.';
-comment on column public.audit_query_texts.user_id is 'User that the caller acted for.';
-
-alter table public.audit_query_texts enable row level security;
-alter table public.audit_query_texts force row level security;
-
-create policy tenant_isolation on public.audit_query_texts as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy user_visibility on public.audit_query_texts as restrictive to l9_agent
-  using (user_id = (select identity.current_user_id()));
-create policy scope_access on public.audit_query_texts for select to l9_admin
-  using (scope is null or scope = any ((select identity.current_scopes())::text[]));
-create policy platform_override on public.audit_query_texts for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('audit_query_texts')));
-create policy definer_functions on public.audit_query_texts to l9_owner using (true);
-
-comment on policy tenant_isolation on public.audit_query_texts is 'A caller sees only the searches of its tenant.';
-comment on policy user_visibility on public.audit_query_texts is
-  'Agents have no grant on this table. With one, an agent would not see the searches of other users.';
-comment on policy scope_access on public.audit_query_texts is 'Admins read them, like the rows of audit_log that they belong to.';
-comment on policy platform_override on public.audit_query_texts is
-  'Operators read the texts of every tenant; each read is audited.';
-comment on policy definer_functions on public.audit_query_texts is 'Searches insert the texts, erasure deletes them.';
-
-grant select on public.audit_query_texts to l9_admin, l9_platform_admin;
--- No grant for l9_agent, and no role can insert.
-
-create function audit.keep_query_text(audit_id uuid, scope text, query text)
-returns void
-language sql
-volatile
-set search_path = ''
-begin atomic
-  insert into public.audit_query_texts (audit_id, tenant_id, scope, query, user_id)
-  select keep_query_text.audit_id, t.tenant_id, keep_query_text.scope, keep_query_text.query, identity.current_user_id()
-  from public.tenants t
-  where t.tenant_id = identity.current_tenant_id() and t.audits_query_text;
-end;
-
-comment on function audit.keep_query_text(uuid, text, text) is
-  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
-
-create function public.audit_log_query_text(audit_row public.audit_log)
-returns text
-language sql
-stable
-set search_path = ''
-return (select q.query from public.audit_query_texts q where q.audit_id = (audit_row).audit_id);
-
-comment on function public.audit_log_query_text(public.audit_log) is
-  'Text of the search, if the tenant keeps these texts and this one was not erased.';
-
-grant execute on function public.audit_log_query_text(public.audit_log) to l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/045-query-texts.sql
---! Included 020-audit/050-seals.sql
+--! EndIncluded 020-audit/080-audit-denial.sql
+--! Included 020-audit/090-audit-seals.sql
 create table public.audit_seals (
   seal_id bigint primary key,
   sealed_at timestamptz not null default clock_timestamp(),
@@ -1505,10 +1685,11 @@ comment on column public.audit_seals.rows_hash is 'SHA-256 over the ids and hash
 comment on column public.audit_seals.previous_hash is 'seal_hash of the previous seal; null for the first.';
 comment on column public.audit_seals.seal_hash is 'SHA-256 over all other columns of the seal.';
 
-create trigger _100_append_only
+create trigger _200_append_only
   before update or delete or truncate on public.audit_seals
   for each statement execute function l9_guard.tg_append_only();
-alter table public.audit_seals enable always trigger _100_append_only;
+
+alter table public.audit_seals enable always trigger _200_append_only;
 alter table public.audit_seals enable row level security;
 alter table public.audit_seals force row level security;
 
@@ -1523,7 +1704,8 @@ comment on policy definer_inserts on public.audit_seals is 'seal_audit() inserts
 
 grant select on public.audit_seals to l9_platform_admin;
 -- No grant for l9_admin: seals reveal how active other tenants are. It has verify_audit() and audit_head().
-
+--! EndIncluded 020-audit/090-audit-seals.sql
+--! Included 020-audit/100-audit-archives.sql
 create table public.audit_archives (
   table_name text primary key,
   month date not null,
@@ -1546,10 +1728,11 @@ comment on column public.audit_archives.seal_rows is 'Number of its rows that ea
 comment on column public.audit_archives.archived_at is 'When it was detached.';
 comment on column public.audit_archives.archived_by is 'Caller that detached it.';
 
-create trigger _100_append_only
+create trigger _200_append_only
   before update or delete or truncate on public.audit_archives
   for each statement execute function l9_guard.tg_append_only();
-alter table public.audit_archives enable always trigger _100_append_only;
+
+alter table public.audit_archives enable always trigger _200_append_only;
 alter table public.audit_archives enable row level security;
 alter table public.audit_archives force row level security;
 
@@ -1563,8 +1746,8 @@ comment on policy definer_functions on public.audit_archives is
 comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() inserts.';
 
 grant select on public.audit_archives to l9_platform_admin;
---! EndIncluded 020-audit/050-seals.sql
---! Included 020-audit/055-hashes.sql
+--! EndIncluded 020-audit/100-audit-archives.sql
+--! Included 020-audit/110-hashes.sql
 -- The hashed text is JSON, so that two different rows never have the same text. Times are seconds since 1970, so that the text
 -- does not depend on session settings.
 
@@ -1608,8 +1791,8 @@ return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
 
 comment on function audit.audit_seal_hash(public.audit_seals) is
   'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, last_occurred_at, rows_hash, previous_hash]. Times are seconds since 1970, hashes are hexadecimal.';
---! EndIncluded 020-audit/055-hashes.sql
---! Included 020-audit/060-seal-audit.sql
+--! EndIncluded 020-audit/110-hashes.sql
+--! Included 020-audit/120-seal-audit.sql
 create function audit.seal_audit_until(horizon xid8, max_rows integer)
 returns bigint
 language plpgsql
@@ -1736,8 +1919,32 @@ comment on function audit.audit_backlog() is
   'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the age of the oldest in seconds, and when the last seal was made. Definer: jobs cannot read audit_log.';
 
 grant execute on function audit.seal_audit(integer), audit.is_audit_unsealed(), audit.audit_backlog() to l9_worker;
---! EndIncluded 020-audit/060-seal-audit.sql
---! Included 020-audit/070-verify-audit.sql
+--! EndIncluded 020-audit/120-seal-audit.sql
+--! Included 020-audit/130-require-auditor.sql
+create function audit.require_auditor(function_name text)
+returns identity.identity
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.current_identity();
+begin
+  -- A database administrator has no claims and can read every row anyway.
+  if identity.current_role_name() = any (identity.caller_roles() || 'l9_worker'::text) then
+    me := identity.require_identity();
+    if me.role not in ('l9_admin', 'l9_platform_admin') then
+      perform identity.raise_error('L9SCP', pg_catalog.format('%s: only administrators can call this', function_name));
+    end if;
+  end if;
+  return me;
+end
+$$;
+
+comment on function audit.require_auditor(text) is
+  'Returns the identity of an admin or operator, or of a DBA in psql, who may have none; else raises L9AUT or L9SCP. function_name begins the error text. Not executable by callers.';
+--! EndIncluded 020-audit/130-require-auditor.sql
+--! Included 020-audit/140-verify-audit.sql
 create type public.audit_verification as (
   ok boolean,
   seals bigint,
@@ -1854,7 +2061,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  me identity.identity := identity.current_identity();
+  me identity.identity := audit.require_auditor('verify_audit');
   only_tenant uuid;
   result public.audit_verification;
   seal public.audit_seals;
@@ -1866,14 +2073,8 @@ declare
   problem record;
   rows_read bigint := 0;
 begin
-  -- A database administrator has no claims and can read every row anyway.
-  if identity.current_role_name() in ('l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker') then
-    me := identity.require_identity();
-    if me.role not in ('l9_admin', 'l9_platform_admin') then
-      perform identity.raise_error('L9SCP', 'verify_audit: only for admins');
-    elsif me.role = 'l9_admin' then
-      only_tenant := me.tenant_id;
-    end if;
+  if me.role = 'l9_admin' then
+    only_tenant := me.tenant_id;
   end if;
   if head !~ '^[0-9a-f]{64}$' then
     perform identity.raise_error('L9VAL', 'head: must be 64 hexadecimal digits, as audit_head returns them', 'head');
@@ -1953,7 +2154,11 @@ $$;
 comment on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) is
   'Checks the audit log against its seals, seal by seal: the seals that cover the time between from and to, or all seals. head is a hash that audit_head returned earlier and that was stored outside the database; if it is no longer in the chain, the end of the chain was removed. after_seal and max_rows split the check of a large log into parts. For admins; an admin of a tenant learns nothing about the rows of other tenants. Definer: reads audit_log of every tenant, and audit_seals.';
 
+grant execute on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) to l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/140-verify-audit.sql
+--! Included 020-audit/150-audit-head.sql
 create type public.audit_head as (hash text, sealed_at timestamptz);
+
 comment on type public.audit_head is 'The newest seal.';
 comment on column public.audit_head.hash is 'Hash of the seal, in hexadecimal.';
 comment on column public.audit_head.sealed_at is 'When the seal was made.';
@@ -1966,15 +2171,9 @@ security definer
 set search_path = ''
 as $$
 declare
-  me identity.identity := identity.current_identity();
   newest public.audit_head;
 begin
-  if identity.current_role_name() in ('l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker') then
-    me := identity.require_identity();
-    if me.role not in ('l9_admin', 'l9_platform_admin') then
-      perform identity.raise_error('L9SCP', 'audit_head: only administrators can call this');
-    end if;
-  end if;
+  perform audit.require_auditor('audit_head');
   select encode(s.seal_hash, 'hex'), s.sealed_at into newest from public.audit_seals s order by s.seal_id desc limit 1;
   return newest;
 end
@@ -1983,10 +2182,9 @@ $$;
 comment on function public.audit_head() is
   'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that no earlier row was removed. Definer: admins of a tenant cannot read audit_seals.';
 
-grant execute on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint), public.audit_head()
-  to l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/070-verify-audit.sql
---! Included 020-audit/080-detach-partition.sql
+grant execute on function public.audit_head() to l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/150-audit-head.sql
+--! Included 020-audit/160-detach-audit-partition.sql
 create function public.detach_audit_partition(month date)
 returns public.audit_archives
 language plpgsql
@@ -1997,21 +2195,11 @@ set timezone = 'UTC'
 set lock_timeout = '5s'
 as $$
 declare
-  partition text := 'audit_log' || to_char(date_trunc('month', month), '"_"YYYY"_"MM');
+  partition constant text := audit.require_past_partition('public.audit_log', month);
   archive public.audit_archives;
   newest public.audit_seals;
   is_sealed boolean;
 begin
-  if identity.current_role_name() = 'l9_platform_admin' then
-    perform identity.require_identity();
-  end if;
-  if month is null or not exists (
-    select from pg_catalog.pg_inherits i
-    where i.inhparent = 'public.audit_log'::regclass and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', 'month: audit_log has no partition for it', 'month');
-  elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: must be over', 'month');
-  end if;
   -- The lock keeps a seal from being added meanwhile, which this count would miss.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
   select * into newest from public.audit_seals s order by s.seal_id desc limit 1;
@@ -2058,9 +2246,10 @@ comment on function public.detach_audit_partition(date) is
   'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and append-only, for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its searches are deleted, because erasure could no longer find them. Audited. Definer: only the owner of a table can detach its partitions.';
 
 grant execute on function public.detach_audit_partition(date) to l9_platform_admin;
---! EndIncluded 020-audit/080-detach-partition.sql
---! Included 020-audit/090-export-audit.sql
+--! EndIncluded 020-audit/160-detach-audit-partition.sql
+--! Included 020-audit/170-export-audit.sql
 create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
+
 comment on type public.audit_page is 'A page of the audit log.';
 comment on column public.audit_page.rows is 'Rows as JSON objects, in order of time, with their transaction (xid).';
 comment on column public.audit_page.cursor is 'Start of the next page (its after argument). Null: this was the last page.';
@@ -2152,15 +2341,199 @@ comment on function public.export_audit(timestamptz, timestamptz, text, integer)
   'A page of the audit log, as far as the caller can read it, in order of time, from (inclusive) to (exclusive; by default now). after is the cursor of the previous page; page_size is 1 to 5000. Each page writes an audit row EXPORT, which is not part of the same export. For admins.';
 
 grant execute on function audit.audit_export(jsonb) to l9_admin, l9_platform_admin;
+
 grant execute on function public.export_audit(timestamptz, timestamptz, text, integer) to l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/090-export-audit.sql
+--! EndIncluded 020-audit/170-export-audit.sql
 --! Included 030-administration/000-schema.sql
 create schema administration;
+
 comment on schema administration is
   'Creating and changing tenants, orgs, users, scopes, actors and API keys. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
+
 grant usage on schema administration to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 030-administration/000-schema.sql
---! Included 030-administration/010-watch-changes.sql
+--! Included 030-administration/010-require-administrator.sql
+create type administration.administrator as (
+  target_tenant_id uuid,
+  own_tenant_id uuid,
+  caller text,
+  org_id uuid,
+  user_id uuid,
+  is_operator boolean,
+  readable_scopes text[],
+  writable_scopes text[],
+  projects text[],
+  can_clean_up boolean
+);
+
+comment on type administration.administrator is
+  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and future scopes.';
+
+create function administration.is_owner()
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
+
+comment on function administration.is_owner() is
+  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a function that runs as the owner.';
+
+create function administration.require_administrator(tenant_id uuid)
+returns administration.administrator
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  me identity.identity;
+  admin administration.administrator;
+begin
+  if administration.is_owner() then
+    admin.target_tenant_id := coalesce(require_administrator.tenant_id, identity.default_tenant_id());
+    admin.is_operator := true;
+  else
+    me := identity.require_admin();
+    admin.target_tenant_id := coalesce(require_administrator.tenant_id, me.tenant_id);
+    admin.own_tenant_id := me.tenant_id;
+    admin.caller := me.caller;
+    admin.org_id := me.org_id;
+    admin.user_id := me.user_id;
+    admin.is_operator := me.role = 'l9_platform_admin';
+  end if;
+
+  if admin.is_operator then
+    if me.caller is not null and not ('*' = any (me.projects) and '*' = any (identity.list_claim('scopes'))) then
+      perform identity.raise_error('L9SCP', 'a token that is limited to some scopes or projects cannot administer other tenants');
+    elsif not exists (select from public.tenants t where t.tenant_id = admin.target_tenant_id) then
+      perform identity.raise_error('L9VAL', 'tenant_id: no such tenant', 'tenant_id');
+    end if;
+    admin.readable_scopes := '{*}';
+    admin.writable_scopes := '{*}';
+    admin.projects := '{*}';
+    admin.can_clean_up := true;
+    return admin;
+  end if;
+
+  if admin.target_tenant_id <> me.tenant_id then
+    perform identity.raise_error('L9SCP', 'tenant_id: not your tenant', 'tenant_id');
+  end if;
+  admin.readable_scopes := case when identity.has_every_scope() then '{*}' else me.readable_scopes end;
+  admin.writable_scopes := case when identity.has_every_scope() then '{*}' else me.writable_scopes end;
+  admin.projects := me.projects;
+  admin.can_clean_up := me.can_clean_up;
+  return admin;
+end
+$$;
+
+comment on function administration.require_administrator(uuid) is
+  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, operators and the owner in psql for any. Else raises L9AUT or L9SCP.';
+
+create function administration.require_operator()
+returns administration.administrator
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  admin administration.administrator := administration.require_administrator(null);
+begin
+  if not admin.is_operator then
+    perform identity.raise_error('L9SCP', 'only operators (l9_platform_admin) and l9_owner in psql can do this');
+  end if;
+  return admin;
+end
+$$;
+
+comment on function administration.require_operator() is 'Returns an administrator of all tenants; else raises L9AUT or L9SCP.';
+
+create function administration.require_whole_token(admin administration.administrator)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
+    perform identity.raise_error('L9SCP', 'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
+  end if;
+end
+$$;
+
+comment on function administration.require_whole_token(administration.administrator) is
+  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and projects.';
+--! EndIncluded 030-administration/010-require-administrator.sql
+--! Included 030-administration/020-check-grantable.sql
+create function administration.check_grantable(
+  admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if admin.is_operator then
+    return;
+  end if;
+  if role = 'l9_platform_admin' then
+    perform identity.raise_error('L9SCP', 'role: only operators can create or change operators (l9_platform_admin)', 'role');
+  elsif not ('*' = any (admin.readable_scopes) or readable_scopes <@ admin.readable_scopes) then
+    perform identity.raise_error('L9SCP',
+      format('readable_scopes: you can grant only %s', array_to_string(admin.readable_scopes, ', ')), 'readable_scopes');
+  elsif not ('*' = any (admin.writable_scopes) or writable_scopes <@ admin.writable_scopes) then
+    perform identity.raise_error('L9SCP',
+      format('writable_scopes: you can grant only %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
+  elsif not ('*' = any (admin.projects) or projects <@ admin.projects) then
+    perform identity.raise_error('L9SCP', format('projects: you can grant only %s', array_to_string(admin.projects, ', ')), 'projects');
+  elsif can_clean_up and not admin.can_clean_up then
+    perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it', 'can_clean_up');
+  end if;
+end
+$$;
+
+comment on function administration.check_grantable(administration.administrator, text, text[], text[], text[], boolean) is
+  'Raises L9SCP unless the administrator has all of these permissions itself.';
+
+create function administration.check_scope_list(tenant_id uuid, field text, list text[])
+returns text[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  unknown_scope text;
+begin
+  if list is null then
+    return null;
+  elsif '*' = any (list) then
+    return '{*}';
+  end if;
+  select l.scope into unknown_scope from unnest(list) as l (scope)
+  where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope)
+  limit 1;
+  if found then
+    perform identity.raise_error('L9VAL', format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);
+  end if;
+  return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
+end
+$$;
+
+comment on function administration.check_scope_list(uuid, text, text[]) is
+  'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not registered.';
+
+create function administration.raise_not_found(field text)
+returns void
+language sql
+immutable
+parallel safe
+set search_path = ''
+return identity.raise_error('L9OWN', pg_catalog.format('%s: not found, or not yours', field), field);
+
+comment on function administration.raise_not_found(text) is
+  'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error never tells the two apart.';
+--! EndIncluded 030-administration/020-check-grantable.sql
+--! Included 030-administration/030-watch-changes.sql
 create function administration.tg__audit_identity()
 returns trigger
 language plpgsql
@@ -2233,161 +2606,8 @@ create trigger _900_notify after insert or update or delete or truncate on publi
   for each statement execute function administration.tg__notify('l9_identity');
 create trigger _900_notify after insert or update or delete or truncate on public.api_keys
   for each statement execute function administration.tg__notify('l9_identity');
---! EndIncluded 030-administration/010-watch-changes.sql
---! Included 030-administration/020-require-administrator.sql
-create type administration.administrator as (
-  target_tenant_id uuid,
-  own_tenant_id uuid,
-  caller text,
-  org_id uuid,
-  user_id uuid,
-  is_operator boolean,
-  readable_scopes text[],
-  writable_scopes text[],
-  projects text[],
-  can_clean_up boolean
-);
-
-comment on type administration.administrator is
-  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and future scopes.';
-
-create function administration.is_owner()
-returns boolean
-language sql
-stable
-parallel safe
-set search_path = ''
-return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
-
-comment on function administration.is_owner() is
-  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a function that runs as the owner.';
-
-create function administration.require_administrator(tenant_id uuid)
-returns administration.administrator
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  me identity.identity;
-  admin administration.administrator;
-begin
-  if administration.is_owner() then
-    admin.target_tenant_id := coalesce(require_administrator.tenant_id, '00000000-0000-7000-8000-000000000001');
-    admin.is_operator := true;
-  else
-    me := identity.require_admin();
-    admin.target_tenant_id := coalesce(require_administrator.tenant_id, me.tenant_id);
-    admin.own_tenant_id := me.tenant_id;
-    admin.caller := me.caller;
-    admin.org_id := me.org_id;
-    admin.user_id := me.user_id;
-    admin.is_operator := me.role = 'l9_platform_admin';
-  end if;
-
-  if admin.is_operator then
-    if me.caller is not null and not ('*' = any (me.projects) and '*' = any (identity.list_claim('scopes'))) then
-      perform identity.raise_error('L9SCP', 'a token that is limited to some scopes or projects cannot administer other tenants');
-    elsif not exists (select from public.tenants t where t.tenant_id = admin.target_tenant_id) then
-      perform identity.raise_error('L9VAL', 'tenant_id: no such tenant', 'tenant_id');
-    end if;
-    admin.readable_scopes := '{*}';
-    admin.writable_scopes := '{*}';
-    admin.projects := '{*}';
-    admin.can_clean_up := true;
-    return admin;
-  end if;
-
-  if admin.target_tenant_id <> me.tenant_id then
-    perform identity.raise_error('L9SCP', 'tenant_id: not your tenant', 'tenant_id');
-  end if;
-  admin.readable_scopes := case when identity.has_every_scope() then '{*}' else me.readable_scopes end;
-  admin.writable_scopes := case when identity.has_every_scope() then '{*}' else me.writable_scopes end;
-  admin.projects := me.projects;
-  admin.can_clean_up := me.can_clean_up;
-  return admin;
-end
-$$;
-
-comment on function administration.require_administrator(uuid) is
-  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, operators and the owner in psql for any. Else raises L9AUT or L9SCP.';
-
-create function administration.require_operator()
-returns administration.administrator
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  admin administration.administrator := administration.require_administrator(null);
-begin
-  if not admin.is_operator then
-    perform identity.raise_error('L9SCP', 'only operators (l9_platform_admin) and l9_owner in psql can do this');
-  end if;
-  return admin;
-end
-$$;
-
-comment on function administration.require_operator() is 'Returns an administrator of all tenants; else raises L9AUT or L9SCP.';
-
-create function administration.require_whole_token(admin administration.administrator)
-returns void
-language plpgsql
-stable
-set search_path = ''
-as $$
-begin
-  if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
-    perform identity.raise_error('L9SCP', 'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
-  end if;
-end
-$$;
-
-comment on function administration.require_whole_token(administration.administrator) is
-  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and projects.';
-
-create function administration.check_grantable(
-  admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
-returns void
-language plpgsql
-stable
-set search_path = ''
-as $$
-begin
-  if admin.is_operator then
-    return;
-  end if;
-  if role = 'l9_platform_admin' then
-    perform identity.raise_error('L9SCP', 'role: only operators can create or change operators (l9_platform_admin)', 'role');
-  elsif not ('*' = any (admin.readable_scopes) or readable_scopes <@ admin.readable_scopes) then
-    perform identity.raise_error('L9SCP',
-      format('readable_scopes: you can grant only %s', array_to_string(admin.readable_scopes, ', ')), 'readable_scopes');
-  elsif not ('*' = any (admin.writable_scopes) or writable_scopes <@ admin.writable_scopes) then
-    perform identity.raise_error('L9SCP',
-      format('writable_scopes: you can grant only %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
-  elsif not ('*' = any (admin.projects) or projects <@ admin.projects) then
-    perform identity.raise_error('L9SCP', format('projects: you can grant only %s', array_to_string(admin.projects, ', ')), 'projects');
-  elsif can_clean_up and not admin.can_clean_up then
-    perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it', 'can_clean_up');
-  end if;
-end
-$$;
-
-comment on function administration.check_grantable(administration.administrator, text, text[], text[], text[], boolean) is
-  'Raises L9SCP unless the administrator has all of these permissions itself.';
-
-create function administration.raise_not_found(field text)
-returns void
-language sql
-immutable
-parallel safe
-set search_path = ''
-return identity.raise_error('L9OWN', pg_catalog.format('%s: not found, or not yours', field), field);
-
-comment on function administration.raise_not_found(text) is
-  'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error never tells the two apart.';
---! EndIncluded 030-administration/020-require-administrator.sql
---! Included 030-administration/030-tenants.sql
+--! EndIncluded 030-administration/030-watch-changes.sql
+--! Included 030-administration/040-tenants.sql
 create function public.create_tenant(name text)
 returns public.tenants
 language plpgsql
@@ -2400,7 +2620,7 @@ declare
   created public.tenants;
 begin
   perform administration.require_operator();
-  if create_tenant.name is null or create_tenant.name !~ '^[a-z0-9][a-z0-9_-]{0,62}$' then
+  if identity.is_identifier(create_tenant.name) is not true then
     perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits, - and _', 'name');
   end if;
   insert into public.tenants (name) values (create_tenant.name) on conflict do nothing returning tenants.* into created;
@@ -2446,19 +2666,21 @@ returns public.tenants
 language sql volatile security definer set search_path = ''
 return administration.set_tenant_active(tenant_id, false);
 
+comment on function public.deactivate_tenant(uuid) is
+  'From the next request on no caller of this tenant has an identity, whatever its token or key says. For operators; not for their own tenant. Definer: identity tables change through functions only.';
+
 create function public.reactivate_tenant(tenant_id uuid)
 returns public.tenants
 language sql volatile security definer set search_path = ''
 return administration.set_tenant_active(tenant_id, true);
 
-comment on function public.deactivate_tenant(uuid) is
-  'From the next request on no caller of this tenant has an identity, whatever its token or key says. For operators; not for their own tenant. Definer: identity tables change through functions only.';
 comment on function public.reactivate_tenant(uuid) is
   'Undoes deactivate_tenant(). For operators. Definer: identity tables change through functions only.';
 
 grant execute on function public.create_tenant(text), public.deactivate_tenant(uuid), public.reactivate_tenant(uuid)
   to l9_platform_admin;
-
+--! EndIncluded 030-administration/040-tenants.sql
+--! Included 030-administration/050-set-query-text-audit.sql
 create function public.set_query_text_audit(enabled boolean, tenant_id uuid default null)
 returns public.tenants
 language plpgsql
@@ -2484,8 +2706,8 @@ comment on function public.set_query_text_audit(boolean, uuid) is
   'Sets whether the texts of searches are kept for the tenant (by default the caller''s own), for its admins to read. Texts that are already stored are kept. For admins with an unlimited token. Audited. Definer: identity tables change through functions only.';
 
 grant execute on function public.set_query_text_audit(boolean, uuid) to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/030-tenants.sql
---! Included 030-administration/040-orgs-and-users.sql
+--! EndIncluded 030-administration/050-set-query-text-audit.sql
+--! Included 030-administration/060-orgs.sql
 create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null)
 returns public.orgs
 language plpgsql
@@ -2499,7 +2721,7 @@ declare
   created public.orgs;
 begin
   perform administration.require_whole_token(admin);
-  if create_org.name is null or create_org.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$' then
+  if identity.is_display_name(create_org.name, 200) is not true then
     perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
   end if;
   insert into public.orgs (tenant_id, org_id, name)
@@ -2515,39 +2737,6 @@ $$;
 
 comment on function public.create_org(text, uuid, uuid) is
   'Registers an org, under the id that an identity provider uses for it or a new one. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
-
-create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
-returns public.users
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  admin administration.administrator := administration.require_administrator(create_user.tenant_id);
-  created public.users;
-begin
-  perform administration.require_whole_token(admin);
-  if create_user.name is null or create_user.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$' then
-    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
-  elsif create_user.org_id is not null and not exists (
-      select from public.orgs o where o.tenant_id = admin.target_tenant_id and o.org_id = create_user.org_id) then
-    perform identity.raise_error('L9VAL', 'org_id: no such org in this tenant', 'org_id');
-  end if;
-  insert into public.users (tenant_id, user_id, org_id, name)
-  values (admin.target_tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
-  on conflict do nothing
-  returning users.* into created;
-  if not found then
-    perform identity.raise_error('L9VAL', 'user_id: already used by another user of this tenant', 'user_id');
-  end if;
-  return created;
-end
-$$;
-
-comment on function public.create_user(text, uuid, uuid, uuid) is
-  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only tokens that claim that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_org_active(org_id uuid, tenant_id uuid, is_active boolean)
 returns public.orgs
@@ -2574,6 +2763,62 @@ begin
 end
 $$;
 
+comment on function administration.set_org_active(uuid, uuid, boolean) is 'Implements deactivate_org() and reactivate_org().';
+
+create function public.deactivate_org(org_id uuid, tenant_id uuid default null)
+returns public.orgs
+language sql volatile security definer set search_path = ''
+return administration.set_org_active(org_id, tenant_id, false);
+
+comment on function public.deactivate_org(uuid, uuid) is
+  'From the next request on a token or key that names this org has no identity. For admins of the tenant. Raises L9OWN if the org is not registered. Definer: identity tables change through functions only.';
+
+create function public.reactivate_org(org_id uuid, tenant_id uuid default null)
+returns public.orgs
+language sql volatile security definer set search_path = ''
+return administration.set_org_active(org_id, tenant_id, true);
+
+comment on function public.reactivate_org(uuid, uuid) is
+  'Undoes deactivate_org(). Definer: identity tables change through functions only.';
+
+grant execute on function
+  public.create_org(text, uuid, uuid), public.deactivate_org(uuid, uuid), public.reactivate_org(uuid, uuid)
+to l9_admin, l9_platform_admin;
+--! EndIncluded 030-administration/060-orgs.sql
+--! Included 030-administration/070-users.sql
+create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
+returns public.users
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(create_user.tenant_id);
+  created public.users;
+begin
+  perform administration.require_whole_token(admin);
+  if identity.is_display_name(create_user.name, 200) is not true then
+    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
+  elsif create_user.org_id is not null and not exists (
+      select from public.orgs o where o.tenant_id = admin.target_tenant_id and o.org_id = create_user.org_id) then
+    perform identity.raise_error('L9VAL', 'org_id: no such org in this tenant', 'org_id');
+  end if;
+  insert into public.users (tenant_id, user_id, org_id, name)
+  values (admin.target_tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
+  on conflict do nothing
+  returning users.* into created;
+  if not found then
+    perform identity.raise_error('L9VAL', 'user_id: already used by another user of this tenant', 'user_id');
+  end if;
+  return created;
+end
+$$;
+
+comment on function public.create_user(text, uuid, uuid, uuid) is
+  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only tokens that claim that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+
 create function administration.set_user_active(user_id uuid, tenant_id uuid, is_active boolean)
 returns public.users
 language plpgsql
@@ -2599,44 +2844,29 @@ begin
 end
 $$;
 
-comment on function administration.set_org_active(uuid, uuid, boolean) is 'Implements deactivate_org() and reactivate_org().';
 comment on function administration.set_user_active(uuid, uuid, boolean) is 'Implements deactivate_user() and reactivate_user().';
-
-create function public.deactivate_org(org_id uuid, tenant_id uuid default null)
-returns public.orgs
-language sql volatile security definer set search_path = ''
-return administration.set_org_active(org_id, tenant_id, false);
-
-create function public.reactivate_org(org_id uuid, tenant_id uuid default null)
-returns public.orgs
-language sql volatile security definer set search_path = ''
-return administration.set_org_active(org_id, tenant_id, true);
 
 create function public.deactivate_user(user_id uuid, tenant_id uuid default null)
 returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, false);
 
+comment on function public.deactivate_user(uuid, uuid) is
+  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises L9OWN if the user is not registered. Definer: identity tables change through functions only.';
+
 create function public.reactivate_user(user_id uuid, tenant_id uuid default null)
 returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, true);
 
-comment on function public.deactivate_org(uuid, uuid) is
-  'From the next request on a token or key that names this org has no identity. For admins of the tenant. Raises L9OWN if the org is not registered. Definer: identity tables change through functions only.';
-comment on function public.reactivate_org(uuid, uuid) is
-  'Undoes deactivate_org(). Definer: identity tables change through functions only.';
-comment on function public.deactivate_user(uuid, uuid) is
-  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises L9OWN if the user is not registered. Definer: identity tables change through functions only.';
 comment on function public.reactivate_user(uuid, uuid) is
   'Undoes deactivate_user(). Definer: identity tables change through functions only.';
 
 grant execute on function
-  public.create_org(text, uuid, uuid), public.deactivate_org(uuid, uuid), public.reactivate_org(uuid, uuid),
   public.create_user(text, uuid, uuid, uuid), public.deactivate_user(uuid, uuid), public.reactivate_user(uuid, uuid)
 to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/040-orgs-and-users.sql
---! Included 030-administration/050-scopes.sql
+--! EndIncluded 030-administration/070-users.sql
+--! Included 030-administration/080-scopes.sql
 create function public.register_scope(
   scope text, is_project_scoped boolean default true, description text default null, tenant_id uuid default null)
 returns public.scopes
@@ -2651,7 +2881,7 @@ declare
   registered public.scopes;
 begin
   perform administration.require_whole_token(admin);
-  if register_scope.scope is null or register_scope.scope !~ '^[a-z0-9][a-z0-9_-]{0,62}$' then
+  if identity.is_identifier(register_scope.scope) is not true then
     perform identity.raise_error('L9VAL', 'scope: 1 to 63 lower-case letters, digits, - and _', 'scope');
   elsif register_scope.is_project_scoped is null then
     perform identity.raise_error('L9VAL', 'is_project_scoped: must be true or false', 'is_project_scoped');
@@ -2704,48 +2934,22 @@ returns public.scopes
 language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, false);
 
+comment on function public.deactivate_scope(text, uuid) is
+  'From the next statement on no caller of the tenant can read or write this scope; its memories are kept. For admins of the tenant. Definer: identity tables change through functions only.';
+
 create function public.reactivate_scope(scope text, tenant_id uuid default null)
 returns public.scopes
 language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, true);
 
-comment on function public.deactivate_scope(text, uuid) is
-  'From the next statement on no caller of the tenant can read or write this scope; its memories are kept. For admins of the tenant. Definer: identity tables change through functions only.';
 comment on function public.reactivate_scope(text, uuid) is
   'Undoes deactivate_scope(). Definer: identity tables change through functions only.';
 
 grant execute on function
   public.register_scope(text, boolean, text, uuid), public.deactivate_scope(text, uuid), public.reactivate_scope(text, uuid)
 to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/050-scopes.sql
---! Included 030-administration/060-actors.sql
-create function administration.check_scope_list(tenant_id uuid, field text, list text[])
-returns text[]
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  unknown_scope text;
-begin
-  if list is null then
-    return null;
-  elsif '*' = any (list) then
-    return '{*}';
-  end if;
-  select l.scope into unknown_scope from unnest(list) as l (scope)
-  where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope)
-  limit 1;
-  if found then
-    perform identity.raise_error('L9VAL', format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);
-  end if;
-  return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
-end
-$$;
-
-comment on function administration.check_scope_list(uuid, text, text[]) is
-  'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not registered.';
-
+--! EndIncluded 030-administration/080-scopes.sql
+--! Included 030-administration/090-register-actor.sql
 create function public.register_actor(
   caller text,
   creator text default null,
@@ -2766,11 +2970,10 @@ as $$
 #variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_actor.tenant_id);
-  plain constant text := '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$';
   actor public.actors;
   is_new boolean;
 begin
-  if register_actor.caller is null or register_actor.caller !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$' then
+  if identity.is_caller_name(register_actor.caller) is not true then
     perform identity.raise_error('L9VAL', 'caller: 1 to 63 letters, digits, ., _ and -', 'caller');
   end if;
   select a.* into actor from public.actors a
@@ -2805,13 +3008,13 @@ begin
   actor.writable_scopes := coalesce(register_actor.writable_scopes, actor.writable_scopes);
   actor.can_clean_up := coalesce(register_actor.can_clean_up, actor.can_clean_up);
 
-  if actor.creator !~ plain then
+  if not identity.is_display_name(actor.creator, 100) then
     perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, with no leading or trailing white space', 'creator');
-  elsif actor.source !~ plain then
+  elsif not identity.is_display_name(actor.source, 100) then
     perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, with no leading or trailing white space', 'source');
-  elsif actor.agent !~ plain then
+  elsif not identity.is_display_name(actor.agent, 100) then
     perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, with no leading or trailing white space', 'agent');
-  elsif actor.role not in ('l9_agent', 'l9_admin', 'l9_platform_admin') then
+  elsif actor.role <> all (identity.caller_roles()) then
     perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
   end if;
   perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
@@ -2844,6 +3047,10 @@ $$;
 comment on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid) is
   'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
 
+grant execute on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid)
+  to l9_admin, l9_platform_admin;
+--! EndIncluded 030-administration/090-register-actor.sql
+--! Included 030-administration/100-deactivate-actor.sql
 create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean)
 returns public.actors
 language plpgsql
@@ -2879,16 +3086,20 @@ returns public.actors
 language sql volatile security definer set search_path = ''
 return administration.set_actor_active(caller, tenant_id, false);
 
+comment on function public.deactivate_actor(text, uuid) is
+  'The next request of this actor fails, whatever its token or key says. For admins of the tenant; not for their own actor. Definer: identity tables change through functions only.';
+
 create function public.reactivate_actor(caller text, tenant_id uuid default null)
 returns public.actors
 language sql volatile security definer set search_path = ''
 return administration.set_actor_active(caller, tenant_id, true);
 
-comment on function public.deactivate_actor(text, uuid) is
-  'The next request of this actor fails, whatever its token or key says. For admins of the tenant; not for their own actor. Definer: identity tables change through functions only.';
 comment on function public.reactivate_actor(text, uuid) is
   'Undoes deactivate_actor(). Definer: identity tables change through functions only.';
 
+grant execute on function public.deactivate_actor(text, uuid), public.reactivate_actor(text, uuid) to l9_admin, l9_platform_admin;
+--! EndIncluded 030-administration/100-deactivate-actor.sql
+--! Included 030-administration/110-bind-login.sql
 create function public.bind_login(caller text, login text, tenant_id uuid default null)
 returns public.actors
 language plpgsql
@@ -2931,13 +3142,9 @@ $$;
 comment on function public.bind_login(text, text, uuid) is
   'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
-grant execute on function
-  public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid),
-  public.deactivate_actor(text, uuid), public.reactivate_actor(text, uuid)
-to l9_admin, l9_platform_admin;
 grant execute on function public.bind_login(text, text, uuid) to l9_platform_admin;
---! EndIncluded 030-administration/060-actors.sql
---! Included 030-administration/070-api-keys.sql
+--! EndIncluded 030-administration/110-bind-login.sql
+--! Included 030-administration/120-create-api-key.sql
 create type public.new_api_key as (
   api_key text,
   key_id uuid,
@@ -2945,6 +3152,7 @@ create type public.new_api_key as (
   caller text,
   expires_at timestamptz
 );
+
 comment on type public.new_api_key is 'An API key that was just created.';
 comment on column public.new_api_key.api_key is 'The key. It is returned only once, here.';
 comment on column public.new_api_key.key_id is 'Id, the argument of revoke_api_key().';
@@ -3006,7 +3214,7 @@ begin
   perform administration.check_key_grantable(admin, actor, key_scopes, key_projects);
   key_scopes := administration.check_scope_list(admin.target_tenant_id, 'scopes', key_scopes);
 
-  if create_api_key.name is null or create_api_key.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$' then
+  if identity.is_display_name(create_api_key.name, 100) is not true then
     perform identity.raise_error('L9VAL', 'name: 1 to 100 characters, with no leading or trailing white space', 'name');
   elsif cardinality(create_api_key.scopes) = 0 then
     perform identity.raise_error('L9VAL', 'scopes: must name at least one, or be omitted', 'scopes');
@@ -3014,7 +3222,7 @@ begin
     perform identity.raise_error('L9VAL', 'projects: must name at least one, or be omitted', 'projects');
   elsif cardinality(key_projects) > 1000 then
     perform identity.raise_error('L9LIM', 'projects: at most 1000', 'projects');
-  elsif exists (select from unnest(key_projects) as p (id) where (p.id ~ '^[A-Za-z0-9._/@:+-]{1,200}$') is not true) then
+  elsif exists (select from unnest(key_projects) as p (id) where identity.is_project_id(p.id) is not true) then
     perform identity.raise_error('L9VAL', 'projects: each must be 1 to 200 letters, digits or ._/@:+-', 'projects');
   elsif create_api_key.expires_at <= clock_timestamp() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
@@ -3036,6 +3244,10 @@ $$;
 comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid) is
   'Creates an MCP key for an actor, limited to the given scopes and projects, and returns it. Only its hash is stored, so the key cannot be returned again. An administrator cannot create a key that can do more than itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
+grant execute on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid)
+  to l9_admin, l9_platform_admin;
+--! EndIncluded 030-administration/120-create-api-key.sql
+--! Included 030-administration/130-revoke-api-key.sql
 create function public.revoke_api_key(key_id uuid)
 returns public.api_keys
 language plpgsql
@@ -3070,11 +3282,9 @@ $$;
 comment on function public.revoke_api_key(uuid) is
   'From the next request on this key is refused. Revoking it again changes nothing. For admins of the tenant. Raises L9OWN if there is no such key. Definer: identity tables change through functions only.';
 
-grant execute on function
-  public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid), public.revoke_api_key(uuid)
-to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/070-api-keys.sql
---! Included 030-administration/080-act-as.sql
+grant execute on function public.revoke_api_key(uuid) to l9_admin, l9_platform_admin;
+--! EndIncluded 030-administration/130-revoke-api-key.sql
+--! Included 030-administration/140-act-as.sql
 create function administration.explain_refusal(tenant_id uuid, caller text)
 returns text
 language sql
@@ -3109,7 +3319,7 @@ volatile
 set search_path = ''
 as $$
 declare
-  tenant uuid := coalesce(act_as.tenant_id, '00000000-0000-7000-8000-000000000001');
+  target_tenant_id uuid := coalesce(act_as.tenant_id, identity.default_tenant_id());
   me identity.identity;
 begin
   if act_as.caller is null then
@@ -3117,7 +3327,7 @@ begin
   end if;
   perform
     set_config('jwt.claims.caller', act_as.caller, true),
-    set_config('jwt.claims.tenant_id', tenant::text, true),
+    set_config('jwt.claims.tenant_id', target_tenant_id::text, true),
     set_config('jwt.claims.org_id', coalesce(act_as.org_id::text, ''), true),
     set_config('jwt.claims.user_id', coalesce(act_as.user_id::text, ''), true),
     set_config('jwt.claims.projects', coalesce(to_json(act_as.projects)::text, ''), true),
@@ -3127,7 +3337,7 @@ begin
     set_config('jwt.claims.trace_id', '', true);
   me := identity.current_identity();
   if me.caller is null then
-    perform identity.raise_error('L9AUT', administration.explain_refusal(tenant, act_as.caller), 'caller');
+    perform identity.raise_error('L9AUT', administration.explain_refusal(target_tenant_id, act_as.caller), 'caller');
   end if;
   return format('%s reads %s; writes %s; projects %s', me.caller,
     coalesce(nullif(array_to_string(me.readable_scopes, ', '), ''), 'nothing'),
@@ -3141,8 +3351,8 @@ comment on function public.act_as(text, uuid, uuid, uuid, text[], text[]) is
 
 grant execute on function administration.explain_refusal(uuid, text), public.act_as(text, uuid, uuid, uuid, text[], text[])
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/080-act-as.sql
---! Included 030-administration/090-identity-directory.sql
+--! EndIncluded 030-administration/140-act-as.sql
+--! Included 030-administration/150-identity-directory.sql
 create function administration.identity_directory()
 returns jsonb
 language sql
@@ -3176,7 +3386,7 @@ comment on function administration.identity_directory() is
   'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active actors, scopes, inactive orgs, inactive or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
 
 grant execute on function administration.identity_directory() to l9_worker;
---! EndIncluded 030-administration/090-identity-directory.sql
+--! EndIncluded 030-administration/150-identity-directory.sql
 --! Included 040-packets/000-schema.sql
 create schema packets;
 comment on schema packets is
@@ -5735,10 +5945,10 @@ $$;
 comment on function importance.tg_memory_access_log__append_only() is
   'Refuses every UPDATE, DELETE and TRUNCATE. Not the guard of audit_log, which lets nobody drop a partition: this log is for learning, the record is audit_log.';
 
-create trigger _100_append_only
+create trigger _200_append_only
   before update or delete or truncate on importance.memory_access_log
   for each statement execute function importance.tg_memory_access_log__append_only();
-alter table importance.memory_access_log enable always trigger _100_append_only;
+alter table importance.memory_access_log enable always trigger _200_append_only;
 
 -- Only now, so that they are guarded like it from the first moment.
 select audit.create_month_partitions('importance.memory_access_log', now()::date, 14);
@@ -16296,7 +16506,7 @@ with policies as (
     coalesce(pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as qual,
     coalesce(pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid), pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as new_qual
   from pg_catalog.pg_policy p
-  cross join (values ('l9_agent'), ('l9_admin'), ('l9_platform_admin')) as r (role)
+  cross join unnest(identity.caller_roles()) as r (role)
   where p.polrelid = 'public.packet_store'::regclass
     and exists (select from unnest(p.polroles) as g (id) where pg_catalog.pg_has_role(r.role, g.id, 'usage'))
 ), rights as (
@@ -16319,7 +16529,7 @@ with policies as (
       select from pg_catalog.pg_proc f
       where f.pronamespace = 'public'::regnamespace and f.proname = 'delete_expired_memories'
         and pg_catalog.has_function_privilege(r.role, f.oid, 'execute')) as may_clean_up
-  from (values ('l9_agent'), ('l9_admin'), ('l9_platform_admin')) as r (role)
+  from unnest(identity.caller_roles()) as r (role)
   left join policies p on p.role = r.role
   group by r.role
 ), cells as (
