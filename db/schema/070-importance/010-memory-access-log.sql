@@ -79,10 +79,10 @@ $$;
 comment on function importance.tg_memory_access_log__append_only() is
   'Refuses every UPDATE, DELETE and TRUNCATE. Not the guard of audit_log, which lets nobody drop a partition: this log is for learning, the record is audit_log.';
 
-create trigger _100_append_only
+create trigger _200_append_only
   before update or delete or truncate on importance.memory_access_log
   for each statement execute function importance.tg_memory_access_log__append_only();
-alter table importance.memory_access_log enable always trigger _100_append_only;
+alter table importance.memory_access_log enable always trigger _200_append_only;
 
 -- Only now, so that they are guarded like it from the first moment.
 select audit.create_month_partitions('importance.memory_access_log', now()::date, 14);
