@@ -7,10 +7,11 @@ strict
 set search_path = ''
 return pg_catalog.sha256(pg_catalog.convert_to(
   pg_catalog.lower(pg_catalog.btrim(
-    -- Only where there is something to collapse: looking is ten times faster than replacing each space by itself.
+    -- Replace only if there is something to collapse: the test is ten times faster than replacing every space.
     case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s+', ' ', 'g') else content end)), 'UTF8'));
 
-comment on function packets.content_hash(text) is 'SHA-256 of a text with white space trimmed and collapsed, in lower case: what makes two contents the same.';
+comment on function packets.content_hash(text) is
+  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes count as the same.';
 
 create function packets.tg_packet_store__normalise()
 returns trigger
@@ -33,15 +34,15 @@ begin
     perform identity.raise_error('L9LIM', 'envelope: at most 262144 bytes (256 KiB) beside the content', 'envelope');
   end if;
   if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata: an object', 'metadata');
+    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
   elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata.notes: an object', 'metadata');
+    perform identity.raise_error('L9VAL', 'metadata.notes: must be an object', 'metadata');
   end if;
   if octet_length(new.routing::text) > 65536 or octet_length(new.provenance::text) > 65536 then
     perform identity.raise_error('L9LIM', 'routing, provenance: at most 65536 bytes (64 KiB) each', 'provenance');
   end if;
 
-  -- What nests deeper may be stored, and then be more than whoever reads it can take.
+  -- Deeper values could be stored, but clients that read them may fail to parse them.
   if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
     or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
     perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
@@ -58,9 +59,9 @@ begin
     end if;
   end if;
   if new.packet_type !~ '^[a-z][a-z0-9_]{0,62}$' then
-    perform identity.raise_error('L9VAL', 'kind: a lower-case word of letters, digits and _, 63 characters at most', 'kind');
+    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
   elsif not new.importance_score between 0 and 1 then
-    perform identity.raise_error('L9VAL', 'importance: from 0 to 1', 'importance');
+    perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
   elsif cardinality(new.parent_ids) > 64 then
     perform identity.raise_error('L9LIM', format('parent_ids: at most 64, got %s', cardinality(new.parent_ids)), 'parent_ids');
   elsif greatest(octet_length(new.thread_id), octet_length(new.correlation_id),
@@ -76,7 +77,7 @@ end
 $$;
 
 comment on function packets.tg_packet_store__normalise() is
-  'Limits with errors that name the field, clean tags, and the content hash. The constraints of the table hold the same rules.';
+  'Enforces limits with errors that name the field, cleans the tags and computes the content hash. The table''s constraints enforce the same limits.';
 
 create trigger _100_normalise
   before insert or update of envelope, metadata, routing, provenance, tags, packet_type, importance_score, parent_ids,

@@ -5,15 +5,16 @@ set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_identity();
-  -- What the client sent as creator or source never counts.
-  given jsonb := new.metadata - 'creator' - 'source';
+  -- The client's creator and source are ignored.
+  client_metadata jsonb := new.metadata - 'creator' - 'source';
 begin
-  if jsonb_strip_nulls(given) <> given then
-    -- Null takes the default. Nulls further in, such as in notes, are kept as given.
-    given := (select coalesce(jsonb_object_agg(m.key, m.value), '{}') from jsonb_each(given) as m where m.value <> 'null');
+  if jsonb_strip_nulls(client_metadata) <> client_metadata then
+    -- A null at the top level takes the default. Nested nulls, such as in notes, are kept.
+    client_metadata := (
+      select coalesce(jsonb_object_agg(m.key, m.value), '{}') from jsonb_each(client_metadata) as m where m.value <> 'null');
   end if;
   new.metadata := jsonb_build_object('agent', me.agent, 'tool_name', audit.current_tool())
-    || given
+    || client_metadata
     || jsonb_build_object('creator', me.creator, 'source', me.source);
   if octet_length(new.metadata::text) > 65536 then
     perform identity.raise_error('L9LIM',
@@ -28,7 +29,8 @@ begin
     new.session_id := coalesce(new.session_id, left(identity.claim('session_id'), 200));
     new.trace_id := coalesce(new.trace_id, left(identity.claim('trace_id'), 200));
   else
-    -- Where the clock is coarse, or went back: what tells a change from a job's bookkeeping must have moved.
+    -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's
+    -- bookkeeping.
     new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
   end if;
   return new;
@@ -36,7 +38,7 @@ end
 $$;
 
 comment on function packets.tg_packet_store__stamp() is
-  'Writes who saved it (creator, source, tenant, org, user) from the caller''s identity, over anything the client sent.';
+  'Writes creator, source, tenant, org and user from the caller''s identity, replacing what the client sent.';
 
 create trigger _300_stamp
   before insert or update of envelope, packet_type, metadata, routing, provenance, thread_id, parent_ids, tags, ttl, project_id,

@@ -12,7 +12,7 @@ return (
     and s.scope = any (identity.current_scopes()));
 
 comment on function packets.scope_has_projects(text) is
-  'Whether memories of a scope belong to projects; null for a scope the caller may not read. Definer: reads scopes.';
+  'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
 
 create function packets.check_scope(scope text, project_id text)
 returns void
@@ -25,7 +25,8 @@ declare
   me identity.identity := identity.require_identity();
   has_projects boolean;
 begin
-  -- One text for a scope that does not exist and one that is not the caller's: they are never told apart.
+  -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell
+  -- them apart.
   if scope is null or scope <> all (me.writable_scopes) then
     perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')), 'scope');
   end if;
@@ -36,15 +37,15 @@ begin
   elsif not has_projects and project_id is not null then
     perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
   elsif project_id !~ '^[A-Za-z0-9._/@:+-]{1,200}$' then
-    perform identity.raise_error('L9VAL', 'project_id: 1 to 200 letters, digits or ._/@:+-', 'project_id');
+    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
   elsif has_projects and not ('*' = any (me.projects) or project_id = any (me.projects)) then
-    perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
+    perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');
   end if;
 end
 $$;
 
 comment on function packets.check_scope(text, text) is
-  'Whether the caller may write this scope and project, or a clear error; the policies hold the same rule. Definer: asks the scopes table whether the scope has projects.';
+  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. The policies enforce the same rule. Definer: reads in the scopes table whether the scope has projects.';
 
 create function packets.tg_packet_store__check_scope()
 returns trigger
@@ -57,7 +58,7 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that is not the caller''s.';
+comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that the caller may not write.';
 
 create trigger _350_check_scope
   before insert or update of scope, project_id on public.packet_store

@@ -6,7 +6,7 @@ parallel safe
 security definer
 set search_path = ''
 return narrow = wide or (
-  -- Of scopes that the caller may not read it tells nothing.
+  -- Nothing is revealed about scopes that the caller may not read.
   array[narrow, wide] <@ identity.current_scopes()
   and not exists (
     select from public.actors a
@@ -15,7 +15,7 @@ return narrow = wide or (
       and not ('*' = any (a.readable_scopes) or wide = any (a.readable_scopes))));
 
 comment on function packets.is_scope_within(text, text) is
-  'Whether everyone who may read scope `narrow` may read `wide`; false where the caller may not read both. Definer: reads the tenant''s actors.';
+  'True if everyone who may read scope `narrow` may also read `wide`; false if the caller may not read both. Definer: reads the tenant''s actors.';
 
 create function packets.tg_packet_store__check_parents()
 returns trigger
@@ -32,11 +32,11 @@ begin
   new.parent_ids := array(select distinct p.id from unnest(new.parent_ids) as p (id) where p.id is not null order by p.id);
   to_check := new.parent_ids;
   if tg_op = 'UPDATE' and new.scope = old.scope and new.project_id is not distinct from old.project_id then
-    -- A parent that it had may be gone since, erased, or hidden from the writer, and that must not freeze the child.
+    -- Parents the memory already had may since be deleted or hidden from the writer, and must not block other updates.
     to_check := array(select p.id from unnest(to_check) as p (id) where p.id <> all (old.parent_ids));
   end if;
 
-  -- As the writer: a parent it can't see is a parent that is not there.
+  -- The query runs as the writer, so a parent that it can't see is not found.
   for parent in
     select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p."timestamp" from public.packet_store p
     where p.packet_id = any (to_check) and p.packet_id <> new.packet_id
@@ -45,29 +45,29 @@ begin
     found_parents := found_parents + 1;
     newest_time := parent."timestamp";
     newest_id := parent.packet_id;
-    -- Else the child would show its readers the id of something they may not know of.
+    -- Otherwise the child would reveal the id of a memory that its readers may not know.
     if not packets.is_scope_within(new.scope, parent.scope) then
       perform identity.raise_error('L9VAL', format(
-        'parent_ids: a memory in scope %s can''t rest on one in scope %s, which fewer may read', new.scope, parent.scope), 'parent_ids');
+        'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read', new.scope, parent.scope), 'parent_ids');
     elsif not (parent.project_id is null or parent.project_id is not distinct from new.project_id)
       or not (parent.org_id is null or parent.org_id is not distinct from new.org_id)
       or not (parent.user_id is null or parent.user_id is not distinct from new.user_id) then
       perform identity.raise_error('L9VAL',
-        'parent_ids: a memory can''t rest on one of another project, org or user, which fewer may read', 'parent_ids');
+        'parent_ids: a memory can''t have a parent of another project, org or user, which fewer callers may read', 'parent_ids');
     end if;
   end loop;
   if found_parents < cardinality(to_check) then
-    perform identity.raise_error('L9VAL', 'parent_ids: at least one of these memories is not there', 'parent_ids');
+    perform identity.raise_error('L9VAL', 'parent_ids: at least one of these memories was not found', 'parent_ids');
   end if;
 
-  -- Parents are older than children (by the time they were saved, then by id: neither ever changes), so that there can
-  -- be no cycle, and none needs to be looked for through memories that the writer can't see. The id alone would not
-  -- do: those that came from the old tables kept theirs, which say nothing of time.
+  -- Parents are older than children (by time of saving, then by id, which never change), so cycles are impossible and
+  -- need no search through memories that the writer can't see. Ids alone would not do, because imported memories kept
+  -- ids that say nothing of time.
   if (newest_time, newest_id) >= (new."timestamp", new.packet_id) then
     if tg_op = 'UPDATE' then
       perform identity.raise_error('L9VAL', 'parent_ids: a parent must be older than its child', 'parent_ids');
     end if;
-    -- The clock went back since the parent was saved: the child is a moment younger all the same.
+    -- The clock went back since the parent was saved, so date the child a microsecond after the parent.
     new."timestamp" := newest_time + interval '1 microsecond';
   end if;
   return new;
@@ -75,7 +75,7 @@ end
 $$;
 
 comment on function packets.tg_packet_store__check_parents() is
-  'Parents must exist, be visible to the writer, older than the child, and no more private than it: so they form a DAG that tells nobody anything new.';
+  'Requires that parents exist, are visible to the writer, are older than the child and are readable by everyone who may read the child. So parents form a DAG and reveal nothing new to any reader.';
 
 create trigger _400_check_parents
   before insert or update of parent_ids, scope, project_id on public.packet_store

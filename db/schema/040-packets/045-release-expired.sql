@@ -9,7 +9,8 @@ declare
 begin
   select p.packet_id into expired
   from public.packet_store p
-  -- By the hash alone: as `=`, tenant and scope would look like a way in too, through every memory they have.
+  -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
+  -- scan all of it.
   where p.content_hash = new.content_hash
     and p.tenant_id is not distinct from new.tenant_id
     and p.scope is not distinct from new.scope
@@ -27,7 +28,7 @@ end
 $$;
 
 comment on function packets.tg_packet_store__release_expired() is
-  'Deletes an expired memory that stands in the way of one that says the same, as if it had been cleaned up in time. Definer: what has expired is hidden from callers. It deletes only where the writer, by then checked, puts its own.';
+  'Deletes an expired memory that would collide with a new one of the same content, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
 
 create trigger _450_release_expired
   before insert or update of envelope, scope, project_id, packet_type on public.packet_store

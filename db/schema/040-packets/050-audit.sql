@@ -3,7 +3,7 @@ returns trigger
 language plpgsql
 security definer
 set search_path = ''
--- The plan is kept for the session: made for an update of one row, a nested loop took 40 s over 10,000.
+-- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
 set enable_nestloop = off
 as $$
 declare
@@ -20,7 +20,7 @@ begin
       jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator') || actor
     from old_rows o;
   else
-    -- Bookkeeping by jobs (chunk counts) leaves updated_at alone and is no change to the memory.
+    -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
       jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
@@ -36,7 +36,7 @@ end
 $$;
 
 comment on function packets.tg_packet_store__audit() is
-  'One audit row for each memory written, one statement for the whole batch. Definer: callers can''t insert into audit_log.';
+  'Writes one audit row for each memory written, in one statement for the whole batch. Definer: callers can''t insert into audit_log.';
 
 create trigger _500_audit_insert after insert on public.packet_store
   referencing new table as new_rows
@@ -54,12 +54,12 @@ language plpgsql
 set search_path = ''
 as $$
 begin
-  perform identity.raise_error('L9IMM', 'packet_store: delete its rows, so that it is on the record');
+  perform identity.raise_error('L9IMM', 'packet_store: TRUNCATE is not allowed; use DELETE, which is audited');
   return null;
 end
 $$;
 
-comment on function packets.tg_packet_store__refuse_truncate() is 'Refuses TRUNCATE, which knows no rows and would leave none in audit_log.';
+comment on function packets.tg_packet_store__refuse_truncate() is 'Refuses TRUNCATE, which has no rows to audit.';
 
 create trigger _500_audit_truncate before truncate on public.packet_store
   for each statement execute function packets.tg_packet_store__refuse_truncate();

@@ -74,6 +74,7 @@ grant update (
   correlation_id, session_id, trace_id
 ) on public.packet_store to l9_agent, l9_admin;
 grant select on public.packet_store to l9_platform_admin, l9_worker;
-grant maintain on public.packet_store to l9_worker; -- statistics, where no autovacuum makes them
+grant maintain on public.packet_store to l9_worker; -- To run ANALYZE where no autovacuum does.
 grant update (chunk_count) on public.packet_store to l9_worker;
--- No insert or update of packet_id, content_hash, tenant_id, org_id, user_id, timestamp, counters: triggers and jobs set them.
+-- packet_id, content_hash, tenant_id, org_id, user_id, timestamp and counters can't be inserted or updated by callers:
+-- triggers and jobs set them.

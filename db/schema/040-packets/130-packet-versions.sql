@@ -24,43 +24,48 @@ create table public.packet_versions (
   correlation_id text,
   session_id text,
   trace_id text,
-  -- No number: a gap in the numbers would tell an agent of a version that it may not see. memory_history() counts.
+  -- There is no version number: a gap would reveal a version that the agent may not see. memory_history() counts the
+  -- visible ones.
   primary key (packet_id, version_id)
 );
 
--- Nothing is planned by what versions say, and the planner's statistics would keep samples of it.
+-- The planner needs no statistics of contents, and they would keep samples of erased ones.
 alter table public.packet_versions
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0;
 
 comment on table public.packet_versions is
-  'What memories said before they were changed: one row for each state that an update replaced. They go with their memory.';
+  'Earlier states of memories: one row for each state that an update replaced. They are deleted with their memory.';
 comment on column public.packet_versions.packet_id is 'The memory.';
-comment on column public.packet_versions.version_id is 'UUID version 7: ordered by when it was replaced.';
-comment on column public.packet_versions.valid_from is 'Since when the memory was so.';
-comment on column public.packet_versions.valid_until is 'When it was replaced.';
-comment on column public.packet_versions.replaced_by is 'The caller that replaced it.';
-comment on column public.packet_versions.replaced_with is 'The tool or mutation that replaced it; sql in a database session.';
-comment on column public.packet_versions.packet_type is 'The kind of memory it was.';
-comment on column public.packet_versions.envelope is 'The content it had (key `content`) and the structured fields beside it.';
-comment on column public.packet_versions.content is 'The text it had.';
-comment on column public.packet_versions.routing is 'As it was.';
-comment on column public.packet_versions.provenance is 'As it was.';
-comment on column public.packet_versions.metadata is 'As it was; creator and source are those who wrote this version.';
-comment on column public.packet_versions.thread_id is 'As it was.';
-comment on column public.packet_versions.parent_ids is 'As they were.';
-comment on column public.packet_versions.tags is 'As they were.';
-comment on column public.packet_versions.ttl is 'As it was. Whether the version can still be read is for the memory''s present ttl to say.';
-comment on column public.packet_versions.project_id is 'The project it was in.';
-comment on column public.packet_versions.scope is 'The scope it was in: only who may read that one sees this version.';
-comment on column public.packet_versions.importance_score is 'As it was.';
-comment on column public.packet_versions.tenant_id is 'As of the memory.';
-comment on column public.packet_versions.org_id is 'As of the memory.';
-comment on column public.packet_versions.user_id is 'As of the memory.';
-comment on column public.packet_versions.correlation_id is 'As it was.';
-comment on column public.packet_versions.session_id is 'As it was.';
-comment on column public.packet_versions.trace_id is 'As it was.';
+comment on column public.packet_versions.version_id is 'UUID version 7, so versions are ordered by the time they were replaced.';
+comment on column public.packet_versions.valid_from is 'Start of the period in which the memory had this state.';
+comment on column public.packet_versions.valid_until is 'When this state was replaced.';
+comment on column public.packet_versions.replaced_by is 'The caller that replaced this state.';
+comment on column public.packet_versions.replaced_with is
+  'The tool or mutation that replaced this state; sql in a database session.';
+comment on column public.packet_versions.packet_type is 'The kind of memory in this version.';
+comment on column public.packet_versions.envelope is
+  'The content (key `content`) of this version and the structured fields beside it.';
+comment on column public.packet_versions.content is 'The text of this version.';
+comment on column public.packet_versions.routing is 'The routing of this version.';
+comment on column public.packet_versions.provenance is 'The provenance of this version.';
+comment on column public.packet_versions.metadata is 'The metadata of this version; creator and source name its writer.';
+comment on column public.packet_versions.thread_id is 'The thread of this version.';
+comment on column public.packet_versions.parent_ids is 'The parents of this version.';
+comment on column public.packet_versions.tags is 'The tags of this version.';
+comment on column public.packet_versions.ttl is
+  'The ttl of this version. The memory''s present ttl decides whether the version can still be read.';
+comment on column public.packet_versions.project_id is 'The project of this version.';
+comment on column public.packet_versions.scope is
+  'The scope of this version: only callers who may read that scope see the version.';
+comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
+comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
+comment on column public.packet_versions.org_id is 'The org of the memory.';
+comment on column public.packet_versions.user_id is 'The user of the memory.';
+comment on column public.packet_versions.correlation_id is 'The correlation id of this version.';
+comment on column public.packet_versions.session_id is 'The session of this version.';
+comment on column public.packet_versions.trace_id is 'The trace of this version.';
 
 alter table public.packet_versions enable row level security;
 alter table public.packet_versions force row level security;
@@ -71,7 +76,7 @@ create policy org_isolation on public.packet_versions as restrictive to l9_agent
   using (org_id is null or org_id = (select identity.current_org_id()));
 create policy user_visibility on public.packet_versions as restrictive to l9_agent
   using (user_id is null or user_id = (select identity.current_user_id()));
--- Under the reader's own policies: a memory that is not there for it has no history either.
+-- Evaluated under the reader's own policies: a memory that it can't see has no history for it either.
 create policy packet_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (select from public.packet_store p where p.packet_id = packet_versions.packet_id));
 create policy scope_access on public.packet_versions for select to l9_agent
@@ -102,15 +107,15 @@ comment on policy definer_functions on public.packet_versions is 'The trigger th
 comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions writes them; nobody changes one.';
 
 grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
--- No insert, update or delete for anyone: the trigger writes them, and they go with their memory.
+-- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
 
 create function packets.tg_packet_store__keep_version()
 returns trigger
 language plpgsql
 security definer
 set search_path = ''
--- The plan is kept for the session. Made for an update of one row it would be a nested loop, and one of 10,000 rows then
--- took 36 s instead of 2.
+-- The plan is cached for the session. Made for an update of one row, its nested loop took 36 s over 10,000 rows instead
+-- of 2.
 set enable_nestloop = off
 as $$
 declare
@@ -127,7 +132,7 @@ begin
     o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
-  -- updated_at also moves when nothing else did, so a version begins where the one before it ended.
+  -- updated_at also moves when nothing else changed, so a version begins where the one before it ended.
   cross join lateral (
     select coalesce(
       (select v.valid_until from public.packet_versions v
@@ -146,7 +151,7 @@ end
 $$;
 
 comment on function packets.tg_packet_store__keep_version() is
-  'Keeps what an update by a caller replaced; one that changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write versions.';
+  'Saves the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write versions.';
 
 create trigger _550_keep_version after update on public.packet_store
   referencing old table as old_rows new table as new_rows

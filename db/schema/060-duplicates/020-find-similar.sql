@@ -7,7 +7,7 @@ set search_path = ''
 return 0.75;
 
 comment on function duplicates.similarity_threshold() is
-  'From which similarity on two memories say nearly the same. Judged pairs: docs/duplicates.md.';
+  'The lowest similarity at which two memories count as near-duplicates. docs/duplicates.md lists the pairs it was judged on.';
 
 create function duplicates.find_similar(
   content text, scope text, project_id text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
@@ -15,22 +15,23 @@ create function duplicates.find_similar(
 returns table (packet_id uuid, similarity real, content_hash bytea)
 language plpgsql
 stable
--- pg_textsearch looks up a function of its own by an unqualified name when it plans.
+-- pg_textsearch looks up one of its functions by an unqualified name at planning time.
 set search_path = pg_catalog, extensions
--- What says nearly the same is among the nearest of all, whoever may see those: so no iteration, and a bounded cost.
+-- A near-duplicate is among the nearest vectors of all rows, visible or not, so one scan without iteration finds it at a
+-- bounded cost.
 set hnsw.iterative_scan = 'off'
 set hnsw.ef_search = 100
 set max_parallel_workers_per_gather = 0
 set enable_sort = off
--- As in walk_words().
+-- walk_words() explains this setting.
 set pg_textsearch.filtered_seed = off
 as $$
 #variable_conflict use_variable
 declare
-  small_place constant integer := 50;
-  candidates_each constant integer := 10;
+  max_compared constant integer := 50;
+  max_candidates constant integer := 10;
   tenant_id uuid := identity.current_tenant_id();
-  -- Long words are the rare ones, so these are enough to find it by.
+  -- Long words are rare ones, so twelve of them are enough to find a near-duplicate.
   long_words text[] := array(
     select t.word from unnest(duplicates.distinct_words(left(content, 65536))) as t (word)
     order by length(t.word) desc, t.word limit 12);
@@ -38,24 +39,25 @@ declare
     select coalesce(nullif((ts_lexize('pg_catalog.english_stem', t.word))[1], ''), t.word) from unnest(long_words) as t (word));
   dimensions integer;
   candidates uuid[];
-  near uuid[];
-  in_place integer;
-  -- $1 to $7, in each of the statements.
-  project text := 'p.tenant_id = $1 and p.scope = $2 and '
+  nearest uuid[];
+  place_count integer;
+  -- Both conditions use $1 to $7 of the statements below.
+  project_condition text := 'p.tenant_id = $1 and p.scope = $2 and '
     || case when project_id is null then '$3 is null and p.project_id is null' else 'p.project_id = $3' end;
-  place text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
+  place_condition text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
     || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())';
 begin
-  -- Where there are few, all of them are compared: next to nothing to find is what an index walks longest for.
+  -- A place with few memories is compared whole: an index scan is slowest where next to nothing matches.
   execute format($sql$
     select count(*), array_agg(f.packet_id) filter (where f.is_in_place)
     from (select p.packet_id, %s as is_in_place from public.packet_store p where %s limit %s) f$sql$,
-    place, project, small_place + 1)
-  into in_place, candidates
+    place_condition, project_condition, max_compared + 1)
+  into place_count, candidates
   using tenant_id, scope, project_id, kind, org_id, user_id, except_id;
 
-  if in_place > small_place then
-    -- As in search_memory: a statement of its own, two spellings.
+  if place_count > max_compared then
+    -- As in search_memory, a dynamic statement in which the query of the select list is spelled differently from that of
+    -- the order by.
     execute format($sql$
       select array_agg(f.packet_id)
       from (
@@ -66,7 +68,7 @@ begin
         order by (p.envelope ->> 'content') <@> to_bm25query($8, %4$L)
         limit %3$s
       ) f
-      where f.distance < 0$sql$, project, place, candidates_each,
+      where f.distance < 0$sql$, project_condition, place_condition, max_candidates,
       'public.packet_store_content_bm25_' || packets.tenant_bucket(tenant_id),
       packets.in_bucket('p', packets.tenant_bucket(tenant_id)))
     into candidates
@@ -85,14 +87,14 @@ begin
           order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s
           limit %5$s
         ) f$sql$,
-        embeddings.embedding_expression(dimensions), embeddings.embedding_type_name(dimensions), model, place,
-        candidates_each, dimensions, project, packets.in_bucket('e', packets.tenant_bucket(tenant_id)))
-      into near
+        embeddings.embedding_expression(dimensions), embeddings.embedding_type_name(dimensions), model, place_condition,
+        max_candidates, dimensions, project_condition, packets.in_bucket('e', packets.tenant_bucket(tenant_id)))
+      into nearest
       using tenant_id, scope, project_id, kind, org_id, user_id, except_id, content_vector;
     end if;
   end if;
 
-  candidates := candidates || near;
+  candidates := candidates || nearest;
   if candidates is null then
     return;
   end if;
@@ -100,9 +102,9 @@ begin
   with compared as materialized (
     select p.packet_id, p.content_hash,
       case
-        -- Where both agree on numbers, names and negations, being near in meaning lifts it a quarter of the way to the cosine.
-        -- More would make `writes to` and `reads from` the same: their cosine is .97.
-        when not w.are_told_apart then greatest(w.similarity, (3 * w.similarity + (
+        -- If both texts agree on numbers, names and negations, similar meaning raises the similarity a quarter of the
+        -- way to the cosine. More would equate `writes to` and `reads from`, whose cosine is .97.
+        when not w.is_distinguished then greatest(w.similarity, (3 * w.similarity + (
           select (1 - (e.vector operator(extensions.<=>) content_vector))::real
           from public.memory_embeddings e
           where e.packet_id = p.packet_id and e.model = find_similar.model and e.embedding_type = 'content'
@@ -112,7 +114,7 @@ begin
     from public.packet_store p
     cross join lateral (
       select c.* from duplicates.compare_words(content, p.envelope ->> 'content') c
-      -- What lacks half of the long words is not worth comparing word by word.
+      -- A candidate without half of the long words is not worth comparing word by word.
       where (
         select 2 * count(*) filter (where position(s.stem in lowered.text) > 0) >= count(*)
         from (select lower(p.envelope ->> 'content') as text offset 0) lowered, unnest(long_stems) as s (stem))
@@ -124,12 +126,12 @@ begin
   from compared c
   where c.similarity >= duplicates.similarity_threshold()
   order by c.similarity desc, c.packet_id
-  limit candidates_each;
+  limit max_candidates;
 end
 $$;
 
 comment on function duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
-  'Memories of one owner, scope, project and kind that say nearly the same as a text, among those the caller may read, most similar first. By words, and where a vector of the text is given, by meaning.';
+  'Near-duplicates of a text among memories of one owner, scope, project and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning.';
 
 create function duplicates.similar_to_memory(packet_id uuid, content_vector extensions.vector default null, model text default null)
 returns public.similar_memory[]
@@ -145,7 +147,7 @@ return coalesce((
   where p.packet_id = similar_to_memory.packet_id), '{}');
 
 comment on function duplicates.similar_to_memory(uuid, extensions.vector, text) is
-  'As find_similar, for a memory that is saved: what the gateway reports after a save that keeps both.';
+  'The result of find_similar for a saved memory. The gateway reports it after a save with on_similar keep.';
 
 grant execute on function
   duplicates.similarity_threshold(),

@@ -11,41 +11,41 @@ declare
   answer public.save_result;
   saved public.packet_store;
   old_content text := target.envelope ->> 'content';
-  -- Of texts of one length the newer stays: it may be the one that is right.
+  -- If the lengths are equal the newer text wins, because it may be a correction.
   new_content text := case
     when packets.content_hash(content) <> target.content_hash and length(content) >= length(old_content) then content
     else old_content
   end;
-  joined_tags text[] := target.tags || array(
+  merged_tags text[] := target.tags || array(
     select btrim(t.tag) from unnest(tags) as t (tag) where btrim(t.tag) <> '' and btrim(t.tag) <> all (target.tags));
-  joined_parents uuid[] := target.parent_ids || array(
+  merged_parents uuid[] := target.parent_ids || array(
     select distinct p.id from unnest(parent_ids) as p (id) where p.id <> all (target.parent_ids) and p.id <> target.packet_id);
-  joined_envelope jsonb := coalesce(envelope, '{}') || target.envelope || jsonb_build_object('content', new_content);
-  joined_metadata jsonb := coalesce(metadata, '{}') || target.metadata;
-  -- What is said again is kept as long, and counts as much, as either saver meant it to.
-  joined_ttl timestamptz := greatest(coalesce(target.ttl, 'infinity'), coalesce(ttl, 'infinity'));
-  joined_importance real := greatest(target.importance_score, importance);
+  merged_envelope jsonb := coalesce(envelope, '{}') || target.envelope || jsonb_build_object('content', new_content);
+  merged_metadata jsonb := coalesce(metadata, '{}') || target.metadata;
+  -- The result lives as long and matters as much as the more generous of the two saves says.
+  merged_ttl timestamptz := greatest(coalesce(target.ttl, 'infinity'), coalesce(ttl, 'infinity'));
+  merged_importance real := greatest(target.importance_score, importance);
 begin
-  if joined_ttl = 'infinity' then
-    joined_ttl := null;
+  if merged_ttl = 'infinity' then
+    merged_ttl := null;
   end if;
-  if (joined_tags, joined_parents, joined_envelope, joined_metadata, joined_importance)
+  if (merged_tags, merged_parents, merged_envelope, merged_metadata, merged_importance)
       = (target.tags, target.parent_ids, target.envelope, target.metadata, target.importance_score)
-    and joined_ttl is not distinct from target.ttl then
+    and merged_ttl is not distinct from target.ttl then
     answer.status := 'skipped_dedupe';
     answer.memory := target;
     return answer;
   end if;
   begin
     update public.packet_store p set
-      envelope = joined_envelope, tags = joined_tags, parent_ids = joined_parents, ttl = joined_ttl,
-      importance_score = joined_importance, metadata = joined_metadata
+      envelope = merged_envelope, tags = merged_tags, parent_ids = merged_parents, ttl = merged_ttl,
+      importance_score = merged_importance, metadata = merged_metadata
     where p.packet_id = target.packet_id
     returning p.* into saved;
     answer.status := 'updated';
     answer.memory := saved;
   exception
-    -- Too many tags together, a parent that is younger than the memory, a text that a third memory has: the two stay two.
+    -- Too many tags together, a parent younger than the memory, or a text that a third memory has: keep both memories.
     when sqlstate 'L9LIM' or sqlstate 'L9VAL' or unique_violation then
       answer := null;
   end;
@@ -54,7 +54,7 @@ end
 $$;
 
 comment on function duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb) is
-  'Joins what is saved into a memory that says nearly the same, as its writer''s update: the longer text, all tags and parents. updated; skipped_dedupe where nothing is new; null where they can''t be joined.';
+  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if the two can''t be merged.';
 
 grant execute on function
   duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb)

@@ -10,21 +10,22 @@ as $$
 declare
   me identity.identity := identity.require_identity();
   answer public.save_result;
-  joined public.save_result;
+  merged public.save_result;
   candidate record;
   target public.packet_store;
 begin
   if on_similar not in ('keep', 'skip', 'merge') then
-    perform identity.raise_error('L9VAL', 'on_similar: keep, skip or merge', 'on_similar');
+    perform identity.raise_error('L9VAL', 'on_similar: must be keep, skip or merge', 'on_similar');
   elsif content is null or content !~ '\S' or octet_length(content) > 1048576 then
-    return null; -- The insert says what is wrong with it.
+    return null; -- The insert raises the error.
   end if;
   scope := coalesce(scope, 'developer');
   kind := coalesce(kind, 'note');
   perform packets.check_scope(scope, project_id);
 
   if on_similar <> 'keep' then
-    -- Until the end of the transaction. The statements that follow see what those committed who had it before.
+    -- The lock is held until the end of the transaction. The following statements see what its previous holders
+    -- committed.
     perform pg_advisory_xact_lock(hashtextextended(format('l9-memory similar %s %s',
       packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope), kind), 0));
   end if;
@@ -40,18 +41,19 @@ begin
     if on_similar = 'skip' then
       select p.* into target from public.packet_store p where p.packet_id = candidate.packet_id;
     else
-      -- Under row-level security FOR UPDATE finds only rows the caller may change: another's memory stays as it is.
+      -- Under row-level security FOR UPDATE finds only rows that the caller may change, so another writer's memory stays
+      -- as it is.
       select p.* into target from public.packet_store p where p.packet_id = candidate.packet_id for update;
     end if;
-    -- Deleted, or changed to say something else, a moment ago.
+    -- The memory was deleted or changed by a concurrent transaction.
     continue when not found or target.content_hash <> candidate.content_hash;
     if on_similar = 'skip' then
       answer.status := 'skipped_dedupe';
       answer.memory := target;
     else
-      joined := duplicates.merge_into(target, content, tags, parent_ids, ttl, importance, metadata, envelope);
-      answer.status := joined.status;
-      answer.memory := joined.memory;
+      merged := duplicates.merge_into(target, content, tags, parent_ids, ttl, importance, metadata, envelope);
+      answer.status := merged.status;
+      answer.memory := merged.memory;
     end if;
   end loop;
   return answer;
@@ -60,7 +62,7 @@ $$;
 
 comment on function duplicates.resolve_similar(
   text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text) is
-  'What save_memory does about memories that say nearly the same: reports them, and where it is to skip or merge and can, answers with a status. Without a status the memory is to be inserted.';
+  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can. Without a status the memory has to be inserted.';
 
 grant execute on function duplicates.resolve_similar(
   text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text)

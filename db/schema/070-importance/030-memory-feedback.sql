@@ -1,5 +1,5 @@
 create table public.memory_feedback (
-  -- One vote for one access: a second opinion takes the place of the first.
+  -- One vote for each access: a second vote replaces the first.
   access_id uuid primary key,
   packet_id uuid not null references public.packet_store on delete cascade,
   agent_id text not null,
@@ -17,21 +17,22 @@ create index memory_feedback_packet_idx on public.memory_feedback (packet_id);
 create index memory_feedback_xid_idx on public.memory_feedback (xid);
 create index memory_feedback_user_idx on public.memory_feedback (tenant_id, user_id) where user_id is not null;
 
--- What is erased must not stay in the planner's statistics.
+-- Erased reasons must not stay in the planner's statistics.
 alter table public.memory_feedback alter column reason set statistics 0;
 
 comment on table public.memory_feedback is
-  'Whether a memory was of use to the agent that it was shown to: one row for an access at most. Beside the access log, not in it, so that the log is never changed, and what was said can be erased.';
+  'Whether a memory was useful to the agent that it was shown to: at most one row for each access. Feedback is kept beside the access log so that the log is never changed and feedback can be erased.';
 comment on column public.memory_feedback.access_id is 'The access, in memory_access_log.';
-comment on column public.memory_feedback.packet_id is 'The memory: what was said about it goes with it.';
+comment on column public.memory_feedback.packet_id is 'The memory. Feedback on it is deleted with it.';
 comment on column public.memory_feedback.agent_id is 'The caller that made the access.';
-comment on column public.memory_feedback.was_useful is 'Whether it helped.';
-comment on column public.memory_feedback.reason is 'Why, in the words of the caller: 1000 bytes at most.';
-comment on column public.memory_feedback.given_at is 'When it was last said.';
-comment on column public.memory_feedback.xid is 'The transaction that said it last: votes are rolled up in this order.';
-comment on column public.memory_feedback.tenant_id is 'Tenant of the memory, and of the caller.';
-comment on column public.memory_feedback.org_id is 'The org the caller acted for.';
-comment on column public.memory_feedback.user_id is 'The user the caller acted for.';
+comment on column public.memory_feedback.was_useful is 'True if the memory helped.';
+comment on column public.memory_feedback.reason is
+  'Why the memory helped or did not, in the caller''s words: at most 1000 bytes.';
+comment on column public.memory_feedback.given_at is 'When the feedback was last given.';
+comment on column public.memory_feedback.xid is 'The transaction that last gave the feedback. Votes are rolled up in this order.';
+comment on column public.memory_feedback.tenant_id is 'The tenant of the memory and of the caller.';
+comment on column public.memory_feedback.org_id is 'The org that the caller acted for.';
+comment on column public.memory_feedback.user_id is 'The user that the caller acted for.';
 
 alter table public.memory_feedback enable row level security;
 alter table public.memory_feedback force row level security;
@@ -42,7 +43,7 @@ create policy org_isolation on public.memory_feedback as restrictive to l9_agent
   using (org_id is not distinct from (select identity.current_org_id()));
 create policy user_visibility on public.memory_feedback as restrictive to l9_agent
   using (user_id is not distinct from (select identity.current_user_id()));
--- Under the caller's own policies: of a memory that is not there for it, it can say nothing, nor see what it said.
+-- Evaluated under the caller's own policies: it can neither give nor see feedback on a memory that it can't see.
 create policy packet_visibility on public.memory_feedback as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (
     select from public.packet_store p where p.packet_id = memory_feedback.packet_id and p.tenant_id = memory_feedback.tenant_id));
@@ -81,7 +82,7 @@ comment on policy worker_access on public.memory_feedback is 'The job that rolls
 grant select on public.memory_feedback to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (access_id, packet_id, was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
 grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
--- Whose it is and when is stamped. No delete: what was said goes with its memory, or is erased.
+-- Triggers stamp the caller and the time. Nobody may delete: feedback is deleted or erased with its memory.
 
 create function importance.tg_memory_feedback__stamp()
 returns trigger
@@ -102,7 +103,8 @@ begin
 end
 $$;
 
-comment on function importance.tg_memory_feedback__stamp() is 'Says who gives the feedback, and when: what the client sent for that never counts.';
+comment on function importance.tg_memory_feedback__stamp() is
+  'Writes who gives the feedback and when, replacing what the client sent.';
 
 create trigger _300_stamp before insert or update on public.memory_feedback
   for each row execute function importance.tg_memory_feedback__stamp();
@@ -124,7 +126,7 @@ end
 $$;
 
 comment on function importance.tg_memory_feedback__audit() is
-  'One audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
+  'Writes one audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
 
 create trigger _500_audit_insert after insert on public.memory_feedback
   referencing new table as new_rows

@@ -7,12 +7,13 @@ create table importance.access_roll_up (
 );
 
 comment on table importance.access_roll_up is 'How far the access log and feedback have been rolled up: one row.';
-comment on column importance.access_roll_up.is_only is 'There is one row.';
-comment on column importance.access_roll_up.to_xid is 'All that transactions before this one wrote is in memory_signals.';
+comment on column importance.access_roll_up.is_only is 'Always true; as the primary key it limits the table to one row.';
+comment on column importance.access_roll_up.to_xid is
+  'Everything written by transactions before this one is included in memory_signals.';
 comment on column importance.access_roll_up.era_after is
   'Accesses up to this time were written in another cluster, from which this database was restored, and are all rolled up.';
-comment on column importance.access_roll_up.newest_at is 'The newest access that is rolled up.';
-comment on column importance.access_roll_up.rolled_up_at is 'When something was last rolled up.';
+comment on column importance.access_roll_up.newest_at is 'The time of the newest access that is rolled up.';
+comment on column importance.access_roll_up.rolled_up_at is 'When the last roll-up that found something ran.';
 
 alter table importance.access_roll_up enable row level security;
 alter table importance.access_roll_up force row level security;
@@ -34,7 +35,7 @@ begin atomic
     select a.target_id as packet_id, a.accessed_at, case a.access_context when 'get' then 1 else 0.1 end as weight,
       max(a.accessed_at) over (partition by a.target_id) as last_accessed
     from importance.memory_access_log a
-    -- Only where it is true of the memory that the caller could read it: what is in the log a caller said of itself.
+    -- An access counts only if the caller could read the memory, because callers could forge rows of the log.
     join public.packet_store p on p.packet_id = a.target_id and p.tenant_id = a.tenant_id and p.scope = a.scope
       and p.project_id is not distinct from a.project_id
       and (a.is_admin or (p.org_id is null or p.org_id = a.org_id) and (p.user_id is null or p.user_id = a.user_id))
@@ -51,21 +52,21 @@ begin atomic
     union
     select f.packet_id from public.memory_feedback f
     where f.xid >= roll_up_accesses_between.from_xid and f.xid < roll_up_accesses_between.to_xid
-  ), kept as materialized (
-    -- In order, so that it waits for whoever deletes one, and deadlocks with nobody.
+  ), locked as materialized (
+    -- Rows are locked in order of their ids, so that this waits for a concurrent delete and can't deadlock.
     select p.packet_id, p.tenant_id
     from public.packet_store p
     where p.packet_id in (select c.packet_id from changed c)
     order by p.packet_id
     for key share
   ), opinions as (
-    -- All that was ever said of it: the last word of each access, so that it may be counted again without harm.
+    -- All votes on the memory, the last one for each access, so that counting them again does no harm.
     select f.packet_id, f.agent_id, count(*) filter (where f.was_useful) as votes_for,
       count(*) filter (where not f.was_useful) as votes_against
     from public.memory_feedback f
-    where f.packet_id in (select k.packet_id from kept k)
+    where f.packet_id in (select k.packet_id from locked k)
     group by f.packet_id, f.agent_id
-  ), judged as (
+  ), feedback as (
     select o.packet_id, sum(importance.opinion(o.votes_for, o.votes_against)) as useful,
       sum(importance.opinion(o.votes_against, o.votes_for)) as useless
     from opinions o
@@ -74,9 +75,9 @@ begin atomic
   insert into public.memory_signals as s (packet_id, tenant_id, last_accessed, access_count, use_weight, useful, useless)
   select k.packet_id, k.tenant_id, a.last_accessed, coalesce(a.times, 0), coalesce(a.use_weight, 0),
     coalesce(j.useful, 0), coalesce(j.useless, 0)
-  from kept k
+  from locked k
   left join accessed a on a.packet_id = k.packet_id
-  left join judged j on j.packet_id = k.packet_id
+  left join feedback j on j.packet_id = k.packet_id
   order by k.packet_id
   on conflict (packet_id) do update set
     access_count = s.access_count + excluded.access_count,
@@ -89,7 +90,7 @@ begin atomic
 end;
 
 comment on function importance.roll_up_accesses_between(xid8, xid8, timestamptz) is
-  'Adds accesses of these transactions, later than era_after, to memory_signals, and counts all votes on memories that they voted on. Not executable by callers: roll_up_accesses() knows from where to where.';
+  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts all votes on the memories these transactions voted on. Not executable by callers: roll_up_accesses() chooses the range.';
 
 create function importance.are_accesses_waiting()
 returns boolean
@@ -107,7 +108,8 @@ begin atomic
   from importance.access_roll_up r;
 end;
 
-comment on function importance.are_accesses_waiting() is 'Whether there may be something to roll up: cheap, for a job that asks often.';
+comment on function importance.are_accesses_waiting() is
+  'True if there may be something to roll up. Cheap, for a job that asks often.';
 
 create function importance.access_backlog()
 returns table (waiting bigint, oldest_seconds double precision, rolled_up_at timestamptz)
@@ -115,19 +117,19 @@ language sql
 stable
 set search_path = ''
 begin atomic
-  with done as (select r.to_xid, r.era_after, r.rolled_up_at from importance.access_roll_up r)
+  with progress as (select r.to_xid, r.era_after, r.rolled_up_at from importance.access_roll_up r)
   select count(*), coalesce(extract(epoch from clock_timestamp() - min(w.at)), 0)::double precision,
-    (select d.rolled_up_at from done d)
+    (select d.rolled_up_at from progress d)
   from (
     (select a.accessed_at as at from importance.memory_access_log a
-     where a.xid >= (select d.to_xid from done d) and a.accessed_at > (select d.era_after from done d) limit 100000)
+     where a.xid >= (select d.to_xid from progress d) and a.accessed_at > (select d.era_after from progress d) limit 100000)
     union all
-    (select f.given_at from public.memory_feedback f where f.xid >= (select d.to_xid from done d) limit 100000)
+    (select f.given_at from public.memory_feedback f where f.xid >= (select d.to_xid from progress d) limit 100000)
   ) w;
 end;
 
 comment on function importance.access_backlog() is
-  'How many accesses and votes are not rolled up yet (100,000 of each at most are counted), the age of the oldest in seconds, and when something was last rolled up.';
+  'How many accesses and votes are not rolled up yet (at most 100,000 of each are counted), the age of the oldest in seconds, and when something was last rolled up.';
 
 grant execute on function
   importance.roll_up_accesses_between(xid8, xid8, timestamptz), importance.are_accesses_waiting(), importance.access_backlog()

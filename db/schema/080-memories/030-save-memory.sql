@@ -37,14 +37,14 @@ begin
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
   if jsonb_typeof(save_memory.envelope) <> 'object' then
-    perform identity.raise_error('L9VAL', 'envelope: an object', 'envelope');
+    perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   end if;
 
   if save_memory.idempotency_key is not null then
     if octet_length(save_memory.idempotency_key) not between 1 and 200 then
       perform identity.raise_error('L9LIM', 'idempotency_key: 1 to 200 bytes', 'idempotency_key');
     end if;
-    -- Waits here for a concurrent save with the same key, and then finds its answer.
+    -- A concurrent save with the same key is waited for here; its answer is then found below.
     insert into public.idempotency_keys (tenant_id, caller, idempotency_key)
     values (me.tenant_id, me.caller, save_memory.idempotency_key)
     on conflict do nothing;
@@ -59,7 +59,7 @@ begin
         answer.memory := saved;
         return answer;
       end if;
-      -- Its memory is no longer the caller's to see, which must look as if it were deleted: save anew.
+      -- The caller can no longer see the key's memory. That must look as if it were deleted, so save again.
     end if;
   end if;
 
@@ -71,7 +71,7 @@ begin
   end if;
 
   for attempt in 1..3 loop
-    -- Already settled by a memory that says nearly the same.
+    -- A near-duplicate has already answered the save.
     exit when answer.status is not null;
     insert into public.packet_store (
       packet_type, envelope, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
@@ -93,7 +93,8 @@ begin
     hash := coalesce(hash, packets.content_hash(save_memory.content));
     select p.* into saved
     from public.packet_store p
-    -- By the hash alone: as `=`, tenant and scope would look like a way in too, through every memory they have.
+    -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
+    -- scan all of it.
     where p.content_hash = hash
       and p.tenant_id is not distinct from me.tenant_id
       and p.scope is not distinct from coalesce(save_memory.scope, 'developer')
@@ -106,11 +107,11 @@ begin
       exit;
     end if;
 
-    -- What stood in the way was deleted a moment ago: try again.
+    -- The conflicting memory was deleted concurrently: retry.
   end loop;
 
   if answer.status is null then
-    raise exception using errcode = '40001', message = 'save_memory: too much contention on one content, try again';
+    raise exception using errcode = '40001', message = 'save_memory: too many concurrent saves of this content; try again';
   end if;
   if save_memory.idempotency_key is not null then
     update public.idempotency_keys k
@@ -125,7 +126,7 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text) is
-  'Saves a memory. Answers inserted, or skipped_dedupe with the memory that already says the same (case and white space aside) in this scope, project and kind. on_similar: what to do about memories that say nearly the same (keep: save, and report them; skip: save nothing; merge: join the two); null: they are not looked for. content_vector, of the model named, lets meaning count there. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project and kind. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two; null does not search for them. content_vector, of the given model, lets the search compare meaning too. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
 grant execute on function public.save_memory(

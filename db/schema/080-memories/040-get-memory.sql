@@ -4,10 +4,10 @@ language sql
 immutable
 parallel safe
 set search_path = ''
-return identity.raise_error('L9OWN', pg_catalog.format('memory %s is not there, or not yours', packet_id), 'packet_id');
+return identity.raise_error('L9OWN', pg_catalog.format('memory %s does not exist, or is not yours', packet_id), 'packet_id');
 
 comment on function memories.raise_not_yours(uuid) is
-  'The error for a memory that is not there, not visible, or someone else''s: one text for all, so that none can be told from another.';
+  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all three so that callers can''t tell them apart.';
 
 create function public.get_memory(packet_id uuid)
 returns public.packet_store
@@ -30,7 +30,7 @@ end
 $$;
 
 comment on function public.get_memory(uuid) is
-  'One memory, whole. Leaves an audit row, and one in the access log. L9OWN when it is not there or not visible: the two are never told apart.';
+  'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the memory does not exist or is not visible; the two cases give the same error.';
 
 grant execute on function memories.raise_not_yours(uuid) to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function public.get_memory(uuid) to l9_agent, l9_admin, l9_platform_admin;

@@ -26,7 +26,7 @@ declare
   new_scope text;
   new_project text;
 begin
-  -- Under row-level security FOR UPDATE finds only rows the caller may change.
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into old_row from public.packet_store p where p.packet_id = update_memory.packet_id for update;
   if not found then
     perform memories.raise_not_yours(update_memory.packet_id);
@@ -34,12 +34,12 @@ begin
   if update_memory.ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future; delete the memory instead', 'ttl');
   elsif jsonb_typeof(update_memory.envelope) <> 'object' then
-    perform identity.raise_error('L9VAL', 'envelope: an object', 'envelope');
+    perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   elsif jsonb_typeof(update_memory.metadata) <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata: an object', 'metadata');
+    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
   end if;
   new_scope := coalesce(update_memory.scope, old_row.scope);
-  -- A memory that moves to a scope without projects leaves its project behind.
+  -- A memory that moves to a scope without projects loses its project.
   new_project := case
     when update_memory.project_id is not null then update_memory.project_id
     when update_memory.scope is null or packets.scope_has_projects(new_scope) then old_row.project_id
@@ -61,7 +61,7 @@ begin
     where p.packet_id = update_memory.packet_id
     returning p.* into saved;
   exception when unique_violation then
-    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project and kind already says this', 'content');
+    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project and kind already has this content', 'content');
   end;
   answer.status := 'updated';
   answer.memory := saved;
@@ -71,7 +71,7 @@ $$;
 
 comment on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb) is
-  'Changes what is given of a memory and leaves the rest; ttl infinity takes the expiry away. Agents change only what they wrote: else, or where nothing is there, L9OWN. Changed content is embedded anew.';
+  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. Changed content is embedded again. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb) to l9_agent, l9_admin;

@@ -16,6 +16,6 @@ end
 $$;
 
 comment on function public.delete_memory(uuid) is
-  'Deletes a memory and what was derived from it, and returns its id. Agents delete only what they wrote: else, or where nothing is there, L9OWN.';
+  'Deletes a memory and everything derived from it, and returns its id. Agents may delete only what they wrote; otherwise, or if the memory does not exist, L9OWN.';
 
 grant execute on function public.delete_memory(uuid) to l9_agent, l9_admin;

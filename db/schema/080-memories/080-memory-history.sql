@@ -11,18 +11,20 @@ create type public.memory_change as (
   state jsonb
 );
 
-comment on type public.memory_change is 'One state of a memory: who made it so, when, and what that changed.';
-comment on column public.memory_change.version is 'Counted from 1, the oldest that the caller may see; the highest is the memory as it is now.';
-comment on column public.memory_change.version_id is 'The version; null for the memory as it is now.';
-comment on column public.memory_change.changed_at is 'When it became so.';
-comment on column public.memory_change.until is 'When it was changed again; null for the memory as it is now.';
-comment on column public.memory_change.creator is 'Who wrote it so.';
-comment on column public.memory_change.source is 'The source of whoever wrote it so.';
-comment on column public.memory_change.tool_name is 'The tool or mutation that made it so; null where what it replaced is not the caller''s to see.';
+comment on type public.memory_change is 'One state of a memory: who wrote it, when, and what the change was.';
+comment on column public.memory_change.version is
+  'The number of the state, counted from 1 for the oldest that the caller may see; the highest is the present state.';
+comment on column public.memory_change.version_id is 'The version; null for the present state.';
+comment on column public.memory_change.changed_at is 'Start of the period in which the memory had this state.';
+comment on column public.memory_change.until is 'When this state was replaced; null for the present state.';
+comment on column public.memory_change.creator is 'The writer of this state.';
+comment on column public.memory_change.source is 'The source of the writer.';
+comment on column public.memory_change.tool_name is
+  'The tool or mutation that wrote this state; null if the caller may not see the state that it replaced.';
 comment on column public.memory_change.changed_fields is
-  'What differs from the state before, in the words of save_memory''s parameters, and creator; empty for the oldest.';
-comment on column public.memory_change.content is 'The text it had.';
-comment on column public.memory_change.state is 'The rest of it, in the words of save_memory''s parameters.';
+  'The fields that differ from the previous state, named like the parameters of save_memory, and creator; empty for the oldest state.';
+comment on column public.memory_change.content is 'The text in this state.';
+comment on column public.memory_change.state is 'The other fields of this state, named like the parameters of save_memory.';
 
 create function public.memory_history(packet_id uuid, max_versions integer default 100)
 returns setof public.memory_change
@@ -32,17 +34,17 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  now_so public.packet_store;
+  current_row public.packet_store;
 begin
   perform identity.require_identity();
   if max_versions is null or max_versions not between 1 and 1000 then
-    perform identity.raise_error('L9VAL', 'max_versions: from 1 to 1000', 'max_versions');
+    perform identity.raise_error('L9VAL', 'max_versions: must be from 1 to 1000', 'max_versions');
   end if;
-  select p.* into now_so from public.packet_store p where p.packet_id = memory_history.packet_id;
+  select p.* into current_row from public.packet_store p where p.packet_id = memory_history.packet_id;
   if not found then
     perform memories.raise_not_yours(memory_history.packet_id);
   end if;
-  perform audit.audit_read('READ', '{"history": true}', now_so.packet_id, now_so.project_id, now_so.scope);
+  perform audit.audit_read('READ', '{"history": true}', current_row.packet_id, current_row.project_id, current_row.scope);
 
   return query
   with states as (
@@ -54,12 +56,12 @@ begin
     from public.packet_versions v
     where v.packet_id = memory_history.packet_id
     union all
-    select null, now_so.updated_at, null, null, now_so.envelope ->> 'content',
-      memories.memory_json(now_so) - array['packet_id', 'content', 'timestamp', 'updated_at']
-  ), placed as (
+    select null, current_row.updated_at, null, null, current_row.envelope ->> 'content',
+      memories.memory_json(current_row) - array['packet_id', 'content', 'timestamp', 'updated_at']
+  ), numbered as (
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,
-      -- Of the state before that the caller may see, which need not be the one that was replaced.
+      -- The previous state here is the previous visible one, which need not be the state that was replaced.
       lag(s.valid_until) over past as before_until,
       lag(s.replaced_with) over past as before_replaced_with,
       lag(s.content) over past as before_content,
@@ -72,7 +74,7 @@ begin
     p.memory -> 'metadata' ->> 'source',
     case
       when p.before_until = p.changed_at then p.before_replaced_with
-      when p.changed_at = now_so."timestamp" then p.memory -> 'metadata' ->> 'tool_name'
+      when p.changed_at = current_row."timestamp" then p.memory -> 'metadata' ->> 'tool_name'
     end,
     case when p.before_memory is null then '{}' else array(
       select f.name
@@ -89,13 +91,13 @@ begin
       where f.is_changed
       order by f.name) end,
     p.content, p.memory
-  from placed p
+  from numbered p
   order by p.place desc
   limit max_versions;
 end
 $$;
 
 comment on function public.memory_history(uuid, integer) is
-  'Who changed a memory, what of it, and when: its states, the newest first, max_versions (1 to 1000) at most, as far as the caller may see both the memory and the state. Leaves an audit row. L9OWN when the memory is not there or not visible.';
+  'Returns who changed a memory, which fields and when: its states, the newest first, at most max_versions (1 to 1000). A state is listed if the caller may see both the memory and that state. Writes an audit row. L9OWN if the memory does not exist or is not visible.';
 
 grant execute on function public.memory_history(uuid, integer) to l9_agent, l9_admin, l9_platform_admin;

@@ -10,16 +10,18 @@ create type public.memory_stats as (
   newest timestamptz
 );
 
-comment on type public.memory_stats is 'Counts of the memories that the caller may read, and of nothing else.';
-comment on column public.memory_stats.total is 'How many memories there are.';
-comment on column public.memory_stats.oldest is 'When the oldest was saved.';
-comment on column public.memory_stats.newest is 'When the newest was saved.';
-comment on column public.memory_stats.by_kind is 'Kind → count.';
-comment on column public.memory_stats.by_scope is 'Scope → count.';
-comment on column public.memory_stats.by_project is 'Project → count; memories of no project are not in it.';
-comment on column public.memory_stats.by_creator is 'Creator → count.';
-comment on column public.memory_stats.embedded is 'How many can be found by meaning.';
-comment on column public.memory_stats.awaiting_embedding is 'How many can be found by words only, until their vectors land.';
+comment on type public.memory_stats is 'Counts of the memories that the caller may read, and of no others.';
+comment on column public.memory_stats.total is 'The number of memories.';
+comment on column public.memory_stats.oldest is 'When the oldest memory was saved.';
+comment on column public.memory_stats.newest is 'When the newest memory was saved.';
+comment on column public.memory_stats.by_kind is 'An object of kind and count.';
+comment on column public.memory_stats.by_scope is 'An object of scope and count.';
+comment on column public.memory_stats.by_project is
+  'An object of project and count; memories without a project are not included.';
+comment on column public.memory_stats.by_creator is 'An object of creator and count.';
+comment on column public.memory_stats.embedded is 'The number of memories that can be found by meaning.';
+comment on column public.memory_stats.awaiting_embedding is
+  'The number of memories that can be found only by words until their vectors are stored.';
 
 create function public.get_memory_stats(project_id text default null)
 returns public.memory_stats
@@ -32,7 +34,7 @@ declare
   stats public.memory_stats;
 begin
   perform identity.require_identity();
-  with seen as (
+  with readable as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p.metadata ->> 'creator' as creator, p."timestamp",
       exists (
         select from public.memory_embeddings e
@@ -46,7 +48,7 @@ begin
       grouping(creator) = 0 as is_creator,
       coalesce(packet_type, scope, project_id, creator) as name, count(*) as n,
       count(*) filter (where is_embedded) as embedded, min("timestamp") as oldest, max("timestamp") as newest
-    from seen
+    from readable
     group by grouping sets ((), (packet_type), (scope), (project_id), (creator))
   )
   select
@@ -68,6 +70,6 @@ end
 $$;
 
 comment on function public.get_memory_stats(text) is
-  'Counts of the memories that the caller may read, of one project or of all. Leaves an audit row.';
+  'Counts the memories that the caller may read, in one project or in all. Writes an audit row.';
 
 grant execute on function public.get_memory_stats(text) to l9_agent, l9_admin, l9_platform_admin;

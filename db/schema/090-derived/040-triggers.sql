@@ -1,4 +1,4 @@
--- Triggers that derive_from_packets() puts on each table. Their first argument is the column that names the source.
+-- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source.
 
 create function derived.tg__take_from_source()
 returns trigger
@@ -23,7 +23,7 @@ end
 $$;
 
 comment on function derived.tg__take_from_source() is
-  'A derived row is its source''s owner''s, in its project and scope, until it expires; and says who derived it. Definer: reads and locks the source.';
+  'Copies owner, project, scope and expiry from the source memory to a derived row, and records who derived it. Definer: reads and locks the source.';
 
 create function derived.tg_packet_store__derived_follow()
 returns trigger
@@ -41,14 +41,14 @@ end
 $$;
 
 comment on function derived.tg_packet_store__derived_follow() is
-  'Moves what was derived from a memory to where the memory has moved. Arguments: the table, its column that names the source. Definer: callers can''t write these tables.';
+  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it. Arguments: the table, its column that names the source. Definer: callers can''t write these tables.';
 
 create function derived.tg__audit_derived()
 returns trigger
 language plpgsql
 security definer
 set search_path = ''
--- As for packets: what is planned for a few rows must not be kept for a thousand.
+-- As for packets, a plan cached for a few rows must not be used for a thousand.
 set enable_nestloop = off
 as $$
 declare
@@ -65,7 +65,7 @@ begin
       jsonb_build_object('source_packet', o.row -> tg_argv[0]) || actor
     from (select to_jsonb(old_rows) as row from old_rows) o;
   else
-    -- Counters that jobs keep leave updated_at alone, and are no change.
+    -- Counters that jobs keep leave updated_at unchanged and are not audited.
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
       jsonb_build_object('source_packet', n.row -> tg_argv[0])
@@ -80,4 +80,4 @@ end
 $$;
 
 comment on function derived.tg__audit_derived() is
-  'One audit row for each derived row written, without contents. Arguments: the column that names the source, the key. Definer: callers can''t insert into audit_log.';
+  'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key. Definer: callers can''t insert into audit_log.';

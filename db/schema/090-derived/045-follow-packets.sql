@@ -18,4 +18,4 @@ end
 $$;
 
 comment on procedure derived.follow_packets(text, text, text[]) is
-  'Makes a trigger that runs a trigger function (named with its schema) for each memory that comes to other readers, or is to expire at another time. Run by migrations only.';
+  'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry change. Run by migrations only.';

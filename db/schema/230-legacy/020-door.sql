@@ -1,4 +1,4 @@
--- The door's own rules. Without is_legacy_import() these policies and the trigger are as if they were not there.
+-- These policies and the trigger have no effect unless is_legacy_import().
 
 create function legacy.require_legacy_import()
 returns void
@@ -8,12 +8,12 @@ set search_path = ''
 as $$
 begin
   if not packets.is_legacy_import() then
-    perform identity.raise_error('L9SCP', 'old memories are moved in by l9_owner alone, through l9-memory migrate-legacy');
+    perform identity.raise_error('L9SCP', 'only l9_owner may import old memories, through l9-memory migrate-legacy');
   end if;
 end
 $$;
 
-comment on function legacy.require_legacy_import() is 'L9SCP unless is_legacy_import().';
+comment on function legacy.require_legacy_import() is 'Raises L9SCP unless is_legacy_import().';
 
 create policy definer_legacy_reads on public.packet_store for select to l9_owner
   using ((select packets.is_legacy_import()));
@@ -44,16 +44,16 @@ begin
   select s.is_project_scoped into has_projects from public.scopes s
   where s.tenant_id = new.tenant_id and s.scope = new.scope;
   if has_projects is null then
-    perform identity.raise_error('L9VAL', 'scope: not a scope of the tenant', 'scope');
+    perform identity.raise_error('L9VAL', 'scope: must be a scope of the tenant', 'scope');
   elsif has_projects <> (new.project_id is not null) then
-    perform identity.raise_error('L9VAL', 'project_id: required in a scope with projects, and only there', 'project_id');
+    perform identity.raise_error('L9VAL', 'project_id: required in a scope with projects, and not allowed in others', 'project_id');
   end if;
   return new;
 end
 $$;
 
 comment on function legacy.tg_packet_store__check_legacy() is
-  'What must hold of an old memory instead of the stamp and the scope check: its writer is an actor of the tenant, its scope and project fit together.';
+  'Checks an imported memory in place of the stamp and the scope check: its writer must be an actor of the tenant, and its scope and project must fit together.';
 
 create trigger _300_check_legacy before insert or update on public.packet_store
   for each row when (current_user = 'l9_owner' and packets.is_legacy_import())

@@ -7,7 +7,7 @@ create type legacy.legacy_outcome as (
 );
 
 comment on type legacy.legacy_outcome is
-  'What became of an old row: moved or merged, the memory it is now, and whether its vector came with it; or why it was not moved.';
+  'What became of an old row: moved or merged with the resulting memory and whether its vector was imported, or the reason why it was not imported.';
 
 create function legacy.preview_legacy(source text, source_table text, tenant_id uuid, records jsonb)
 returns setof legacy.legacy_outcome
@@ -44,7 +44,7 @@ declare
   outcomes legacy.legacy_outcome[];
 begin
   perform legacy.require_legacy_import();
-  with judged as materialized (
+  with classified as materialized (
     select j.*,
       case when j.embedding is not null
         then rtrim(j.embedding, ']') || repeat(',0', 1536 - import_legacy.dimensions) || ']' end as padded
@@ -53,7 +53,7 @@ begin
     select t.first_place, array_agg(t.tag order by t.tag_place) as tags
     from (
       select j.first_place, btrim(tag.tag) as tag, min(j.place * 1000 + tag.place) as tag_place
-      from judged j, unnest(j.tags) with ordinality as tag (tag, place)
+      from classified j, unnest(j.tags) with ordinality as tag (tag, place)
       where j.reason is null and btrim(tag.tag) <> ''
       group by 1, 2
     ) t
@@ -66,25 +66,25 @@ begin
       j.longest_ttl, j.project_id, j.scope, j.highest_importance, coalesce(j.access_count, 0), j.last_accessed,
       import_legacy.tenant_id, j.user_id, j.correlation_id, j.session_id, j.trace_id,
       coalesce(j.created, now()), coalesce(j.updated, j.created, now())
-    from judged j
+    from classified j
     left join all_tags t on t.first_place = j.place
     where j.reason is null and j.existing_id is null and j.first_place = j.place
     order by j.place
     on conflict do nothing
     returning packet_store.packet_id
-  ), bettered as (
+  ), improved as (
     update public.packet_store p set
       ttl = case when p.ttl is null or j.longest_ttl is null then null else greatest(p.ttl, j.longest_ttl) end,
       importance_score = greatest(p.importance_score, j.highest_importance),
       tags = (p.tags || array(select tag from unnest(t.tags) as tag where tag <> all (p.tags)))[:64],
       updated_at = clock_timestamp()
-    from judged j
+    from classified j
     left join all_tags t on t.first_place = j.place
     where p.packet_id = j.existing_id and j.first_place = j.place
       and (p.ttl < j.longest_ttl or (p.ttl is not null and j.longest_ttl is null)
         or p.importance_score < j.highest_importance
         or (cardinality(p.tags) < 64 and not coalesce(t.tags, '{}') <@ p.tags))
-  ), landed as (
+  ), results as (
     select j.*, coalesce(j.existing_id, i.packet_id) as new_id,
       case
         when j.reason is not null then j.reason
@@ -92,13 +92,13 @@ begin
         when j.existing_id is not null or j.first_place < j.place then 'merged'
         else 'moved'
       end as outcome
-    from judged j
+    from classified j
     left join inserted i on i.packet_id = j.first_packet_id and j.reason is null
-  ), noted as (
+  ), recorded as (
     insert into legacy.legacy_ids (source, source_table, source_id, new_id, outcome, source_hash, content_hash, leftover)
     select import_legacy.source, import_legacy.source_table, l.source_id, l.new_id, l.outcome, l.source_hash, l.content_hash,
       case when l.outcome = 'merged' then l.leftover end
-    from landed l
+    from results l
     where l.outcome in ('moved', 'merged')
   ), embedded as (
     insert into public.memory_embeddings (packet_id, embedding_type, model, vector, tenant_id, user_id, project_id, scope, ttl)
@@ -106,7 +106,7 @@ begin
       v.project_id, v.scope, v.longest_ttl
     from (
       select l.*, case when pg_input_is_valid(l.padded, 'extensions.vector(1536)') then l.padded::extensions.vector(1536) end as vector
-      from landed l
+      from results l
       where l.outcome = 'moved' and l.padded is not null
     ) v
     where extensions.vector_norm(v.vector) > 0
@@ -115,10 +115,10 @@ begin
   select array_agg(row(l.source_id, l.outcome, l.new_id, l.duplicate_key, e.packet_id is not null)::legacy.legacy_outcome
     order by l.place)
   into outcomes
-  from landed l
+  from results l
   left join embedded e on e.packet_id = l.new_id and l.outcome = 'moved';
 
-  -- What has a vector that searches use waits for none; a long text still waits for those of its chunks.
+  -- A memory whose vector was imported needs no embedding, unless its text is long and its chunks still do.
   if is_present_model then
     delete from embeddings.pending_embeddings q
     using unnest(outcomes) o, public.packet_store p
@@ -130,7 +130,7 @@ end
 $$;
 
 comment on function legacy.import_legacy(text, text, uuid, jsonb, text, integer, boolean) is
-  'Moves old rows into packet_store, their vectors into memory_embeddings, and notes what became of each, in one transaction. Only where is_legacy_import() holds: no other could insert through it, were it granted.';
+  'Imports old rows into packet_store and their vectors into memory_embeddings, and records what became of each, in one transaction. It works only if is_legacy_import(): even with a grant, no other role could insert through it.';
 
 create function legacy.compare_legacy(source text, source_table text, source_ids text[], source_hashes text[])
 returns table (source_id text, state text)
@@ -140,15 +140,15 @@ set search_path = ''
 set enable_seqscan = off
 set jit = off
 as $$
-  with known as materialized (
+  with recorded as materialized (
     select i.source_id, i.new_id, i.outcome, i.source_hash, i.content_hash, i.moved_at
     from legacy.legacy_ids i
     where i.source = compare_legacy.source and i.source_table = compare_legacy.source_table
       and i.source_id = any (source_ids)
-  ), here as materialized (
+  ), present as materialized (
     select p.packet_id, p.content_hash, packets.content_hash(p.envelope ->> 'content') as hash_now, p.updated_at
     from public.packet_store p
-    where p.packet_id = any (array(select k.new_id from known k))
+    where p.packet_id = any (array(select k.new_id from recorded k))
   )
   select o.source_id,
     case
@@ -162,10 +162,10 @@ as $$
       else 'different'
     end
   from unnest(source_ids, source_hashes) with ordinality as o (source_id, hash, place)
-  left join known k on k.source_id = o.source_id
-  left join here h on h.packet_id = k.new_id
+  left join recorded k on k.source_id = o.source_id
+  left join present h on h.packet_id = k.new_id
   order by o.place
 $$;
 
 comment on function legacy.compare_legacy(text, text, text[], text[]) is
-  'What has become of old rows, by their ids and the hashes of their contents: new (not moved), kept (the same here), edited here since, gone (deleted here since), changed (in the old table, after it was moved), or different, which should not be.';
+  'The state of old rows, given their ids and the hashes of their contents: new (not imported), kept (identical here), edited (changed here since), gone (deleted here since), changed (changed in the old table after the import), or different, which should not occur.';

@@ -16,7 +16,7 @@ begin atomic
 end;
 
 comment on function legacy.write_legacy_audit(uuid, jsonb) is
-  'Adds rows of the old audit tables to audit_log, with the time and the caller they had. Only for import_legacy_audit().';
+  'Adds rows of the old audit tables to audit_log with their original times and callers. Only import_legacy_audit() calls it.';
 
 create function legacy.import_legacy_audit(source text, source_table text, tenant_id uuid, records jsonb)
 returns bigint
@@ -29,7 +29,7 @@ declare
   rows jsonb;
 begin
   perform legacy.require_legacy_import();
-  -- A row that was about an old memory is about what became of it.
+  -- An audit row about an old memory is attached to the memory it became.
   select jsonb_agg(e.record || jsonb_build_object(
     'audit_id', uuidv7(),
     'row_id', coalesce(
@@ -51,5 +51,5 @@ end
 $$;
 
 comment on function legacy.import_legacy_audit(text, text, uuid, jsonb) is
-  'Moves old audit rows into audit_log, and notes which, in one transaction. Only where is_legacy_import() holds.';
--- No grant on any function of this chapter: l9_owner owns them.
+  'Imports old audit rows into audit_log and records which, in one transaction. It works only if is_legacy_import().';
+-- There is no grant on any function of this schema: l9_owner owns them.
