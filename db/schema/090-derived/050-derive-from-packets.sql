@@ -2,7 +2,8 @@ create procedure derived.derive_from_packets(
   derived regclass,
   key_column text,
   source_column text default 'source_packet',
-  follows boolean default true
+  follows boolean default true,
+  takes_from_source boolean default true
 )
 language plpgsql
 set search_path = ''
@@ -38,8 +39,10 @@ begin
     execute format('comment on column %s.%I is %L', derived, described.name, described.description);
   end loop;
 
-  execute format('create trigger _300_take_from_source before insert on %s for each row
-    execute function derived.tg__take_from_source(%L)', derived, source_column);
+  if takes_from_source then
+    execute format('create trigger _300_take_from_source before insert on %s for each row
+      execute function derived.tg__take_from_source(%L)', derived, source_column);
+  end if;
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L)', derived, source_column, key_column);
   execute format('create trigger _500_audit_update after update on %s referencing old table as old_rows new table as new_rows for each statement
@@ -52,5 +55,5 @@ begin
 end
 $$;
 
-comment on procedure derived.derive_from_packets(regclass, text, text, boolean) is
-  'Makes a table one of rows derived from memories: row-level security with the policies of all such tables, grants to read, comments, and triggers that take owner, project, scope and expiry from the source, put each write on the record, and (follows) keep rows with their source. The table has source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean) is
+  'Makes a table one of rows derived from memories: row-level security with the policies of all such tables, grants to read, comments, and triggers that take owner, project, scope and expiry from the source (takes_from_source; else the table brings a trigger of its own), put each write on the record, and (follows) keep rows with their source. The table has source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
