@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:541f46ed97810f619fd19f2e535ae4ac6b6c1f3c
+--! Hash: sha1:92fec528c83b7d57f11f9c1e5002c3cda1ac1fb0
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -815,6 +815,154 @@ grant select on public.tenants, public.scopes, public.actors to l9_agent, l9_adm
 grant select on public.orgs, public.users, public.api_keys to l9_admin, l9_platform_admin;
 -- No insert, update or delete on identity tables for anyone: they change by functions. No grant at all on the hashes and on active_actors.
 --! EndIncluded 010-identity/070-policies.sql
+--! Included 010-identity/080-visibility.sql
+-- Who sees a row that belongs to a tenant, org, user, project and scope: the product's promise, written down once.
+-- Policies get it as text, so that they stay plain expressions that the planner and explain_access() understand;
+-- functions that run as the owner, to which those policies do not apply, call may_read(), which PostgreSQL inlines.
+
+create function identity.project_condition()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return $sql$(project_id is null or (select identity.has_every_project())
+      or project_id = any ((select identity.current_projects())::text[]))$sql$;
+
+comment on function identity.project_condition() is
+  'The text of a policy condition: the row belongs to no project, or to one that the caller may work in. Used by migrations only.';
+
+create function identity.reader_condition()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 'scope = any ((select identity.current_scopes())::text[]) and ' || identity.project_condition();
+
+comment on function identity.reader_condition() is
+  'The text of a policy condition: the caller may read the scope and the project of the row. Used by migrations only.';
+
+create function identity.writer_condition()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 'scope = any ((select identity.current_writable_scopes())::text[]) and ' || identity.project_condition();
+
+comment on function identity.writer_condition() is
+  'The text of a policy condition: the caller may write the scope and the project of the row. Used by migrations only.';
+
+create function identity.owner_condition()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return $sql$(org_id is null or org_id = (select identity.current_org_id()))
+      and (user_id is null or user_id = (select identity.current_user_id()))$sql$;
+
+comment on function identity.owner_condition() is
+  'The text of a policy condition: the row belongs to the org and the user that the caller acts for, or to no org or user. Used by migrations only.';
+
+create function identity.definer_condition()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.format($sql$tenant_id = (select identity.current_tenant_id())
+      and %s
+      and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, identity.reader_condition(), identity.owner_condition());
+
+comment on function identity.definer_condition() is
+  'The text of a policy condition for functions of the owner: the agent or admin that called the function may read the row. Used by migrations only.';
+
+create procedure identity.protect_like_memories(
+  target regclass, noun text default 'memory', expires boolean default true, is_writable boolean default false)
+language plpgsql
+set search_path = ''
+as $$
+declare
+  name constant text := (select c.relname from pg_class c where c.oid = target);
+  unexpired constant text := case when expires then ' and (ttl is null or ttl > now())' else '' end;
+  verb constant text := case when is_writable then 'read and write' else 'read' end;
+  command constant text := case when is_writable then '' else 'for select ' end;
+  check_of_writes constant text := case when is_writable then format(' with check (%s)', identity.writer_condition()) else '' end;
+  policy record;
+begin
+  execute format('alter table %s enable row level security', target);
+  execute format('alter table %s force row level security', target);
+  for policy in
+    select * from (values
+      ('tenant_isolation', 'as restrictive to l9_agent, l9_admin', 'tenant_id = (select identity.current_tenant_id())', '',
+        'Nothing is shared between tenants.'),
+      ('org_isolation', 'as restrictive to l9_agent', 'org_id is null or org_id = (select identity.current_org_id())', '',
+        format('A %s of an org is visible to callers of that org; one without an org is visible to the whole tenant.', noun)),
+      ('user_visibility', 'as restrictive to l9_agent', 'user_id is null or user_id = (select identity.current_user_id())', '',
+        format('A %s of a user is visible to callers that act for that user; one without a user is visible to the whole org.', noun)),
+      ('scope_access', command || 'to l9_agent', identity.reader_condition() || unexpired, check_of_writes,
+        format('Agents %s in the scopes and projects of their claims.', verb) || case when expires then ' Expired rows are invisible.' else '' end),
+      ('admin_override', command || 'to l9_admin', identity.reader_condition() || unexpired, check_of_writes,
+        format('Admins %s in their whole tenant, across orgs, users and authors, within their claims.', verb)),
+      ('platform_override', 'for select to l9_platform_admin',
+        format('(select identity.allow_and_audit_operator_read(%L))', name) || unexpired, '',
+        'Operators read across tenants, and each read is audited. They write nothing.')
+    ) as p (name, addressed, condition, check_of_writes, description)
+  loop
+    execute format('create policy %I on %s %s using (%s)%s', policy.name, target, policy.addressed, policy.condition, policy.check_of_writes);
+    execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
+  end loop;
+end
+$$;
+
+comment on procedure identity.protect_like_memories(regclass, text, boolean, boolean) is
+  'Enables and forces row-level security on a table with the columns tenant_id, org_id, user_id, project_id and scope (and ttl, where rows expire), and creates the policies that decide who sees a memory: tenant_isolation, org_isolation, user_visibility, scope_access, admin_override, platform_override. noun: what a row is, for the comments. is_writable: agents and admins may also write rows of scopes that they may write. A table that differs from memories alters the policy after this call. Used by migrations only.';
+
+-- Inlined into the query that calls it: hence no `set search_path`; the body is parsed here, once, with all names resolved.
+create function identity.has_project(me identity.identity, project_id text)
+returns boolean
+language sql
+immutable
+parallel safe
+return project_id is null or '*' = any ((me).projects) or project_id = any ((me).projects);
+
+comment on function identity.has_project(identity.identity, text) is
+  'True if a row of this project (null: of no project) lies within the projects of the caller.';
+
+create function identity.may_read(
+  me identity.identity, tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
+returns boolean
+language sql
+immutable
+parallel safe
+return tenant_id = (me).tenant_id
+  and scope = any ((me).readable_scopes)
+  and identity.has_project(me, project_id)
+  and ((me).role = 'l9_admin'
+    or (org_id is null or org_id = (me).org_id) and (user_id is null or user_id = (me).user_id));
+
+comment on function identity.may_read(identity.identity, uuid, uuid, uuid, text, text) is
+  'True if an agent or admin may read a row that belongs to this tenant, org, user, project and scope: the rule of protect_like_memories() as a function. The expiry of the row is for the caller of this function to check.';
+
+create function identity.may_write(me identity.identity, project_id text, scope text)
+returns boolean
+language sql
+immutable
+parallel safe
+return scope = any ((me).writable_scopes)
+  and identity.has_project(me, project_id);
+
+comment on function identity.may_write(identity.identity, text, text) is
+  'True if the claims of the caller allow it to write in this project (null: none) and scope.';
+
+grant execute on function
+  identity.has_project(identity.identity, text),
+  identity.may_read(identity.identity, uuid, uuid, uuid, text, text),
+  identity.may_write(identity.identity, text, text)
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/080-visibility.sql
 --! Included 020-audit/000-schema.sql
 create schema audit;
 comment on schema audit is
@@ -3418,7 +3566,7 @@ begin
     perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
   elsif project_id !~ '^[A-Za-z0-9._/@:+-]{1,200}$' then
     perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
-  elsif has_projects and not ('*' = any (me.projects) or project_id = any (me.projects)) then
+  elsif has_projects and not identity.has_project(me, project_id) then
     perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');
   end if;
 end
@@ -3657,25 +3805,8 @@ create trigger _500_audit_truncate before truncate on public.packet_store
   for each statement execute function packets.tg_packet_store__refuse_truncate();
 --! EndIncluded 040-packets/050-audit.sql
 --! Included 040-packets/060-policies.sql
-alter table public.packet_store enable row level security;
-alter table public.packet_store force row level security;
+call identity.protect_like_memories('public.packet_store', is_writable => true);
 
-create policy tenant_isolation on public.packet_store as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.packet_store as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.packet_store as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.packet_store to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()))
-  with check (
-    scope = any ((select identity.current_writable_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
 create policy creator_updates on public.packet_store as restrictive for update to l9_agent
   using (
     metadata ->> 'creator' = (select identity.current_creator())
@@ -3684,22 +3815,10 @@ create policy creator_deletes on public.packet_store as restrictive for delete t
   using (
     metadata ->> 'creator' = (select identity.current_creator())
     and scope = any ((select identity.current_writable_scopes())::text[]));
-create policy admin_override on public.packet_store to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()))
-  with check (
-    scope = any ((select identity.current_writable_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
 create policy writable_updates on public.packet_store as restrictive for update to l9_admin
   using (scope = any ((select identity.current_writable_scopes())::text[]));
 create policy writable_deletes on public.packet_store as restrictive for delete to l9_admin
   using (scope = any ((select identity.current_writable_scopes())::text[]));
-create policy platform_override on public.packet_store for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('packet_store')) and (ttl is null or ttl > now()));
 create policy worker_access on public.packet_store to l9_worker using (true);
 create policy definer_functions on public.packet_store for select to l9_owner
   using (ttl <= now());
@@ -3708,20 +3827,16 @@ create policy definer_locks on public.packet_store for update to l9_owner
 create policy definer_cleanup on public.packet_store for delete to l9_owner
   using (ttl <= now());
 
-comment on policy tenant_isolation on public.packet_store is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.packet_store is 'A memory of an org is for callers of that org; one without is for the whole tenant.';
-comment on policy user_visibility on public.packet_store is 'A memory of a user is for callers who act for that user; one without is for the whole org.';
-comment on policy scope_access on public.packet_store is 'Agents read and write the scopes and projects of their claims; what has expired is gone.';
-comment on policy creator_updates on public.packet_store is 'Agents change only what they wrote themselves.';
-comment on policy creator_deletes on public.packet_store is 'Agents delete only what they wrote themselves.';
-comment on policy admin_override on public.packet_store is 'L reads and writes any memory of its tenant, of every org, user and author, within its claims.';
-comment on policy writable_updates on public.packet_store is 'An admin changes nothing in a scope that it may only read.';
-comment on policy writable_deletes on public.packet_store is 'An admin deletes nothing in a scope that it may only read.';
-comment on policy platform_override on public.packet_store is 'Operators read across tenants, each look on the record; they write nothing.';
-comment on policy worker_access on public.packet_store is 'Jobs read contents to embed, and set chunk_count; the grants say which columns.';
-comment on policy definer_functions on public.packet_store is 'Functions of the owner see what has expired, and nothing else.';
-comment on policy definer_locks on public.packet_store is 'Functions of the owner lock what has expired, so that two cleanups share the work; they change nothing.';
-comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete what has expired, and nothing else.';
+comment on policy creator_updates on public.packet_store is 'Agents may change only memories that they wrote.';
+comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote.';
+comment on policy writable_updates on public.packet_store is 'Admins may not change memories in a scope that they may only read.';
+comment on policy writable_deletes on public.packet_store is 'Admins may not delete memories in a scope that they may only read.';
+comment on policy worker_access on public.packet_store is
+  'Jobs read contents in order to embed them, and set chunk_count; the grants list the columns.';
+comment on policy definer_functions on public.packet_store is 'Functions of the owner see expired memories, and no others.';
+comment on policy definer_locks on public.packet_store is
+  'Functions of the owner lock expired memories, so that concurrent cleanups share the work. They can''t change any.';
+comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete expired memories, and no others.';
 
 grant select, delete on public.packet_store to l9_agent, l9_admin;
 grant insert (
@@ -3808,44 +3923,21 @@ comment on column public.packet_versions.correlation_id is 'The correlation id o
 comment on column public.packet_versions.session_id is 'The session of this version.';
 comment on column public.packet_versions.trace_id is 'The trace of this version.';
 
-alter table public.packet_versions enable row level security;
-alter table public.packet_versions force row level security;
+-- The scope and project that the version itself had count, too: what was private stays private when the memory is shared.
+call identity.protect_like_memories('public.packet_versions', noun => 'version', expires => false);
 
-create policy tenant_isolation on public.packet_versions as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.packet_versions as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.packet_versions as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
 -- Evaluated under the reader's own policies: a memory that it can't see has no history for it either.
 create policy packet_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (select from public.packet_store p where p.packet_id = packet_versions.packet_id));
-create policy scope_access on public.packet_versions for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy admin_override on public.packet_versions for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on public.packet_versions for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('packet_versions')));
 create policy definer_functions on public.packet_versions for select to l9_owner using (true);
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
-comment on policy tenant_isolation on public.packet_versions is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.packet_versions is 'As for the packet.';
-comment on policy user_visibility on public.packet_versions is 'As for the packet.';
 comment on policy packet_visibility on public.packet_versions is
-  'A version is there for whoever may see its memory as it is now: what moved to l-private hides all it ever said.';
-comment on policy scope_access on public.packet_versions is
-  'And the scope and project that the version itself had: what was private stays so when the memory is shared.';
-comment on policy admin_override on public.packet_versions is 'L, in its tenant, within its claims.';
-comment on policy platform_override on public.packet_versions is 'Operators read across tenants, each look on the record.';
-comment on policy definer_functions on public.packet_versions is 'The trigger that keeps versions looks for the one before; erasure counts them.';
-comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions writes them; nobody changes one.';
+  'A version is visible only to callers who may see its memory in its present state: a memory that moved to l-private hides all its versions.';
+comment on policy definer_functions on public.packet_versions is
+  'The trigger that keeps versions reads the previous one; erasure counts them.';
+comment on policy definer_keeping on public.packet_versions is
+  'The trigger that keeps versions inserts them. Nobody may change one.';
 
 grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
@@ -4003,38 +4095,11 @@ comment on column public.memory_contexts.scope is 'As of both memories.';
 comment on column public.memory_contexts.ttl is 'When the first of the two expires: from then on nobody reads it.';
 comment on column public.memory_contexts.created_at is 'When it was put together.';
 
-alter table public.memory_contexts enable row level security;
-alter table public.memory_contexts force row level security;
+call identity.protect_like_memories('public.memory_contexts', noun => 'context');
 
-create policy tenant_isolation on public.memory_contexts as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.memory_contexts as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.memory_contexts as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.memory_contexts for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy admin_override on public.memory_contexts for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy platform_override on public.memory_contexts for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_contexts')) and (ttl is null or ttl > now()));
 create policy worker_access on public.memory_contexts to l9_worker using (true);
 create policy definer_functions on public.memory_contexts to l9_owner using (true);
 
-comment on policy tenant_isolation on public.memory_contexts is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_contexts is 'As for the packet.';
-comment on policy user_visibility on public.memory_contexts is 'As for the packet.';
-comment on policy scope_access on public.memory_contexts is 'As for the packet: scopes and projects of the caller''s claims.';
-comment on policy admin_override on public.memory_contexts is 'As for the packet: L, in its tenant, within its claims.';
-comment on policy platform_override on public.memory_contexts is 'Operators read across tenants, each look on the record.';
 comment on policy worker_access on public.memory_contexts is 'The embedding job writes them.';
 comment on policy definer_functions on public.memory_contexts is 'The triggers that take them away with what they were made of.';
 
@@ -4105,38 +4170,11 @@ comment on column public.memory_embeddings.chunk_text is 'The text of a chunk; n
 comment on column public.memory_embeddings.context_id is 'Of type context: what it was made of, and goes with.';
 comment on column public.memory_embeddings.metadata is 'Of a chunk: start and end, character offsets into the content.';
 
-alter table public.memory_embeddings enable row level security;
-alter table public.memory_embeddings force row level security;
+call identity.protect_like_memories('public.memory_embeddings', noun => 'vector');
 
-create policy tenant_isolation on public.memory_embeddings as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.memory_embeddings as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.memory_embeddings as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.memory_embeddings for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy admin_override on public.memory_embeddings for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy platform_override on public.memory_embeddings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_embeddings')) and (ttl is null or ttl > now()));
 create policy worker_access on public.memory_embeddings to l9_worker using (true);
 create policy definer_functions on public.memory_embeddings to l9_owner using (true);
 
-comment on policy tenant_isolation on public.memory_embeddings is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_embeddings is 'As for the packet.';
-comment on policy user_visibility on public.memory_embeddings is 'As for the packet.';
-comment on policy scope_access on public.memory_embeddings is 'As for the packet: scopes and projects of the caller''s claims.';
-comment on policy admin_override on public.memory_embeddings is 'As for the packet: L, in its tenant, within its claims.';
-comment on policy platform_override on public.memory_embeddings is 'Operators read across tenants, each look on the record.';
 comment on policy worker_access on public.memory_embeddings is 'The embedding job writes them.';
 comment on policy definer_functions on public.memory_embeddings is 'The trigger that keeps them with their packet.';
 
@@ -5660,41 +5698,24 @@ comment on column importance.memory_access_log.scope is 'The scope of the target
 comment on column importance.memory_access_log.is_admin is
   'True if the caller was an administrator, who is not restricted by org and user.';
 
-alter table importance.memory_access_log enable row level security;
-alter table importance.memory_access_log force row level security;
+call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
+-- An access belongs to the caller, so that these differ from the policies of memories.
+alter policy org_isolation on importance.memory_access_log using (org_id is not distinct from (select identity.current_org_id()));
+alter policy user_visibility on importance.memory_access_log using (user_id is not distinct from (select identity.current_user_id()));
+create policy own_accesses on importance.memory_access_log as restrictive for select to l9_agent
+  using (agent_id = (select identity.current_caller()));
+comment on policy org_isolation on importance.memory_access_log is 'What an agent did for one org is hidden from it while it acts for another, or for none.';
+comment on policy user_visibility on importance.memory_access_log is 'What an agent did for one user is hidden from it while it acts for another, or for none.';
+comment on policy own_accesses on importance.memory_access_log is 'Agents see their own accesses only, never who else read what.';
 
-create policy tenant_isolation on importance.memory_access_log as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on importance.memory_access_log as restrictive to l9_agent
-  using (org_id is not distinct from (select identity.current_org_id()));
-create policy user_visibility on importance.memory_access_log as restrictive to l9_agent
-  using (user_id is not distinct from (select identity.current_user_id()));
-create policy scope_access on importance.memory_access_log for select to l9_agent
-  using (
-    agent_id = (select identity.current_caller())
-    and scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy admin_override on importance.memory_access_log for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on importance.memory_access_log for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_access_log')));
 create policy worker_access on importance.memory_access_log for select to l9_worker using (true);
 create policy definer_inserts on importance.memory_access_log for insert to l9_owner with check (true);
 create policy definer_functions on importance.memory_access_log for select to l9_owner using (true);
 
-comment on policy tenant_isolation on importance.memory_access_log is 'Nothing crosses tenants.';
-comment on policy org_isolation on importance.memory_access_log is 'What an agent did for one org is not shown to it while it acts for another, or for none.';
-comment on policy user_visibility on importance.memory_access_log is 'What an agent did for one user is not shown to it while it acts for another, or for none.';
-comment on policy scope_access on importance.memory_access_log is 'Agents see their own accesses, within their claims: never who else read what.';
-comment on policy admin_override on importance.memory_access_log is 'L, in its tenant, within its claims.';
-comment on policy platform_override on importance.memory_access_log is 'Operators read across tenants, each look on the record.';
-comment on policy worker_access on importance.memory_access_log is 'The job that rolls it up reads it.';
+comment on policy worker_access on importance.memory_access_log is 'The roll-up job reads the log.';
 comment on policy definer_inserts on importance.memory_access_log is 'log_accesses() inserts.';
-comment on policy definer_functions on importance.memory_access_log is 'Audit triggers of feedback, and drop_access_partition(), read it.';
+comment on policy definer_functions on importance.memory_access_log is
+  'The audit triggers of feedback and drop_access_partition() read the log.';
 
 grant select on importance.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- Nobody may insert: log_accesses() stamps the caller. Nobody may update or delete, including the owner.
@@ -5752,7 +5773,7 @@ begin
     log_accesses.audit_id, me.tenant_id, me.org_id, me.user_id, a.project_id, a.scope, me.role = 'l9_admin'
   from unnest(access_ids, target_ids, log_accesses.scopes, project_ids, relevance_scores) as a (access_id, target_id, scope, project_id, score)
   where a.scope = any (me.readable_scopes)
-    and (a.project_id is null or '*' = any (me.projects) or a.project_id = any (me.projects));
+    and identity.has_project(me, a.project_id);
   return access_ids;
 end
 $$;
@@ -5834,16 +5855,21 @@ create policy platform_override on public.memory_feedback for select to l9_platf
   using ((select identity.allow_and_audit_operator_read('memory_feedback')));
 create policy worker_access on public.memory_feedback for select to l9_worker using (true);
 
-comment on policy tenant_isolation on public.memory_feedback is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_feedback is 'What an agent said for one org is not shown to it while it acts for another, or for none.';
-comment on policy user_visibility on public.memory_feedback is 'What an agent said for one user is not shown to it while it acts for another, or for none.';
-comment on policy packet_visibility on public.memory_feedback is 'About memories that the caller may read at present, and no others.';
-comment on policy own_access on public.memory_feedback is 'Only about an access that the caller made itself, for the same org and user.';
-comment on policy own_feedback on public.memory_feedback is 'Only what the caller said itself can it take back.';
-comment on policy scope_access on public.memory_feedback is 'Agents see what they said themselves.';
-comment on policy admin_override on public.memory_feedback is 'L sees what its tenant''s agents said about memories that it may read.';
-comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, each look on the record.';
-comment on policy worker_access on public.memory_feedback is 'The job that rolls it up reads it.';
+comment on policy tenant_isolation on public.memory_feedback is 'Nothing is shared between tenants.';
+comment on policy org_isolation on public.memory_feedback is
+  'Feedback that an agent gave for one org is hidden from it while it acts for another, or for none.';
+comment on policy user_visibility on public.memory_feedback is
+  'Feedback that an agent gave for one user is hidden from it while it acts for another, or for none.';
+comment on policy packet_visibility on public.memory_feedback is
+  'Feedback is visible only on memories that the caller may read at present.';
+comment on policy own_access on public.memory_feedback is
+  'A caller may give feedback only on an access that it made itself, for the same org and user.';
+comment on policy own_feedback on public.memory_feedback is 'A caller may change only its own feedback.';
+comment on policy scope_access on public.memory_feedback is 'Agents see their own feedback.';
+comment on policy admin_override on public.memory_feedback is
+  'Admins see the feedback of their tenant''s agents on memories that the admin may read.';
+comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, and each read is audited.';
+comment on policy worker_access on public.memory_feedback is 'The roll-up job reads feedback.';
 
 grant select on public.memory_feedback to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (access_id, packet_id, was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
@@ -6121,10 +6147,11 @@ create policy platform_override on public.memory_signals for select to l9_platfo
   using ((select identity.allow_and_audit_operator_read('memory_signals')));
 create policy worker_access on public.memory_signals to l9_worker using (true);
 
-comment on policy tenant_isolation on public.memory_signals is 'Nothing crosses tenants.';
-comment on policy scope_access on public.memory_signals is 'Of memories that the caller may read: under its own policies, so that it follows them wherever they move.';
-comment on policy platform_override on public.memory_signals is 'Operators read across tenants, each look on the record.';
-comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log keeps them.';
+comment on policy tenant_isolation on public.memory_signals is 'Nothing is shared between tenants.';
+comment on policy scope_access on public.memory_signals is
+  'Callers see the statistics of memories that they may read. The caller''s own policies are applied, so this holds when a memory moves.';
+comment on policy platform_override on public.memory_signals is 'Operators read across tenants, and each read is audited.';
+comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log maintains the statistics.';
 
 grant select on public.memory_signals to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, tenant_id, last_accessed, access_count, use_weight, useful, useless, contradiction_count)
@@ -6227,8 +6254,9 @@ alter table importance.access_roll_up enable row level security;
 alter table importance.access_roll_up force row level security;
 create policy worker_access on importance.access_roll_up to l9_worker using (true);
 create policy definer_functions on importance.access_roll_up to l9_owner using (true);
-comment on policy worker_access on importance.access_roll_up is 'The job goes on from there.';
-comment on policy definer_functions on importance.access_roll_up is 'drop_access_partition() drops only what is rolled up.';
+comment on policy worker_access on importance.access_roll_up is 'The job continues from this position.';
+comment on policy definer_functions on importance.access_roll_up is
+  'drop_access_partition() drops only partitions that are rolled up.';
 grant select, update (to_xid, era_after, newest_at, rolled_up_at) on importance.access_roll_up to l9_worker;
 
 insert into importance.access_roll_up default values;
@@ -6434,8 +6462,9 @@ create policy scope_access on public.idempotency_keys to l9_agent, l9_admin
     caller = (select identity.current_caller())
     and (packet_id is null or exists (select from public.packet_store p where p.packet_id = idempotency_keys.packet_id)));
 
-comment on policy tenant_isolation on public.idempotency_keys is 'Keys of the caller''s tenant.';
-comment on policy scope_access on public.idempotency_keys is 'A key is known only to the caller that used it, and stands for a memory that this caller may read.';
+comment on policy tenant_isolation on public.idempotency_keys is 'Callers see keys of their own tenant only.';
+comment on policy scope_access on public.idempotency_keys is
+  'A key is visible only to the caller that used it, and may refer only to a memory that this caller may read.';
 
 grant select, insert (tenant_id, caller, idempotency_key), update (packet_id, status) on public.idempotency_keys to l9_agent, l9_admin;
 -- Nobody may delete: a key is deleted with its memory.
@@ -6768,9 +6797,7 @@ begin
     select p.packet_id from public.packet_store p
     where p.ttl <= now()
       and ((me).caller is null
-        or p.tenant_id = (me).tenant_id
-          and p.scope = any ((me).writable_scopes)
-          and (p.project_id is null or '*' = any ((me).projects) or p.project_id = any ((me).projects))
+        or p.tenant_id = (me).tenant_id and identity.may_write(me, p.project_id, p.scope)
           -- Agents clean up the memories of their org and user, admins those of the whole tenant.
           and ((me).role = 'l9_admin' or (
             (p.org_id is null or p.org_id = (me).org_id) and (p.user_id is null or p.user_id = (me).user_id))))
@@ -7030,18 +7057,16 @@ grant usage on schema derived to l9_agent, l9_admin, l9_platform_admin, l9_worke
 -- Functions of the owner derive rows from memories of other writers: they see, and lock, the memories that the caller
 -- sees.
 
-create policy definer_sources on public.packet_store for select to l9_owner
-  using (
-    (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
-    or (select identity.current_role_name()) in ('l9_agent', 'l9_admin')
-      and tenant_id = (select identity.current_tenant_id())
-      and scope = any ((select identity.current_scopes())::text[])
-      and (project_id is null or (select identity.has_every_project())
-        or project_id = any ((select identity.current_projects())::text[]))
-      and ((select identity.current_role_name()) = 'l9_admin'
-        or (org_id is null or org_id = (select identity.current_org_id()))
-          and (user_id is null or user_id = (select identity.current_user_id())))
-      and (ttl is null or ttl > now()));
+do $$
+begin
+  execute format($sql$
+    create policy definer_sources on public.packet_store for select to l9_owner
+    using (
+      (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
+      or (select identity.current_role_name()) in ('l9_agent', 'l9_admin') and %s and (ttl is null or ttl > now()))$sql$,
+    identity.definer_condition());
+end
+$$;
 create policy definer_source_locks on public.packet_store for update to l9_owner
   using (
     (select identity.current_role_name()) = 'l9_worker'
@@ -7050,9 +7075,9 @@ create policy definer_source_locks on public.packet_store for update to l9_owner
   with check (false);
 
 comment on policy definer_sources on public.packet_store is
-  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all that have not expired.';
+  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories that have not expired.';
 comment on policy definer_source_locks on public.packet_store is
-  'Functions of the owner lock a memory that the caller sees while they derive from it; they change nothing.';
+  'Functions of the owner lock a memory that the caller sees while they derive from it. They can''t change any.';
 
 create function derived.is_source(memory public.packet_store)
 returns boolean
@@ -7064,13 +7089,8 @@ return case
   when identity.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()
   when identity.current_role_name() in ('l9_agent', 'l9_admin') then
     ((memory).ttl is null or (memory).ttl > pg_catalog.now())
-    and (memory).tenant_id = identity.current_tenant_id()
-    and (memory).scope = any (identity.current_scopes())
-    and ((memory).project_id is null or identity.has_every_project()
-      or (memory).project_id = any (identity.current_projects()))
-    and (identity.current_role_name() = 'l9_admin'
-      or ((memory).org_id is null or (memory).org_id = identity.current_org_id())
-        and ((memory).user_id is null or (memory).user_id = identity.current_user_id()))
+    and identity.may_read(identity.current_identity(),
+      (memory).tenant_id, (memory).org_id, (memory).user_id, (memory).project_id, (memory).scope)
   else true
 end;
 
@@ -7218,73 +7238,47 @@ create procedure derived.derive_from_packets(
   derived regclass,
   key_column text,
   source_column text default 'source_packet',
-  follows boolean default true
+  follows boolean default true,
+  takes_from_source boolean default true
 )
 language plpgsql
 set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = derived);
-  in_scopes constant text := $sql$
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))$sql$;
-  of_owner constant text := $sql$
-    (org_id is null or org_id = (select identity.current_org_id()))
-    and (user_id is null or user_id = (select identity.current_user_id()))$sql$;
-  policy record;
   described record;
 begin
-  execute format('alter table %s enable row level security', derived);
-  execute format('alter table %s force row level security', derived);
-  for policy in
-    select * from (values
-      ('tenant_isolation', 'as restrictive to l9_agent, l9_admin', 'tenant_id = (select identity.current_tenant_id())', null,
-        'Nothing crosses tenants.'),
-      ('org_isolation', 'as restrictive to l9_agent', 'org_id is null or org_id = (select identity.current_org_id())', null,
-        'As for the memory it comes from.'),
-      ('user_visibility', 'as restrictive to l9_agent', 'user_id is null or user_id = (select identity.current_user_id())', null,
-        'As for the memory it comes from.'),
-      ('scope_access', 'for select to l9_agent', in_scopes || ' and (ttl is null or ttl > now())', null,
-        'As for the memory it comes from: scopes and projects of the caller''s claims; what has expired is gone.'),
-      ('admin_override', 'for select to l9_admin', in_scopes || ' and (ttl is null or ttl > now())', null,
-        'As for the memory it comes from: L, in its tenant, within its claims.'),
-      ('platform_override', 'for select to l9_platform_admin',
-        format('(select identity.allow_and_audit_operator_read(%L)) and (ttl is null or ttl > now())', name), null,
-        'Operators read across tenants, each look on the record.'),
-      ('worker_access', 'for select to l9_worker', 'true', null,
-        'Jobs read it.'),
-      ('definer_functions', 'to l9_owner', format($sql$
-        (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
-        or tenant_id = (select identity.current_tenant_id()) and %s
-          and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, in_scopes, of_owner), null,
-        'Functions of the owner see and write, for an agent or an admin, what lies within its claims, expired or not; for jobs and operators, all.')
-    ) as p (name, addressed, condition, new_condition, description)
-  loop
-    execute format('create policy %I on %s %s using (%s)', policy.name, derived, policy.addressed, policy.condition);
-    execute format('comment on policy %I on %s is %L', policy.name, derived, policy.description);
-  end loop;
+  call identity.protect_like_memories(derived);
+  execute format('create policy worker_access on %s for select to l9_worker using (true)', derived);
+  execute format('comment on policy worker_access on %s is %L', derived, 'Background jobs read all rows.');
+  execute format($sql$
+    create policy definer_functions on %s to l9_owner
+    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s)$sql$, derived, identity.definer_condition());
+  execute format('comment on policy definer_functions on %s is %L', derived,
+    'Functions of the owner see and write, for an agent or an admin, rows within its claims, expired or not; for jobs and operators, all rows.');
   execute format('grant select on %s to l9_agent, l9_admin, l9_platform_admin, l9_worker', derived);
   execute format('grant maintain on %s to l9_worker', derived);
 
   for described in
     select * from (values
-      ('tenant_id', 'As of the memory it comes from.'),
-      ('org_id', 'As of the memory it comes from.'),
-      ('user_id', 'As of the memory it comes from.'),
-      ('project_id', 'As of the memory it comes from.'),
-      ('scope', 'As of the memory it comes from: what decides who sees it.'),
-      ('ttl', 'As of the memory it comes from: from then on nobody reads it.'),
-      ('creator', 'Who derived it: the creator name of the caller, or job.'),
-      ('created_at', 'When it was first derived.'),
-      ('updated_at', 'When it last changed, or moved with the memory it comes from.')
+      ('tenant_id', 'The tenant of the source memory.'),
+      ('org_id', 'The org of the source memory.'),
+      ('user_id', 'The user of the source memory.'),
+      ('project_id', 'The project of the source memory.'),
+      ('scope', 'The scope of the source memory; it decides who may read the row.'),
+      ('ttl', 'The expiry of the source memory; after it nobody can read the row.'),
+      ('creator', 'Who derived the row: the creator name of the caller, or job.'),
+      ('created_at', 'When the row was first derived.'),
+      ('updated_at', 'When the row last changed, or moved with its source memory.')
     ) as c (name, description)
   loop
     execute format('comment on column %s.%I is %L', derived, described.name, described.description);
   end loop;
 
-  execute format('create trigger _300_take_from_source before insert on %s for each row
-    execute function derived.tg__take_from_source(%L)', derived, source_column);
+  if takes_from_source then
+    execute format('create trigger _300_take_from_source before insert on %s for each row
+      execute function derived.tg__take_from_source(%L)', derived, source_column);
+  end if;
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L)', derived, source_column, key_column);
   execute format('create trigger _500_audit_update after update on %s referencing old table as old_rows new table as new_rows for each statement
@@ -7297,8 +7291,8 @@ begin
 end
 $$;
 
-comment on procedure derived.derive_from_packets(regclass, text, text, boolean) is
-  'Makes a table one of rows derived from memories: row-level security with the policies of all such tables, grants to read, comments, and triggers that take owner, project, scope and expiry from the source, put each write on the record, and (follows) keep rows with their source. The table has source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean) is
+  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and triggers that copy owner, project, scope and expiry from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
 --! EndIncluded 090-derived/050-derive-from-packets.sql
 --! Included 100-entities/000-schema.sql
 create schema entities;
@@ -8005,37 +7999,17 @@ comment on column public.tasks.started_at is 'When it began.';
 comment on column public.tasks.completed_at is 'When it ended, either way.';
 comment on column public.tasks.updated_at is 'When its status last changed.';
 
-alter table public.tasks enable row level security;
-alter table public.tasks force row level security;
+call identity.protect_like_memories('public.tasks', noun => 'task', expires => false);
+do $$
+begin
+  execute format('create policy unscoped_tasks on public.tasks for select to l9_admin using (scope is null and %s)', identity.project_condition());
+end
+$$;
+comment on policy unscoped_tasks on public.tasks is 'Admins also see tasks that are about no single scope, within their projects; agents do not.';
 
-create policy tenant_isolation on public.tasks as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.tasks as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.tasks as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.tasks for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy admin_override on public.tasks for select to l9_admin
-  using (
-    (scope is null or scope = any ((select identity.current_scopes())::text[]))
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on public.tasks for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('tasks')));
 create policy worker_access on public.tasks to l9_worker using (true);
 create policy definer_functions on public.tasks to l9_owner using (true);
 
-comment on policy tenant_isolation on public.tasks is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.tasks is 'What is done for an org is for callers of that org to see.';
-comment on policy user_visibility on public.tasks is 'What is done for a user is for callers who act for that user to see.';
-comment on policy scope_access on public.tasks is
-  'Agents see what is about the scopes and projects of their claims; what is about no scope is for admins.';
-comment on policy admin_override on public.tasks is 'L sees all of its tenant, within its claims.';
-comment on policy platform_override on public.tasks is 'Operators read across tenants, each look on the record.';
 comment on policy worker_access on public.tasks is 'Jobs write down what became of what they do.';
 comment on policy definer_functions on public.tasks is 'start_task() writes down what begins; only jobs may call it.';
 
@@ -12386,13 +12360,12 @@ comment on column public.world_model_entities.version is 'Rises by one with each
 comment on column public.world_model_entities.source_packet is 'The memory behind the last update of it.';
 comment on column public.world_model_entities.audience_id is 'Its world: one for each owner, project and scope.';
 
-call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false);
+call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false);
 comment on column public.world_model_entities.ttl is
   'When the first of the memories behind it expires: from then on nobody reads it, until it is worked out again without that memory.';
 
--- Its room is that of the updates it is folded from, which took theirs from the source: nobody is asked again, since whoever
--- deletes a memory has others'' updates folded.
-drop trigger _300_take_from_source on public.world_model_entities;
+-- An entity takes its owner and scope from the updates it is folded from, which took theirs from their source. It does not ask
+-- for the caller's permission again, because deleting a memory refolds other callers' updates, too.
 
 create function world_model.tg_world_model_entities__take_from_update()
 returns trigger
@@ -13028,7 +13001,7 @@ begin
     -- One text for a scope that does not exist and one that is not the caller's.
     if scope is null or scope <> all (me.readable_scopes) then
       perform identity.raise_error('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')), 'scope');
-    elsif project_id is not null and not ('*' = any (me.projects) or project_id = any (me.projects)) then
+    elsif not identity.has_project(me, project_id) then
       perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
     elsif packets.scope_has_projects(reach_world.scope) and project_id is null then
       perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
@@ -16470,7 +16443,7 @@ begin
     and (me.role = 'l9_platform_admin'
       or p.tenant_id = me.tenant_id
         and p.scope = any (me.readable_scopes)
-        and (p.project_id is null or '*' = any (me.projects) or p.project_id = any (me.projects)));
+        and identity.has_project(me, p.project_id));
   -- Whose it was, not what it said: that is gone for everyone.
   memory.envelope := null;
   memory.content := null;
@@ -16804,9 +16777,7 @@ begin
     and (agent_recent_important.agent_id is null or v.agent_id = agent_recent_important.agent_id)
     and (agent_recent_important.project_id is null or p.project_id is null or p.project_id = agent_recent_important.project_id)
     -- As it is now. The owner's policies show an admin more than that: what it may erase.
-    and p.tenant_id = me.tenant_id and p.scope = any (me.readable_scopes)
-    and (p.project_id is null or '*' = any (me.projects) or p.project_id = any (me.projects))
-    and (me.role = 'l9_admin' or (p.org_id is null or p.org_id = me.org_id) and (p.user_id is null or p.user_id = me.user_id))
+    and identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)
     and (p.ttl is null or p.ttl > now())
   order by v.importance_score desc, v.packet_id desc
   limit agent_recent_important.k;
@@ -17132,8 +17103,7 @@ stable
 parallel safe
 set search_path = ''
 return forgetting.is_whole_operator(me)
-  or scope = any (me.writable_scopes)
-    and (project_id is null or '*' = any (me.projects) or project_id = any (me.projects));
+  or identity.may_write(me, project_id, scope);
 
 comment on function forgetting.may_erase(identity.identity, text, text) is
   'Whether the token of an admin covers a scope and project. What it administers at all is for administered_tenants() to say.';
@@ -17174,34 +17144,15 @@ comment on column public.memory_tombstones.reason is 'Why, in the words of whoev
 comment on column public.memory_tombstones.erased_by is 'The caller that erased it.';
 comment on column public.memory_tombstones.erased_at is 'When.';
 
-alter table public.memory_tombstones enable row level security;
-alter table public.memory_tombstones force row level security;
+call identity.protect_like_memories('public.memory_tombstones', noun => 'erased memory', expires => false);
+alter policy scope_access on public.memory_tombstones using (false);
+comment on policy scope_access on public.memory_tombstones is 'Agents see no tombstones: to them an erased memory does not exist.';
 
-create policy tenant_isolation on public.memory_tombstones as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.memory_tombstones as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.memory_tombstones as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.memory_tombstones for select to l9_agent using (false);
-create policy admin_override on public.memory_tombstones for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on public.memory_tombstones for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_tombstones')));
 create policy definer_functions on public.memory_tombstones for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_tombstones on public.memory_tombstones for insert to l9_owner
   with check (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 
-comment on policy tenant_isolation on public.memory_tombstones is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_tombstones is 'As for the packet it was; agents see none anyway.';
-comment on policy user_visibility on public.memory_tombstones is 'As for the packet it was; agents see none anyway.';
-comment on policy scope_access on public.memory_tombstones is 'Agents see none: to them an erased memory is one that is not there.';
-comment on policy admin_override on public.memory_tombstones is 'L sees those of its tenant, within its claims.';
-comment on policy platform_override on public.memory_tombstones is 'Operators see every tenant''s, each look on the record.';
 comment on policy definer_functions on public.memory_tombstones is 'Erasure goes by what it has marked, in tenants that the caller administers.';
 comment on policy definer_tombstones on public.memory_tombstones is 'Erasure marks memories of tenants that the caller administers; nobody changes or removes a mark.';
 
@@ -17591,7 +17542,7 @@ alter table legacy.legacy_ids enable row level security;
 alter table legacy.legacy_ids force row level security;
 
 create policy definer_functions on legacy.legacy_ids to l9_owner using (true);
-comment on policy definer_functions on legacy.legacy_ids is 'The functions of this chapter. Nobody else reads or writes it.';
+comment on policy definer_functions on legacy.legacy_ids is 'The functions of schema legacy read and write it. Nobody else does.';
 
 create function legacy.tg_packet_store__forget_legacy()
 returns trigger
@@ -17640,11 +17591,11 @@ create policy definer_legacy_imports on public.packet_store for insert to l9_own
 create policy definer_legacy_merges on public.packet_store for update to l9_owner
   using ((select packets.is_legacy_import()));
 comment on policy definer_legacy_reads on public.packet_store is
-  'While old memories are moved in by l9_owner itself: it looks for duplicates, and compares what it moved.';
+  'While l9_owner imports old memories, it searches for duplicates and compares what it imported.';
 comment on policy definer_legacy_imports on public.packet_store is
-  'While old memories are moved in by l9_owner itself; tg_packet_store__check_legacy holds what else is asked of them.';
+  'While l9_owner imports old memories, it inserts them; tg_packet_store__check_legacy checks them.';
 comment on policy definer_legacy_merges on public.packet_store is
-  'While old memories are moved in by l9_owner itself: a memory takes the longer life, importance and tags of its duplicate.';
+  'While l9_owner imports old memories, an existing memory takes the longer life, the higher importance and the tags of its duplicate.';
 
 create function legacy.tg_packet_store__check_legacy()
 returns trigger

@@ -20,14 +20,16 @@ create policy definer_locks on public.packet_store for update to l9_owner
 create policy definer_cleanup on public.packet_store for delete to l9_owner
   using (ttl <= now());
 
-comment on policy creator_updates on public.packet_store is 'Agents change only what they wrote themselves.';
-comment on policy creator_deletes on public.packet_store is 'Agents delete only what they wrote themselves.';
-comment on policy writable_updates on public.packet_store is 'An admin changes nothing in a scope that it may only read.';
-comment on policy writable_deletes on public.packet_store is 'An admin deletes nothing in a scope that it may only read.';
-comment on policy worker_access on public.packet_store is 'Jobs read contents to embed, and set chunk_count; the grants say which columns.';
-comment on policy definer_functions on public.packet_store is 'Functions of the owner see what has expired, and nothing else.';
-comment on policy definer_locks on public.packet_store is 'Functions of the owner lock what has expired, so that two cleanups share the work; they change nothing.';
-comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete what has expired, and nothing else.';
+comment on policy creator_updates on public.packet_store is 'Agents may change only memories that they wrote.';
+comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote.';
+comment on policy writable_updates on public.packet_store is 'Admins may not change memories in a scope that they may only read.';
+comment on policy writable_deletes on public.packet_store is 'Admins may not delete memories in a scope that they may only read.';
+comment on policy worker_access on public.packet_store is
+  'Jobs read contents in order to embed them, and set chunk_count; the grants list the columns.';
+comment on policy definer_functions on public.packet_store is 'Functions of the owner see expired memories, and no others.';
+comment on policy definer_locks on public.packet_store is
+  'Functions of the owner lock expired memories, so that concurrent cleanups share the work. They can''t change any.';
+comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete expired memories, and no others.';
 
 grant select, delete on public.packet_store to l9_agent, l9_admin;
 grant insert (

@@ -77,9 +77,11 @@ create policy definer_functions on public.packet_versions for select to l9_owner
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
 comment on policy packet_visibility on public.packet_versions is
-  'A version is there for whoever may see its memory as it is now: what moved to l-private hides all it ever said.';
-comment on policy definer_functions on public.packet_versions is 'The trigger that keeps versions looks for the one before; erasure counts them.';
-comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions writes them; nobody changes one.';
+  'A version is visible only to callers who may see its memory in its present state: a memory that moved to l-private hides all its versions.';
+comment on policy definer_functions on public.packet_versions is
+  'The trigger that keeps versions reads the previous one; erasure counts them.';
+comment on policy definer_keeping on public.packet_versions is
+  'The trigger that keeps versions inserts them. Nobody may change one.';
 
 grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.

@@ -61,9 +61,10 @@ create policy worker_access on importance.memory_access_log for select to l9_wor
 create policy definer_inserts on importance.memory_access_log for insert to l9_owner with check (true);
 create policy definer_functions on importance.memory_access_log for select to l9_owner using (true);
 
-comment on policy worker_access on importance.memory_access_log is 'The job that rolls it up reads it.';
+comment on policy worker_access on importance.memory_access_log is 'The roll-up job reads the log.';
 comment on policy definer_inserts on importance.memory_access_log is 'log_accesses() inserts.';
-comment on policy definer_functions on importance.memory_access_log is 'Audit triggers of feedback, and drop_access_partition(), read it.';
+comment on policy definer_functions on importance.memory_access_log is
+  'The audit triggers of feedback and drop_access_partition() read the log.';
 
 grant select on importance.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- Nobody may insert: log_accesses() stamps the caller. Nobody may update or delete, including the owner.

@@ -68,16 +68,21 @@ create policy platform_override on public.memory_feedback for select to l9_platf
   using ((select identity.allow_and_audit_operator_read('memory_feedback')));
 create policy worker_access on public.memory_feedback for select to l9_worker using (true);
 
-comment on policy tenant_isolation on public.memory_feedback is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_feedback is 'What an agent said for one org is not shown to it while it acts for another, or for none.';
-comment on policy user_visibility on public.memory_feedback is 'What an agent said for one user is not shown to it while it acts for another, or for none.';
-comment on policy packet_visibility on public.memory_feedback is 'About memories that the caller may read at present, and no others.';
-comment on policy own_access on public.memory_feedback is 'Only about an access that the caller made itself, for the same org and user.';
-comment on policy own_feedback on public.memory_feedback is 'Only what the caller said itself can it take back.';
-comment on policy scope_access on public.memory_feedback is 'Agents see what they said themselves.';
-comment on policy admin_override on public.memory_feedback is 'L sees what its tenant''s agents said about memories that it may read.';
-comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, each look on the record.';
-comment on policy worker_access on public.memory_feedback is 'The job that rolls it up reads it.';
+comment on policy tenant_isolation on public.memory_feedback is 'Nothing is shared between tenants.';
+comment on policy org_isolation on public.memory_feedback is
+  'Feedback that an agent gave for one org is hidden from it while it acts for another, or for none.';
+comment on policy user_visibility on public.memory_feedback is
+  'Feedback that an agent gave for one user is hidden from it while it acts for another, or for none.';
+comment on policy packet_visibility on public.memory_feedback is
+  'Feedback is visible only on memories that the caller may read at present.';
+comment on policy own_access on public.memory_feedback is
+  'A caller may give feedback only on an access that it made itself, for the same org and user.';
+comment on policy own_feedback on public.memory_feedback is 'A caller may change only its own feedback.';
+comment on policy scope_access on public.memory_feedback is 'Agents see their own feedback.';
+comment on policy admin_override on public.memory_feedback is
+  'Admins see the feedback of their tenant''s agents on memories that the admin may read.';
+comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, and each read is audited.';
+comment on policy worker_access on public.memory_feedback is 'The roll-up job reads feedback.';
 
 grant select on public.memory_feedback to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (access_id, packet_id, was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;

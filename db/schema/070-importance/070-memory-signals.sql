@@ -39,10 +39,11 @@ create policy platform_override on public.memory_signals for select to l9_platfo
   using ((select identity.allow_and_audit_operator_read('memory_signals')));
 create policy worker_access on public.memory_signals to l9_worker using (true);
 
-comment on policy tenant_isolation on public.memory_signals is 'Nothing crosses tenants.';
-comment on policy scope_access on public.memory_signals is 'Of memories that the caller may read: under its own policies, so that it follows them wherever they move.';
-comment on policy platform_override on public.memory_signals is 'Operators read across tenants, each look on the record.';
-comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log keeps them.';
+comment on policy tenant_isolation on public.memory_signals is 'Nothing is shared between tenants.';
+comment on policy scope_access on public.memory_signals is
+  'Callers see the statistics of memories that they may read. The caller''s own policies are applied, so this holds when a memory moves.';
+comment on policy platform_override on public.memory_signals is 'Operators read across tenants, and each read is audited.';
+comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log maintains the statistics.';
 
 grant select on public.memory_signals to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, tenant_id, last_accessed, access_count, use_weight, useful, useless, contradiction_count)

@@ -19,8 +19,9 @@ alter table importance.access_roll_up enable row level security;
 alter table importance.access_roll_up force row level security;
 create policy worker_access on importance.access_roll_up to l9_worker using (true);
 create policy definer_functions on importance.access_roll_up to l9_owner using (true);
-comment on policy worker_access on importance.access_roll_up is 'The job goes on from there.';
-comment on policy definer_functions on importance.access_roll_up is 'drop_access_partition() drops only what is rolled up.';
+comment on policy worker_access on importance.access_roll_up is 'The job continues from this position.';
+comment on policy definer_functions on importance.access_roll_up is
+  'drop_access_partition() drops only partitions that are rolled up.';
 grant select, update (to_xid, era_after, newest_at, rolled_up_at) on importance.access_roll_up to l9_worker;
 
 insert into importance.access_roll_up default values;

@@ -35,8 +35,9 @@ create policy scope_access on public.idempotency_keys to l9_agent, l9_admin
     caller = (select identity.current_caller())
     and (packet_id is null or exists (select from public.packet_store p where p.packet_id = idempotency_keys.packet_id)));
 
-comment on policy tenant_isolation on public.idempotency_keys is 'Keys of the caller''s tenant.';
-comment on policy scope_access on public.idempotency_keys is 'A key is known only to the caller that used it, and stands for a memory that this caller may read.';
+comment on policy tenant_isolation on public.idempotency_keys is 'Callers see keys of their own tenant only.';
+comment on policy scope_access on public.idempotency_keys is
+  'A key is visible only to the caller that used it, and may refer only to a memory that this caller may read.';
 
 grant select, insert (tenant_id, caller, idempotency_key), update (packet_id, status) on public.idempotency_keys to l9_agent, l9_admin;
 -- Nobody may delete: a key is deleted with its memory.

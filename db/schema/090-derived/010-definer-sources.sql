@@ -19,9 +19,9 @@ create policy definer_source_locks on public.packet_store for update to l9_owner
   with check (false);
 
 comment on policy definer_sources on public.packet_store is
-  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all that have not expired.';
+  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories that have not expired.';
 comment on policy definer_source_locks on public.packet_store is
-  'Functions of the owner lock a memory that the caller sees while they derive from it; they change nothing.';
+  'Functions of the owner lock a memory that the caller sees while they derive from it. They can''t change any.';
 
 create function derived.is_source(memory public.packet_store)
 returns boolean

@@ -35,7 +35,7 @@ alter table legacy.legacy_ids enable row level security;
 alter table legacy.legacy_ids force row level security;
 
 create policy definer_functions on legacy.legacy_ids to l9_owner using (true);
-comment on policy definer_functions on legacy.legacy_ids is 'The functions of this chapter. Nobody else reads or writes it.';
+comment on policy definer_functions on legacy.legacy_ids is 'The functions of schema legacy read and write it. Nobody else does.';
 
 create function legacy.tg_packet_store__forget_legacy()
 returns trigger

@@ -22,11 +22,11 @@ create policy definer_legacy_imports on public.packet_store for insert to l9_own
 create policy definer_legacy_merges on public.packet_store for update to l9_owner
   using ((select packets.is_legacy_import()));
 comment on policy definer_legacy_reads on public.packet_store is
-  'While old memories are moved in by l9_owner itself: it looks for duplicates, and compares what it moved.';
+  'While l9_owner imports old memories, it searches for duplicates and compares what it imported.';
 comment on policy definer_legacy_imports on public.packet_store is
-  'While old memories are moved in by l9_owner itself; tg_packet_store__check_legacy holds what else is asked of them.';
+  'While l9_owner imports old memories, it inserts them; tg_packet_store__check_legacy checks them.';
 comment on policy definer_legacy_merges on public.packet_store is
-  'While old memories are moved in by l9_owner itself: a memory takes the longer life, importance and tags of its duplicate.';
+  'While l9_owner imports old memories, an existing memory takes the longer life, the higher importance and the tags of its duplicate.';
 
 create function legacy.tg_packet_store__check_legacy()
 returns trigger
