@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:92fec528c83b7d57f11f9c1e5002c3cda1ac1fb0
+--! Hash: sha1:4f634f5fc91f09cd061a0a8415df2d8a440631d3
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3146,7 +3146,486 @@ comment on schema packets is
   'Helpers of packet_store, the table of memories: checks, stamps, hashes and triggers. They are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema packets to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/000-schema.sql
---! Included 040-packets/010-packet-store.sql
+--! Included 040-packets/010-tenant-buckets.sql
+-- A ranked index scan (BM25, HNSW) has to skip the rows of other tenants. Tenants are therefore hashed into 16 partial
+-- indexes, and a search scans that of its own tenant. More would slow planning, which examines each. The embedded engine
+-- practically always has one tenant, so it uses one.
+
+create function packets.is_embedded_engine()
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.version() like '%wasm%';
+
+comment on function packets.is_embedded_engine() is
+  'True on PostgreSQL compiled to WebAssembly (the embedded engine). It usually serves one person, and indexes half-precision vectors several times slower than full ones.';
+
+create function packets.bucket_mask()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when packets.is_embedded_engine() then 0 else 15 end;
+
+comment on function packets.bucket_mask() is 'The bits of a tenant id''s hash that select its bucket.';
+
+create function packets.tenant_buckets()
+returns integer[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(select generate_series(0, packets.bucket_mask()));
+
+comment on function packets.tenant_buckets() is 'All bucket numbers.';
+
+create function packets.tenant_bucket(tenant_id uuid)
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.uuid_hash(tenant_id) & packets.bucket_mask();
+
+comment on function packets.tenant_bucket(uuid) is 'The bucket of a tenant.';
+
+create function packets.in_bucket(alias text, bucket integer)
+returns text
+language sql
+immutable
+strict
+parallel safe
+set search_path = ''
+-- Only built-in functions, so that the planner can match the condition with that of the index.
+return pg_catalog.format('(pg_catalog.uuid_hash(%stenant_id) & %s) = %s',
+  case when alias <> '' then alias || '.' end, packets.bucket_mask(), bucket);
+
+comment on function packets.in_bucket(text, integer) is
+  'The SQL condition that selects the partial index of a bucket. Pass an empty alias when creating the index itself.';
+
+grant execute on function
+  packets.is_embedded_engine(), packets.bucket_mask(), packets.tenant_buckets(), packets.tenant_bucket(uuid), packets.in_bucket(text, integer)
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/010-tenant-buckets.sql
+--! Included 040-packets/020-legacy-import-session.sql
+-- Imported memories keep their writers and times. Only `l9-memory migrate-legacy`, through the functions of schema
+-- legacy, may insert them; this function tells when.
+
+create function packets.is_legacy_import()
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return current_user = 'l9_owner'
+  and identity.current_role_name() = 'l9_owner'
+  and coalesce(pg_catalog.current_setting('l9.legacy_import', true), '') = 'on';
+
+comment on function packets.is_legacy_import() is
+  'True if this statement imports old memories: it runs as l9_owner, the session''s own role is l9_owner too, and the session has set l9.legacy_import = on. A definer function called by an agent, an admin or a job also runs as l9_owner, but its session keeps the caller''s role, so the result is false for them whatever they set.';
+
+-- Triggers call this as the writing role, so it must be executable. It returns false for them and grants nothing.
+grant execute on function packets.is_legacy_import() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/020-legacy-import-session.sql
+--! Included 040-packets/030-job-session.sql
+create function packets.is_job_writing()
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return current_user = 'l9_owner' and identity.current_role_name() = 'l9_worker';
+
+comment on function packets.is_job_writing() is
+  'True if a background job, which has no identity, saves a memory: the statement runs in a function of l9_owner and the session''s own role is l9_worker. The policies of packet_store decide which memories the job may save.';
+
+-- Triggers call this as the writing role, so it must be executable. It returns false for them and grants nothing.
+grant execute on function packets.is_job_writing() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/030-job-session.sql
+--! Included 040-packets/050-content-hash.sql
+create function packets.content_hash(content text)
+returns bytea
+language sql
+immutable
+parallel safe
+strict
+set search_path = ''
+return pg_catalog.sha256(pg_catalog.convert_to(
+  pg_catalog.lower(pg_catalog.btrim(
+    -- Replace only if there is something to collapse: the test is ten times faster than replacing every space.
+    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s+', ' ', 'g') else content end)), 'UTF8'));
+
+comment on function packets.content_hash(text) is
+  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes count as the same.';
+
+grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
+--! EndIncluded 040-packets/050-content-hash.sql
+--! Included 040-packets/060-audience-id.sql
+create function packets.audience_id(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
+returns uuid
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(pg_catalog.convert_to(
+  -- None of the values can contain the separator.
+  tenant_id::text || '|' || coalesce(org_id::text, '') || '|' || coalesce(user_id::text, '') || '|' || scope || '|'
+    || coalesce(project_id, ''), 'UTF8')), 1, 16), 'hex')::uuid;
+
+comment on function packets.audience_id(uuid, uuid, uuid, text, text) is
+  'Hash of tenant, org, user, project and scope. Rows with equal values are visible to the same callers.';
+
+grant execute on function packets.audience_id(uuid, uuid, uuid, text, text) to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 040-packets/060-audience-id.sql
+--! Included 040-packets/070-normalise.sql
+create function packets.tg_packet_store__normalise()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  content text := new.envelope ->> 'content';
+  bytes integer := octet_length(content);
+begin
+  if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
+    perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
+  elsif bytes > 1048576 then
+    perform identity.raise_error('L9LIM', format('content: at most 1048576 bytes (1 MiB), got %s', bytes), 'content');
+  elsif content !~ '\S' then
+    perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
+  end if;
+
+  if octet_length((new.envelope - 'content')::text) > 262144 then
+    perform identity.raise_error('L9LIM', 'envelope: at most 262144 bytes (256 KiB) beside the content', 'envelope');
+  end if;
+  if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
+    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
+  elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
+    perform identity.raise_error('L9VAL', 'metadata.notes: must be an object', 'metadata');
+  end if;
+  if octet_length(new.routing::text) > 65536 or octet_length(new.provenance::text) > 65536 then
+    perform identity.raise_error('L9LIM', 'routing, provenance: at most 65536 bytes (64 KiB) each', 'provenance');
+  end if;
+
+  -- Deeper values could be stored, but clients that read them may fail to parse them.
+  if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
+    or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
+    perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+  end if;
+
+  if cardinality(new.tags) > 0 then
+    new.tags := array(
+      select btrim(t.tag) from unnest(new.tags) with ordinality as t (tag, place)
+      where btrim(t.tag) <> '' group by btrim(t.tag) order by min(t.place));
+    if cardinality(new.tags) > 64 then
+      perform identity.raise_error('L9LIM', format('tags: at most 64, got %s', cardinality(new.tags)), 'tags');
+    elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > 200) then
+      perform identity.raise_error('L9LIM', 'tags: at most 200 bytes each', 'tags');
+    end if;
+  end if;
+  if new.packet_type !~ '^[a-z][a-z0-9_]{0,62}$' then
+    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+  elsif not new.importance_score between 0 and 1 then
+    perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
+  elsif cardinality(new.parent_ids) > 64 then
+    perform identity.raise_error('L9LIM', format('parent_ids: at most 64, got %s', cardinality(new.parent_ids)), 'parent_ids');
+  elsif greatest(octet_length(new.thread_id), octet_length(new.correlation_id),
+      octet_length(new.session_id), octet_length(new.trace_id)) > 200 then
+    perform identity.raise_error('L9LIM', 'thread_id, correlation_id, session_id, trace_id: at most 200 bytes each', 'thread_id');
+  end if;
+
+  if tg_op = 'INSERT' or new.envelope is distinct from old.envelope then
+    new.content_hash := packets.content_hash(content);
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__normalise() is
+  'Enforces limits with errors that name the field, cleans the tags and computes the content hash. The table''s constraints enforce the same limits.';
+--! EndIncluded 040-packets/070-normalise.sql
+--! Included 040-packets/080-stamp.sql
+create function packets.tg_packet_store__stamp()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  -- The client's creator and source are ignored.
+  client_metadata jsonb := new.metadata - 'creator' - 'source';
+begin
+  if jsonb_strip_nulls(client_metadata) <> client_metadata then
+    -- A null at the top level takes the default. Nested nulls, such as in notes, are kept.
+    client_metadata := (
+      select coalesce(jsonb_object_agg(m.key, m.value), '{}') from jsonb_each(client_metadata) as m where m.value <> 'null');
+  end if;
+  new.metadata := jsonb_build_object('agent', me.agent, 'tool_name', audit.current_tool())
+    || client_metadata
+    || jsonb_build_object('creator', me.creator, 'source', me.source);
+  if octet_length(new.metadata::text) > 65536 then
+    perform identity.raise_error('L9LIM',
+      format('metadata: at most 65536 bytes (64 KiB), got %s', octet_length(new.metadata::text)), 'metadata');
+  end if;
+  new.updated_at := clock_timestamp();
+  if tg_op = 'INSERT' then
+    new.tenant_id := me.tenant_id;
+    new.org_id := me.org_id;
+    new.user_id := me.user_id;
+    new."timestamp" := new.updated_at;
+    new.session_id := coalesce(new.session_id, left(identity.claim('session_id'), 200));
+    new.trace_id := coalesce(new.trace_id, left(identity.claim('trace_id'), 200));
+  else
+    -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's
+    -- bookkeeping.
+    new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__stamp() is
+  'Writes creator, source, tenant, org and user from the caller''s identity, replacing what the client sent.';
+--! EndIncluded 040-packets/080-stamp.sql
+--! Included 040-packets/090-check-scope.sql
+create function packets.scope_has_projects(scope text)
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return (
+  select s.is_project_scoped from public.scopes s
+  where s.tenant_id = identity.current_tenant_id()
+    and s.scope = scope_has_projects.scope
+    and s.scope = any (identity.current_scopes()));
+
+comment on function packets.scope_has_projects(text) is
+  'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
+
+create function packets.check_scope(scope text, project_id text)
+returns void
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  has_projects boolean;
+begin
+  -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell
+  -- them apart.
+  if scope is null or scope <> all (me.writable_scopes) then
+    perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')), 'scope');
+  end if;
+  select s.is_project_scoped into has_projects from public.scopes s
+  where s.tenant_id = me.tenant_id and s.scope = check_scope.scope;
+  if has_projects and project_id is null then
+    perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
+  elsif not has_projects and project_id is not null then
+    perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
+  elsif project_id !~ '^[A-Za-z0-9._/@:+-]{1,200}$' then
+    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
+  elsif has_projects and not identity.has_project(me, project_id) then
+    perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');
+  end if;
+end
+$$;
+
+comment on function packets.check_scope(text, text) is
+  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. The policies enforce the same rule. Definer: reads in the scopes table whether the scope has projects.';
+
+create function packets.tg_packet_store__check_scope()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform packets.check_scope(new.scope, new.project_id);
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that the caller may not write.';
+
+grant execute on function packets.scope_has_projects(text), packets.check_scope(text, text)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 040-packets/090-check-scope.sql
+--! Included 040-packets/100-check-parents.sql
+create function packets.is_scope_within(narrow text, wide text)
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return narrow = wide or (
+  -- Nothing is revealed about scopes that the caller may not read.
+  array[narrow, wide] <@ identity.current_scopes()
+  and not exists (
+    select from public.actors a
+    where a.tenant_id = identity.current_tenant_id()
+      and ('*' = any (a.readable_scopes) or narrow = any (a.readable_scopes))
+      and not ('*' = any (a.readable_scopes) or wide = any (a.readable_scopes))));
+
+comment on function packets.is_scope_within(text, text) is
+  'True if everyone who may read scope `narrow` may also read `wide`; false if the caller may not read both. Definer: reads the tenant''s actors.';
+
+create function packets.tg_packet_store__check_parents()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  parent record;
+  to_check uuid[];
+  found_parents integer := 0;
+  newest_time timestamptz;
+  newest_id uuid;
+begin
+  new.parent_ids := array(select distinct p.id from unnest(new.parent_ids) as p (id) where p.id is not null order by p.id);
+  to_check := new.parent_ids;
+  if tg_op = 'UPDATE' and new.scope = old.scope and new.project_id is not distinct from old.project_id then
+    -- Parents the memory already had may since be deleted or hidden from the writer, and must not block other updates.
+    to_check := array(select p.id from unnest(to_check) as p (id) where p.id <> all (old.parent_ids));
+  end if;
+
+  -- The query runs as the writer, so a parent that it can't see is not found.
+  for parent in
+    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p."timestamp" from public.packet_store p
+    where p.packet_id = any (to_check) and p.packet_id <> new.packet_id
+    order by p."timestamp", p.packet_id
+  loop
+    found_parents := found_parents + 1;
+    newest_time := parent."timestamp";
+    newest_id := parent.packet_id;
+    -- Otherwise the child would reveal the id of a memory that its readers may not know.
+    if not packets.is_scope_within(new.scope, parent.scope) then
+      perform identity.raise_error('L9VAL', format(
+        'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read', new.scope, parent.scope), 'parent_ids');
+    elsif not (parent.project_id is null or parent.project_id is not distinct from new.project_id)
+      or not (parent.org_id is null or parent.org_id is not distinct from new.org_id)
+      or not (parent.user_id is null or parent.user_id is not distinct from new.user_id) then
+      perform identity.raise_error('L9VAL',
+        'parent_ids: a memory can''t have a parent of another project, org or user, which fewer callers may read', 'parent_ids');
+    end if;
+  end loop;
+  if found_parents < cardinality(to_check) then
+    perform identity.raise_error('L9VAL', 'parent_ids: at least one of these memories was not found', 'parent_ids');
+  end if;
+
+  -- Parents are older than children (by time of saving, then by id, which never change), so cycles are impossible and
+  -- need no search through memories that the writer can't see. Ids alone would not do, because imported memories kept
+  -- ids that say nothing of time.
+  if (newest_time, newest_id) >= (new."timestamp", new.packet_id) then
+    if tg_op = 'UPDATE' then
+      perform identity.raise_error('L9VAL', 'parent_ids: a parent must be older than its child', 'parent_ids');
+    end if;
+    -- The clock went back since the parent was saved, so date the child a microsecond after the parent.
+    new."timestamp" := newest_time + interval '1 microsecond';
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__check_parents() is
+  'Requires that parents exist, are visible to the writer, are older than the child and are readable by everyone who may read the child. So parents form a DAG and reveal nothing new to any reader.';
+
+grant execute on function packets.is_scope_within(text, text) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 040-packets/100-check-parents.sql
+--! Included 040-packets/110-release-expired.sql
+create function packets.tg_packet_store__release_expired()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  expired uuid;
+begin
+  select p.packet_id into expired
+  from public.packet_store p
+  -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
+  -- scan all of it.
+  where p.content_hash = new.content_hash
+    and p.tenant_id is not distinct from new.tenant_id
+    and p.scope is not distinct from new.scope
+    and p.project_id is not distinct from new.project_id
+    and p.packet_type = new.packet_type
+    and p.org_id is not distinct from new.org_id
+    and p.user_id is not distinct from new.user_id
+    and p.ttl <= now()
+    and p.packet_id <> new.packet_id;
+  if found then
+    delete from public.packet_store p where p.packet_id = expired;
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__release_expired() is
+  'Deletes an expired memory that would collide with a new one of the same content, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
+--! EndIncluded 040-packets/110-release-expired.sql
+--! Included 040-packets/120-audit-writes.sql
+create function packets.tg_packet_store__audit()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+-- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
+set enable_nestloop = off
+as $$
+declare
+  actor jsonb := audit.audit_actor();
+begin
+  if tg_op = 'INSERT' then
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
+      jsonb_build_object('kind', n.packet_type) || actor
+    from new_rows n;
+  elsif tg_op = 'DELETE' then
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
+      jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator') || actor
+    from old_rows o;
+  else
+    -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
+      jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
+        || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
+        || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
+        || actor
+    from new_rows n
+    join old_rows o using (packet_id)
+    where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
+  end if;
+  return null;
+end
+$$;
+
+comment on function packets.tg_packet_store__audit() is
+  'Writes one audit row for each memory written, in one statement for the whole batch. Definer: callers can''t insert into audit_log.';
+
+create function packets.tg_packet_store__refuse_truncate()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform identity.raise_error('L9IMM', 'packet_store: TRUNCATE is not allowed; use DELETE, which is audited');
+  return null;
+end
+$$;
+
+comment on function packets.tg_packet_store__refuse_truncate() is 'Refuses TRUNCATE, which has no rows to audit.';
+--! EndIncluded 040-packets/120-audit-writes.sql
+--! Included 040-packets/130-packet-store.sql
 create table public.packet_store (
   packet_id uuid primary key default uuidv7(),
   packet_type text not null default 'note',
@@ -3252,72 +3731,7 @@ comment on column public.packet_store.correlation_id is 'The writer''s own refer
 comment on column public.packet_store.session_id is 'The session in which the memory was written.';
 comment on column public.packet_store.trace_id is 'The trace in which the memory was written.';
 comment on column public.packet_store.updated_at is 'When a caller last changed the memory.';
---! EndIncluded 040-packets/010-packet-store.sql
---! Included 040-packets/012-tenant-buckets.sql
--- A ranked index scan (BM25, HNSW) has to skip the rows of other tenants. Tenants are therefore hashed into 16 partial
--- indexes, and a search scans that of its own tenant. More would slow planning, which examines each. The embedded engine
--- practically always has one tenant, so it uses one.
 
-create function packets.is_embedded_engine()
-returns boolean
-language sql
-immutable
-parallel safe
-set search_path = ''
-return pg_catalog.version() like '%wasm%';
-
-comment on function packets.is_embedded_engine() is
-  'True on PostgreSQL compiled to WebAssembly (the embedded engine). It usually serves one person, and indexes half-precision vectors several times slower than full ones.';
-
-create function packets.bucket_mask()
-returns integer
-language sql
-immutable
-parallel safe
-set search_path = ''
-return case when packets.is_embedded_engine() then 0 else 15 end;
-
-comment on function packets.bucket_mask() is 'The bits of a tenant id''s hash that select its bucket.';
-
-create function packets.tenant_buckets()
-returns integer[]
-language sql
-immutable
-parallel safe
-set search_path = ''
-return array(select generate_series(0, packets.bucket_mask()));
-
-comment on function packets.tenant_buckets() is 'All bucket numbers.';
-
-create function packets.tenant_bucket(tenant_id uuid)
-returns integer
-language sql
-immutable
-parallel safe
-set search_path = ''
-return pg_catalog.uuid_hash(tenant_id) & packets.bucket_mask();
-
-comment on function packets.tenant_bucket(uuid) is 'The bucket of a tenant.';
-
-create function packets.in_bucket(alias text, bucket integer)
-returns text
-language sql
-immutable
-strict
-parallel safe
-set search_path = ''
--- Only built-in functions, so that the planner can match the condition with that of the index.
-return pg_catalog.format('(pg_catalog.uuid_hash(%stenant_id) & %s) = %s',
-  case when alias <> '' then alias || '.' end, packets.bucket_mask(), bucket);
-
-comment on function packets.in_bucket(text, integer) is
-  'The SQL condition that selects the partial index of a bucket. Pass an empty alias when creating the index itself.';
-
-grant execute on function
-  packets.is_embedded_engine(), packets.bucket_mask(), packets.tenant_buckets(), packets.tenant_bucket(uuid), packets.in_bucket(text, integer)
-  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/012-tenant-buckets.sql
---! Included 040-packets/015-packet-indexes.sql
 -- One memory for one text in each owner, project, scope and kind. The key holds owner and scope, so that a collision is
 -- never with a row that the writer can't see.
 create unique index packet_content_unique on public.packet_store
@@ -3351,460 +3765,7 @@ create index packet_store_ttl_idx on public.packet_store (ttl) where ttl is not 
 comment on index public.packet_content_unique is 'Prevents exact duplicates, also between concurrent writers.';
 -- There is no GIN index on tags or envelope: their operators are not leakproof, so row-level security would prevent its
 -- use.
---! EndIncluded 040-packets/015-packet-indexes.sql
---! Included 040-packets/020-normalise.sql
-create function packets.content_hash(content text)
-returns bytea
-language sql
-immutable
-parallel safe
-strict
-set search_path = ''
-return pg_catalog.sha256(pg_catalog.convert_to(
-  pg_catalog.lower(pg_catalog.btrim(
-    -- Replace only if there is something to collapse: the test is ten times faster than replacing every space.
-    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s+', ' ', 'g') else content end)), 'UTF8'));
 
-comment on function packets.content_hash(text) is
-  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes count as the same.';
-
-create function packets.tg_packet_store__normalise()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  content text := new.envelope ->> 'content';
-  bytes integer := octet_length(content);
-begin
-  if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
-    perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
-  elsif bytes > 1048576 then
-    perform identity.raise_error('L9LIM', format('content: at most 1048576 bytes (1 MiB), got %s', bytes), 'content');
-  elsif content !~ '\S' then
-    perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
-  end if;
-
-  if octet_length((new.envelope - 'content')::text) > 262144 then
-    perform identity.raise_error('L9LIM', 'envelope: at most 262144 bytes (256 KiB) beside the content', 'envelope');
-  end if;
-  if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
-  elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata.notes: must be an object', 'metadata');
-  end if;
-  if octet_length(new.routing::text) > 65536 or octet_length(new.provenance::text) > 65536 then
-    perform identity.raise_error('L9LIM', 'routing, provenance: at most 65536 bytes (64 KiB) each', 'provenance');
-  end if;
-
-  -- Deeper values could be stored, but clients that read them may fail to parse them.
-  if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
-    or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
-    perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
-  end if;
-
-  if cardinality(new.tags) > 0 then
-    new.tags := array(
-      select btrim(t.tag) from unnest(new.tags) with ordinality as t (tag, place)
-      where btrim(t.tag) <> '' group by btrim(t.tag) order by min(t.place));
-    if cardinality(new.tags) > 64 then
-      perform identity.raise_error('L9LIM', format('tags: at most 64, got %s', cardinality(new.tags)), 'tags');
-    elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > 200) then
-      perform identity.raise_error('L9LIM', 'tags: at most 200 bytes each', 'tags');
-    end if;
-  end if;
-  if new.packet_type !~ '^[a-z][a-z0-9_]{0,62}$' then
-    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
-  elsif not new.importance_score between 0 and 1 then
-    perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
-  elsif cardinality(new.parent_ids) > 64 then
-    perform identity.raise_error('L9LIM', format('parent_ids: at most 64, got %s', cardinality(new.parent_ids)), 'parent_ids');
-  elsif greatest(octet_length(new.thread_id), octet_length(new.correlation_id),
-      octet_length(new.session_id), octet_length(new.trace_id)) > 200 then
-    perform identity.raise_error('L9LIM', 'thread_id, correlation_id, session_id, trace_id: at most 200 bytes each', 'thread_id');
-  end if;
-
-  if tg_op = 'INSERT' or new.envelope is distinct from old.envelope then
-    new.content_hash := packets.content_hash(content);
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__normalise() is
-  'Enforces limits with errors that name the field, cleans the tags and computes the content hash. The table''s constraints enforce the same limits.';
-
-create trigger _100_normalise
-  before insert or update of envelope, metadata, routing, provenance, tags, packet_type, importance_score, parent_ids,
-    thread_id, correlation_id, session_id, trace_id
-  on public.packet_store
-  for each row execute function packets.tg_packet_store__normalise();
---! EndIncluded 040-packets/020-normalise.sql
---! Included 040-packets/025-legacy-door.sql
--- Imported memories keep their writers and times. Only `l9-memory migrate-legacy`, through the functions of schema
--- legacy, may insert them; this function tells when.
-
-create function packets.is_legacy_import()
-returns boolean
-language sql
-stable
-parallel safe
-set search_path = ''
-return current_user = 'l9_owner'
-  and identity.current_role_name() = 'l9_owner'
-  and coalesce(pg_catalog.current_setting('l9.legacy_import', true), '') = 'on';
-
-comment on function packets.is_legacy_import() is
-  'True if this statement imports old memories: it runs as l9_owner, the session''s own role is l9_owner too, and the session has set l9.legacy_import = on. A definer function called by an agent, an admin or a job also runs as l9_owner, but its session keeps the caller''s role, so the result is false for them whatever they set.';
-
--- Triggers call this as the writing role, so it must be executable. It returns false for them and grants nothing.
-grant execute on function packets.is_legacy_import() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/025-legacy-door.sql
---! Included 040-packets/026-job-door.sql
-create function packets.is_job_writing()
-returns boolean
-language sql
-stable
-parallel safe
-set search_path = ''
-return current_user = 'l9_owner' and identity.current_role_name() = 'l9_worker';
-
-comment on function packets.is_job_writing() is
-  'True if a background job, which has no identity, saves a memory: the statement runs in a function of l9_owner and the session''s own role is l9_worker. The policies of packet_store decide which memories the job may save.';
-
--- Triggers call this as the writing role, so it must be executable. It returns false for them and grants nothing.
-grant execute on function packets.is_job_writing() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/026-job-door.sql
---! Included 040-packets/030-stamp.sql
-create function packets.tg_packet_store__stamp()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-  -- The client's creator and source are ignored.
-  client_metadata jsonb := new.metadata - 'creator' - 'source';
-begin
-  if jsonb_strip_nulls(client_metadata) <> client_metadata then
-    -- A null at the top level takes the default. Nested nulls, such as in notes, are kept.
-    client_metadata := (
-      select coalesce(jsonb_object_agg(m.key, m.value), '{}') from jsonb_each(client_metadata) as m where m.value <> 'null');
-  end if;
-  new.metadata := jsonb_build_object('agent', me.agent, 'tool_name', audit.current_tool())
-    || client_metadata
-    || jsonb_build_object('creator', me.creator, 'source', me.source);
-  if octet_length(new.metadata::text) > 65536 then
-    perform identity.raise_error('L9LIM',
-      format('metadata: at most 65536 bytes (64 KiB), got %s', octet_length(new.metadata::text)), 'metadata');
-  end if;
-  new.updated_at := clock_timestamp();
-  if tg_op = 'INSERT' then
-    new.tenant_id := me.tenant_id;
-    new.org_id := me.org_id;
-    new.user_id := me.user_id;
-    new."timestamp" := new.updated_at;
-    new.session_id := coalesce(new.session_id, left(identity.claim('session_id'), 200));
-    new.trace_id := coalesce(new.trace_id, left(identity.claim('trace_id'), 200));
-  else
-    -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's
-    -- bookkeeping.
-    new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__stamp() is
-  'Writes creator, source, tenant, org and user from the caller''s identity, replacing what the client sent.';
-
-create trigger _300_stamp
-  before insert or update of envelope, packet_type, metadata, routing, provenance, thread_id, parent_ids, tags, ttl, project_id,
-    scope, importance_score, correlation_id, session_id, trace_id
-  on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
-  execute function packets.tg_packet_store__stamp();
---! EndIncluded 040-packets/030-stamp.sql
---! Included 040-packets/035-check-scope.sql
-create function packets.scope_has_projects(scope text)
-returns boolean
-language sql
-stable
-parallel safe
-security definer
-set search_path = ''
-return (
-  select s.is_project_scoped from public.scopes s
-  where s.tenant_id = identity.current_tenant_id()
-    and s.scope = scope_has_projects.scope
-    and s.scope = any (identity.current_scopes()));
-
-comment on function packets.scope_has_projects(text) is
-  'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
-
-create function packets.check_scope(scope text, project_id text)
-returns void
-language plpgsql
-stable
-security definer
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-  has_projects boolean;
-begin
-  -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell
-  -- them apart.
-  if scope is null or scope <> all (me.writable_scopes) then
-    perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')), 'scope');
-  end if;
-  select s.is_project_scoped into has_projects from public.scopes s
-  where s.tenant_id = me.tenant_id and s.scope = check_scope.scope;
-  if has_projects and project_id is null then
-    perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
-  elsif not has_projects and project_id is not null then
-    perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
-  elsif project_id !~ '^[A-Za-z0-9._/@:+-]{1,200}$' then
-    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
-  elsif has_projects and not identity.has_project(me, project_id) then
-    perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');
-  end if;
-end
-$$;
-
-comment on function packets.check_scope(text, text) is
-  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. The policies enforce the same rule. Definer: reads in the scopes table whether the scope has projects.';
-
-create function packets.tg_packet_store__check_scope()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-begin
-  perform packets.check_scope(new.scope, new.project_id);
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that the caller may not write.';
-
-create trigger _350_check_scope
-  before insert or update of scope, project_id on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
-  execute function packets.tg_packet_store__check_scope();
-
-grant execute on function packets.scope_has_projects(text), packets.check_scope(text, text)
-  to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 040-packets/035-check-scope.sql
---! Included 040-packets/037-room-of.sql
-create function packets.audience_id(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
-returns uuid
-language sql
-immutable
-parallel safe
-set search_path = ''
-return pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(pg_catalog.convert_to(
-  -- None of the values can contain the separator.
-  tenant_id::text || '|' || coalesce(org_id::text, '') || '|' || coalesce(user_id::text, '') || '|' || scope || '|'
-    || coalesce(project_id, ''), 'UTF8')), 1, 16), 'hex')::uuid;
-
-comment on function packets.audience_id(uuid, uuid, uuid, text, text) is
-  'Hash of tenant, org, user, project and scope. Rows with equal values are visible to the same callers.';
-
-grant execute on function packets.audience_id(uuid, uuid, uuid, text, text) to l9_agent, l9_admin, l9_worker;
---! EndIncluded 040-packets/037-room-of.sql
---! Included 040-packets/040-check-parents.sql
-create function packets.is_scope_within(narrow text, wide text)
-returns boolean
-language sql
-stable
-parallel safe
-security definer
-set search_path = ''
-return narrow = wide or (
-  -- Nothing is revealed about scopes that the caller may not read.
-  array[narrow, wide] <@ identity.current_scopes()
-  and not exists (
-    select from public.actors a
-    where a.tenant_id = identity.current_tenant_id()
-      and ('*' = any (a.readable_scopes) or narrow = any (a.readable_scopes))
-      and not ('*' = any (a.readable_scopes) or wide = any (a.readable_scopes))));
-
-comment on function packets.is_scope_within(text, text) is
-  'True if everyone who may read scope `narrow` may also read `wide`; false if the caller may not read both. Definer: reads the tenant''s actors.';
-
-create function packets.tg_packet_store__check_parents()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  parent record;
-  to_check uuid[];
-  found_parents integer := 0;
-  newest_time timestamptz;
-  newest_id uuid;
-begin
-  new.parent_ids := array(select distinct p.id from unnest(new.parent_ids) as p (id) where p.id is not null order by p.id);
-  to_check := new.parent_ids;
-  if tg_op = 'UPDATE' and new.scope = old.scope and new.project_id is not distinct from old.project_id then
-    -- Parents the memory already had may since be deleted or hidden from the writer, and must not block other updates.
-    to_check := array(select p.id from unnest(to_check) as p (id) where p.id <> all (old.parent_ids));
-  end if;
-
-  -- The query runs as the writer, so a parent that it can't see is not found.
-  for parent in
-    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p."timestamp" from public.packet_store p
-    where p.packet_id = any (to_check) and p.packet_id <> new.packet_id
-    order by p."timestamp", p.packet_id
-  loop
-    found_parents := found_parents + 1;
-    newest_time := parent."timestamp";
-    newest_id := parent.packet_id;
-    -- Otherwise the child would reveal the id of a memory that its readers may not know.
-    if not packets.is_scope_within(new.scope, parent.scope) then
-      perform identity.raise_error('L9VAL', format(
-        'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read', new.scope, parent.scope), 'parent_ids');
-    elsif not (parent.project_id is null or parent.project_id is not distinct from new.project_id)
-      or not (parent.org_id is null or parent.org_id is not distinct from new.org_id)
-      or not (parent.user_id is null or parent.user_id is not distinct from new.user_id) then
-      perform identity.raise_error('L9VAL',
-        'parent_ids: a memory can''t have a parent of another project, org or user, which fewer callers may read', 'parent_ids');
-    end if;
-  end loop;
-  if found_parents < cardinality(to_check) then
-    perform identity.raise_error('L9VAL', 'parent_ids: at least one of these memories was not found', 'parent_ids');
-  end if;
-
-  -- Parents are older than children (by time of saving, then by id, which never change), so cycles are impossible and
-  -- need no search through memories that the writer can't see. Ids alone would not do, because imported memories kept
-  -- ids that say nothing of time.
-  if (newest_time, newest_id) >= (new."timestamp", new.packet_id) then
-    if tg_op = 'UPDATE' then
-      perform identity.raise_error('L9VAL', 'parent_ids: a parent must be older than its child', 'parent_ids');
-    end if;
-    -- The clock went back since the parent was saved, so date the child a microsecond after the parent.
-    new."timestamp" := newest_time + interval '1 microsecond';
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__check_parents() is
-  'Requires that parents exist, are visible to the writer, are older than the child and are readable by everyone who may read the child. So parents form a DAG and reveal nothing new to any reader.';
-
-create trigger _400_check_parents
-  before insert or update of parent_ids, scope, project_id on public.packet_store
-  for each row when (cardinality(new.parent_ids) > 0)
-  execute function packets.tg_packet_store__check_parents();
-
-grant execute on function packets.is_scope_within(text, text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 040-packets/040-check-parents.sql
---! Included 040-packets/045-release-expired.sql
-create function packets.tg_packet_store__release_expired()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-declare
-  expired uuid;
-begin
-  select p.packet_id into expired
-  from public.packet_store p
-  -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
-  -- scan all of it.
-  where p.content_hash = new.content_hash
-    and p.tenant_id is not distinct from new.tenant_id
-    and p.scope is not distinct from new.scope
-    and p.project_id is not distinct from new.project_id
-    and p.packet_type = new.packet_type
-    and p.org_id is not distinct from new.org_id
-    and p.user_id is not distinct from new.user_id
-    and p.ttl <= now()
-    and p.packet_id <> new.packet_id;
-  if found then
-    delete from public.packet_store p where p.packet_id = expired;
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__release_expired() is
-  'Deletes an expired memory that would collide with a new one of the same content, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
-
-create trigger _450_release_expired
-  before insert or update of envelope, scope, project_id, packet_type on public.packet_store
-  for each row execute function packets.tg_packet_store__release_expired();
---! EndIncluded 040-packets/045-release-expired.sql
---! Included 040-packets/050-audit.sql
-create function packets.tg_packet_store__audit()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
--- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
-set enable_nestloop = off
-as $$
-declare
-  actor jsonb := audit.audit_actor();
-begin
-  if tg_op = 'INSERT' then
-    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
-      jsonb_build_object('kind', n.packet_type) || actor
-    from new_rows n;
-  elsif tg_op = 'DELETE' then
-    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
-      jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator') || actor
-    from old_rows o;
-  else
-    -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
-    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
-      jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
-        || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
-        || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
-        || actor
-    from new_rows n
-    join old_rows o using (packet_id)
-    where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
-  end if;
-  return null;
-end
-$$;
-
-comment on function packets.tg_packet_store__audit() is
-  'Writes one audit row for each memory written, in one statement for the whole batch. Definer: callers can''t insert into audit_log.';
-
-create trigger _500_audit_insert after insert on public.packet_store
-  referencing new table as new_rows
-  for each statement execute function packets.tg_packet_store__audit();
-create trigger _500_audit_update after update on public.packet_store
-  referencing old table as old_rows new table as new_rows
-  for each statement execute function packets.tg_packet_store__audit();
-create trigger _500_audit_delete after delete on public.packet_store
-  referencing old table as old_rows
-  for each statement execute function packets.tg_packet_store__audit();
-
-create function packets.tg_packet_store__refuse_truncate()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-begin
-  perform identity.raise_error('L9IMM', 'packet_store: TRUNCATE is not allowed; use DELETE, which is audited');
-  return null;
-end
-$$;
-
-comment on function packets.tg_packet_store__refuse_truncate() is 'Refuses TRUNCATE, which has no rows to audit.';
-
-create trigger _500_audit_truncate before truncate on public.packet_store
-  for each statement execute function packets.tg_packet_store__refuse_truncate();
---! EndIncluded 040-packets/050-audit.sql
---! Included 040-packets/060-policies.sql
 call identity.protect_like_memories('public.packet_store', is_writable => true);
 
 create policy creator_updates on public.packet_store as restrictive for update to l9_agent
@@ -3838,6 +3799,46 @@ comment on policy definer_locks on public.packet_store is
   'Functions of the owner lock expired memories, so that concurrent cleanups share the work. They can''t change any.';
 comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete expired memories, and no others.';
 
+create trigger _100_normalise
+  before insert or update of envelope, metadata, routing, provenance, tags, packet_type, importance_score, parent_ids,
+    thread_id, correlation_id, session_id, trace_id
+  on public.packet_store
+  for each row execute function packets.tg_packet_store__normalise();
+
+create trigger _300_stamp
+  before insert or update of envelope, packet_type, metadata, routing, provenance, thread_id, parent_ids, tags, ttl, project_id,
+    scope, importance_score, correlation_id, session_id, trace_id
+  on public.packet_store
+  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
+  execute function packets.tg_packet_store__stamp();
+
+create trigger _350_check_scope
+  before insert or update of scope, project_id on public.packet_store
+  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
+  execute function packets.tg_packet_store__check_scope();
+
+create trigger _400_check_parents
+  before insert or update of parent_ids, scope, project_id on public.packet_store
+  for each row when (cardinality(new.parent_ids) > 0)
+  execute function packets.tg_packet_store__check_parents();
+
+create trigger _450_release_expired
+  before insert or update of envelope, scope, project_id, packet_type on public.packet_store
+  for each row execute function packets.tg_packet_store__release_expired();
+
+create trigger _500_audit_insert after insert on public.packet_store
+  referencing new table as new_rows
+  for each statement execute function packets.tg_packet_store__audit();
+create trigger _500_audit_update after update on public.packet_store
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function packets.tg_packet_store__audit();
+create trigger _500_audit_delete after delete on public.packet_store
+  referencing old table as old_rows
+  for each statement execute function packets.tg_packet_store__audit();
+
+create trigger _200_refuse_truncate before truncate on public.packet_store
+  for each statement execute function packets.tg_packet_store__refuse_truncate();
+
 grant select, delete on public.packet_store to l9_agent, l9_admin;
 grant insert (
   packet_type, envelope, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope, importance_score,
@@ -3852,8 +3853,8 @@ grant maintain on public.packet_store to l9_worker; -- To run ANALYZE where no a
 grant update (chunk_count) on public.packet_store to l9_worker;
 -- packet_id, content_hash, tenant_id, org_id, user_id, timestamp and counters can't be inserted or updated by callers:
 -- triggers and jobs set them.
---! EndIncluded 040-packets/060-policies.sql
---! Included 040-packets/130-packet-versions.sql
+--! EndIncluded 040-packets/130-packet-store.sql
+--! Included 040-packets/140-packet-versions.sql
 create table public.packet_versions (
   packet_id uuid not null references public.packet_store on delete cascade,
   version_id uuid not null default uuidv7(),
@@ -3989,7 +3990,7 @@ comment on function packets.tg_packet_store__keep_version() is
 create trigger _550_keep_version after update on public.packet_store
   referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__keep_version();
---! EndIncluded 040-packets/130-packet-versions.sql
+--! EndIncluded 040-packets/140-packet-versions.sql
 --! Included 050-embeddings/000-schema.sql
 create schema embeddings;
 comment on schema embeddings is
@@ -5260,7 +5261,7 @@ comment on schema duplicates is
   'Functions that find near-duplicate memories and decide what a save does about them. They are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema duplicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 060-duplicates/000-schema.sql
---! Included 060-duplicates/005-save-result.sql
+--! Included 060-duplicates/010-save-result.sql
 create type public.similar_memory as (packet_id uuid, similarity real);
 comment on type public.similar_memory is 'A memory that is a near-duplicate of another text.';
 comment on column public.similar_memory.packet_id is 'The near-duplicate memory.';
@@ -5272,8 +5273,8 @@ comment on type public.save_result is
 comment on column public.save_result.status is 'inserted, updated or skipped_dedupe.';
 comment on column public.save_result.memory is 'The memory''s row after the save.';
 comment on column public.save_result."similar" is 'Near-duplicates, most similar first; null if they were not searched for.';
---! EndIncluded 060-duplicates/005-save-result.sql
---! Included 060-duplicates/010-compare-words.sql
+--! EndIncluded 060-duplicates/010-save-result.sql
+--! Included 060-duplicates/020-compare-words.sql
 create function duplicates.distinct_words(content text)
 returns text[]
 language sql
@@ -5349,8 +5350,8 @@ comment on function duplicates.compare_words(text, text) is
 
 grant execute on function duplicates.distinct_words(text), duplicates.compare_words(text, text)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 060-duplicates/010-compare-words.sql
---! Included 060-duplicates/020-find-similar.sql
+--! EndIncluded 060-duplicates/020-compare-words.sql
+--! Included 060-duplicates/030-find-similar.sql
 create function duplicates.similarity_threshold()
 returns real
 language sql
@@ -5486,6 +5487,12 @@ $$;
 comment on function duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
   'Near-duplicates of a text among memories of one owner, scope, project and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning.';
 
+grant execute on function
+  duplicates.similarity_threshold(),
+  duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text)
+to l9_agent, l9_admin;
+--! EndIncluded 060-duplicates/030-find-similar.sql
+--! Included 060-duplicates/040-similar-to-memory.sql
 create function duplicates.similar_to_memory(packet_id uuid, content_vector extensions.vector default null, model text default null)
 returns public.similar_memory[]
 language sql
@@ -5502,13 +5509,9 @@ return coalesce((
 comment on function duplicates.similar_to_memory(uuid, extensions.vector, text) is
   'The result of find_similar for a saved memory. The gateway reports it after a save with on_similar keep.';
 
-grant execute on function
-  duplicates.similarity_threshold(),
-  duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text),
-  duplicates.similar_to_memory(uuid, extensions.vector, text)
-to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/020-find-similar.sql
---! Included 060-duplicates/030-merge-into.sql
+grant execute on function duplicates.similar_to_memory(uuid, extensions.vector, text) to l9_agent, l9_admin;
+--! EndIncluded 060-duplicates/040-similar-to-memory.sql
+--! Included 060-duplicates/050-merge-into.sql
 create function duplicates.merge_into(
   target public.packet_store, content text, tags text[], parent_ids uuid[], ttl timestamptz, importance real, metadata jsonb,
   envelope jsonb)
@@ -5570,8 +5573,8 @@ comment on function duplicates.merge_into(public.packet_store, text, text[], uui
 grant execute on function
   duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb)
 to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/030-merge-into.sql
---! Included 060-duplicates/040-settle-similar.sql
+--! EndIncluded 060-duplicates/050-merge-into.sql
+--! Included 060-duplicates/060-resolve-similar.sql
 create function duplicates.resolve_similar(
   on_similar text, content text, scope text, project_id text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
   importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
@@ -5641,7 +5644,7 @@ comment on function duplicates.resolve_similar(
 grant execute on function duplicates.resolve_similar(
   text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text)
 to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/040-settle-similar.sql
+--! EndIncluded 060-duplicates/060-resolve-similar.sql
 --! Included 070-importance/000-schema.sql
 create schema importance;
 comment on schema importance is
@@ -5649,6 +5652,19 @@ comment on schema importance is
 grant usage on schema importance to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-importance/000-schema.sql
 --! Included 070-importance/010-memory-access-log.sql
+create function importance.tg_memory_access_log__append_only()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
+  return null;
+end
+$$;
+
+comment on function importance.tg_memory_access_log__append_only() is
+  'Refuses every UPDATE, DELETE and TRUNCATE. It is not the guard of audit_log because that one also refuses to drop partitions; this log serves learning, and audit_log is the evidence.';
 -- Texts that must be erasable (queries, feedback) are stored elsewhere; the view public.memory_access_log joins them.
 create table importance.memory_access_log (
   access_id uuid not null default uuidv7(),
@@ -5720,20 +5736,6 @@ comment on policy definer_functions on importance.memory_access_log is
 grant select on importance.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- Nobody may insert: log_accesses() stamps the caller. Nobody may update or delete, including the owner.
 
-create function importance.tg_memory_access_log__append_only()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-begin
-  perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
-  return null;
-end
-$$;
-
-comment on function importance.tg_memory_access_log__append_only() is
-  'Refuses every UPDATE, DELETE and TRUNCATE. It is not the guard of audit_log because that one also refuses to drop partitions; this log serves learning, and audit_log is the evidence.';
-
 create trigger _100_append_only
   before update or delete or truncate on importance.memory_access_log
   for each statement execute function importance.tg_memory_access_log__append_only();
@@ -5785,6 +5787,47 @@ grant execute on function importance.log_accesses(text, uuid[], text[], text[], 
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/020-log-accesses.sql
 --! Included 070-importance/030-memory-feedback.sql
+create function importance.tg_memory_feedback__stamp()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+begin
+  perform identity.check_bytes(new.reason, 1000, 'reason');
+  new.agent_id := me.caller;
+  new.tenant_id := me.tenant_id;
+  new.org_id := me.org_id;
+  new.user_id := me.user_id;
+  new.given_at := clock_timestamp();
+  new.xid := pg_current_xact_id();
+  return new;
+end
+$$;
+
+create function importance.tg_memory_feedback__audit()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+  select tg_op, tg_table_name, n.access_id, n.tenant_id, a.project_id, a.scope,
+    jsonb_build_object('packet_id', n.packet_id, 'was_useful', n.was_useful) || audit.audit_actor()
+  from new_rows n
+  join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
+  return null;
+end
+$$;
+
+comment on function importance.tg_memory_feedback__stamp() is
+  'Writes who gives the feedback and when, replacing what the client sent.';
+
+comment on function importance.tg_memory_feedback__audit() is
+  'Writes one audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
+
 create table public.memory_feedback (
   -- One vote for each access: a second vote replaces the first.
   access_id uuid primary key,
@@ -5876,49 +5919,8 @@ grant insert (access_id, packet_id, was_useful, reason) on public.memory_feedbac
 grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
 -- Triggers stamp the caller and the time. Nobody may delete: feedback is deleted or erased with its memory.
 
-create function importance.tg_memory_feedback__stamp()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-begin
-  perform identity.check_bytes(new.reason, 1000, 'reason');
-  new.agent_id := me.caller;
-  new.tenant_id := me.tenant_id;
-  new.org_id := me.org_id;
-  new.user_id := me.user_id;
-  new.given_at := clock_timestamp();
-  new.xid := pg_current_xact_id();
-  return new;
-end
-$$;
-
-comment on function importance.tg_memory_feedback__stamp() is
-  'Writes who gives the feedback and when, replacing what the client sent.';
-
 create trigger _300_stamp before insert or update on public.memory_feedback
   for each row execute function importance.tg_memory_feedback__stamp();
-
-create function importance.tg_memory_feedback__audit()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-  select tg_op, tg_table_name, n.access_id, n.tenant_id, a.project_id, a.scope,
-    jsonb_build_object('packet_id', n.packet_id, 'was_useful', n.was_useful) || audit.audit_actor()
-  from new_rows n
-  join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
-  return null;
-end
-$$;
-
-comment on function importance.tg_memory_feedback__audit() is
-  'Writes one audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
 
 create trigger _500_audit_insert after insert on public.memory_feedback
   referencing new table as new_rows
@@ -6159,7 +6161,8 @@ grant insert (packet_id, tenant_id, last_accessed, access_count, use_weight, use
 grant update (last_accessed, access_count, use_weight, useful, useless, contradiction_count) on public.memory_signals to l9_worker;
 grant maintain on public.memory_signals to l9_worker;
 -- Callers may not write: no single caller decides what matters.
-
+--! EndIncluded 070-importance/070-memory-signals.sql
+--! Included 070-importance/080-importance-of-memory.sql
 create function importance.importance_of(memory public.packet_store, signals public.memory_signals, at timestamptz)
 returns real
 language sql
@@ -6231,8 +6234,8 @@ grant execute on function
   public.packet_store_importance_score(public.packet_store), public.packet_store_access_count(public.packet_store),
   public.packet_store_last_accessed(public.packet_store), public.packet_store_contradiction_count(public.packet_store)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 070-importance/070-memory-signals.sql
---! Included 070-importance/080-roll-up.sql
+--! EndIncluded 070-importance/080-importance-of-memory.sql
+--! Included 070-importance/090-access-roll-up.sql
 create table importance.access_roll_up (
   is_only boolean primary key default true check (is_only),
   to_xid xid8 not null default '0',
@@ -6260,7 +6263,8 @@ comment on policy definer_functions on importance.access_roll_up is
 grant select, update (to_xid, era_after, newest_at, rolled_up_at) on importance.access_roll_up to l9_worker;
 
 insert into importance.access_roll_up default values;
-
+--! EndIncluded 070-importance/090-access-roll-up.sql
+--! Included 070-importance/100-roll-up-accesses.sql
 create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
 language sql
@@ -6370,8 +6374,8 @@ comment on function importance.access_backlog() is
 grant execute on function
   importance.roll_up_accesses_between(xid8, xid8, timestamptz), importance.are_accesses_waiting(), importance.access_backlog()
 to l9_worker;
---! EndIncluded 070-importance/080-roll-up.sql
---! Included 070-importance/090-drop-access-partition.sql
+--! EndIncluded 070-importance/100-roll-up-accesses.sql
+--! Included 070-importance/110-drop-access-partition.sql
 create function public.drop_access_partition(month date)
 returns bigint
 language plpgsql
@@ -6417,7 +6421,7 @@ comment on function public.drop_access_partition(date) is
   'Drops a past month of the access log once it is rolled up, and returns how many rows it held. The statistics in memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the owner of a table can drop partitions. Errors: L9VAL, naming month.';
 
 grant execute on function public.drop_access_partition(date) to l9_platform_admin;
---! EndIncluded 070-importance/090-drop-access-partition.sql
+--! EndIncluded 070-importance/110-drop-access-partition.sql
 --! Included 080-memories/000-schema.sql
 create schema memories;
 comment on schema memories is
@@ -6503,7 +6507,21 @@ comment on function memories.memory_json(public.packet_store) is
 
 grant execute on function memories.memory_json(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/020-memory-json.sql
---! Included 080-memories/030-save-memory.sql
+--! Included 080-memories/030-raise-not-yours.sql
+create function memories.raise_not_yours(packet_id uuid)
+returns void
+language sql
+immutable
+parallel safe
+set search_path = ''
+return identity.raise_error('L9OWN', pg_catalog.format('memory %s does not exist, or is not yours', packet_id), 'packet_id');
+
+comment on function memories.raise_not_yours(uuid) is
+  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all three so that callers can''t tell them apart.';
+
+grant execute on function memories.raise_not_yours(uuid) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 080-memories/030-raise-not-yours.sql
+--! Included 080-memories/040-save-memory.sql
 create function public.save_memory(
   content text,
   scope text default 'developer',
@@ -6633,25 +6651,12 @@ comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text) is
   'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project and kind. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two; null does not search for them. content_vector, of the given model, lets the search compare meaning too. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
-
-grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text)
   to l9_agent, l9_admin;
---! EndIncluded 080-memories/030-save-memory.sql
---! Included 080-memories/040-get-memory.sql
-create function memories.raise_not_yours(packet_id uuid)
-returns void
-language sql
-immutable
-parallel safe
-set search_path = ''
-return identity.raise_error('L9OWN', pg_catalog.format('memory %s does not exist, or is not yours', packet_id), 'packet_id');
-
-comment on function memories.raise_not_yours(uuid) is
-  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all three so that callers can''t tell them apart.';
-
+--! EndIncluded 080-memories/040-save-memory.sql
+--! Included 080-memories/050-get-memory.sql
 create function public.get_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
@@ -6674,11 +6679,9 @@ $$;
 
 comment on function public.get_memory(uuid) is
   'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the memory does not exist or is not visible; the two cases give the same error.';
-
-grant execute on function memories.raise_not_yours(uuid) to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function public.get_memory(uuid) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/040-get-memory.sql
---! Included 080-memories/050-update-memory.sql
+--! EndIncluded 080-memories/050-get-memory.sql
+--! Included 080-memories/060-update-memory.sql
 create function public.update_memory(
   packet_id uuid,
   content text default null,
@@ -6756,8 +6759,8 @@ comment on function public.update_memory(
 
 grant execute on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb) to l9_agent, l9_admin;
---! EndIncluded 080-memories/050-update-memory.sql
---! Included 080-memories/060-delete-memory.sql
+--! EndIncluded 080-memories/060-update-memory.sql
+--! Included 080-memories/070-delete-memory.sql
 create function public.delete_memory(packet_id uuid)
 returns uuid
 language plpgsql
@@ -6779,8 +6782,8 @@ comment on function public.delete_memory(uuid) is
   'Deletes a memory and everything derived from it, and returns its id. Agents may delete only what they wrote; otherwise, or if the memory does not exist, L9OWN.';
 
 grant execute on function public.delete_memory(uuid) to l9_agent, l9_admin;
---! EndIncluded 080-memories/060-delete-memory.sql
---! Included 080-memories/070-delete-expired-memories.sql
+--! EndIncluded 080-memories/070-delete-memory.sql
+--! Included 080-memories/080-delete-expired-memories.sql
 create function memories.delete_expired(
   max_rows integer, me identity.identity default null)
 returns table (of_tenant uuid, deleted bigint)
@@ -6852,7 +6855,7 @@ declare
 begin
   for tenant_result in select g.of_tenant, g.deleted from memories.delete_expired(max_rows) g loop
     perform audit.write_audit_of_tenant(tenant_result.of_tenant, 'CLEANUP', 'packet_store',
-      details => jsonb_build_object('deleted', gone.deleted, 'max_rows', max_rows));
+      details => jsonb_build_object('deleted', tenant_result.deleted, 'max_rows', max_rows));
     deleted := deleted + tenant_result.deleted;
   end loop;
   return deleted;
@@ -6864,8 +6867,8 @@ comment on function memories.delete_expired_batch(integer) is
 
 grant execute on function public.delete_expired_memories(integer) to l9_agent, l9_admin;
 grant execute on function memories.delete_expired_batch(integer) to l9_worker;
---! EndIncluded 080-memories/070-delete-expired-memories.sql
---! Included 080-memories/080-memory-history.sql
+--! EndIncluded 080-memories/080-delete-expired-memories.sql
+--! Included 080-memories/090-memory-history.sql
 create type public.memory_change as (
   version integer,
   version_id uuid,
@@ -6969,8 +6972,8 @@ comment on function public.memory_history(uuid, integer) is
   'Returns who changed a memory, which fields and when: its states, the newest first, at most max_versions (1 to 1000). A state is listed if the caller may see both the memory and that state. Writes an audit row. L9OWN if the memory does not exist or is not visible.';
 
 grant execute on function public.memory_history(uuid, integer) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/080-memory-history.sql
---! Included 080-memories/090-memory-stats.sql
+--! EndIncluded 080-memories/090-memory-history.sql
+--! Included 080-memories/100-memory-stats.sql
 create type public.memory_stats as (
   total bigint,
   by_kind jsonb,
@@ -7046,7 +7049,7 @@ comment on function public.get_memory_stats(text) is
   'Counts the memories that the caller may read, in one project or in all. Writes an audit row.';
 
 grant execute on function public.get_memory_stats(text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/090-memory-stats.sql
+--! EndIncluded 080-memories/100-memory-stats.sql
 --! Included 090-derived/000-schema.sql
 create schema derived;
 comment on schema derived is
@@ -7097,7 +7100,7 @@ end;
 comment on function derived.is_source(public.packet_store) is
   'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. Functions of the owner check it for each memory named to them. It is always true for migrations, which import old memories. Not executable by callers.';
 --! EndIncluded 090-derived/010-definer-sources.sql
---! Included 090-derived/020-source-of.sql
+--! Included 090-derived/020-lock-source-memory.sql
 create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet')
 returns public.packet_store
 language plpgsql
@@ -7124,8 +7127,8 @@ $$;
 
 comment on function derived.lock_source_memory(uuid, text) is
   'Returns the memory that a row is derived from, locked until the end of the transaction. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Not executable by callers: functions of the owner call it. Definer: locks memories of other writers.';
---! EndIncluded 090-derived/020-source-of.sql
---! Included 090-derived/040-triggers.sql
+--! EndIncluded 090-derived/020-lock-source-memory.sql
+--! Included 090-derived/030-triggers.sql
 -- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source.
 
 create function derived.tg__take_from_source()
@@ -7209,8 +7212,8 @@ $$;
 
 comment on function derived.tg__audit_derived() is
   'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key. Definer: callers can''t insert into audit_log.';
---! EndIncluded 090-derived/040-triggers.sql
---! Included 090-derived/045-follow-packets.sql
+--! EndIncluded 090-derived/030-triggers.sql
+--! Included 090-derived/040-follow-packets.sql
 create procedure derived.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
 language plpgsql
 set search_path = ''
@@ -7232,7 +7235,7 @@ $$;
 
 comment on procedure derived.follow_packets(text, text, text[]) is
   'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry change. Run by migrations only.';
---! EndIncluded 090-derived/045-follow-packets.sql
+--! EndIncluded 090-derived/040-follow-packets.sql
 --! Included 090-derived/050-derive-from-packets.sql
 create procedure derived.derive_from_packets(
   derived regclass,
@@ -17505,6 +17508,23 @@ comment on schema legacy is 'The import of memories from the old memory.* tables
 grant usage on schema legacy to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 230-legacy/000-schema.sql
 --! Included 230-legacy/010-legacy-ids.sql
+create function legacy.tg_packet_store__forget_legacy()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  update legacy.legacy_ids i set source_hash = null, content_hash = null, leftover = null
+  from old_rows o
+  where i.new_id = o.packet_id;
+  return null;
+end
+$$;
+
+comment on function legacy.tg_packet_store__forget_legacy() is
+  'When a memory is deleted, clears what the list of old ids holds of its content; the ids stay. Definer: nobody else writes that list.';
+
 create table legacy.legacy_ids (
   source text not null,
   source_table text not null,
@@ -17544,29 +17564,12 @@ alter table legacy.legacy_ids force row level security;
 create policy definer_functions on legacy.legacy_ids to l9_owner using (true);
 comment on policy definer_functions on legacy.legacy_ids is 'The functions of schema legacy read and write it. Nobody else does.';
 
-create function legacy.tg_packet_store__forget_legacy()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  update legacy.legacy_ids i set source_hash = null, content_hash = null, leftover = null
-  from old_rows o
-  where i.new_id = o.packet_id;
-  return null;
-end
-$$;
-
-comment on function legacy.tg_packet_store__forget_legacy() is
-  'When a memory is deleted, clears what the list of old ids holds of its content; the ids stay. Definer: nobody else writes that list.';
-
 create trigger _900_forget_legacy after delete on public.packet_store
   referencing old table as old_rows
   for each statement execute function legacy.tg_packet_store__forget_legacy();
 -- There is no grant on legacy_ids: it names memories of every tenant and scope.
 --! EndIncluded 230-legacy/010-legacy-ids.sql
---! Included 230-legacy/020-door.sql
+--! Included 230-legacy/020-require-legacy-import.sql
 -- These policies and the trigger have no effect unless is_legacy_import().
 
 create function legacy.require_legacy_import()
@@ -17583,7 +17586,8 @@ end
 $$;
 
 comment on function legacy.require_legacy_import() is 'Raises L9SCP unless is_legacy_import().';
-
+--! EndIncluded 230-legacy/020-require-legacy-import.sql
+--! Included 230-legacy/030-check-legacy.sql
 create policy definer_legacy_reads on public.packet_store for select to l9_owner
   using ((select packets.is_legacy_import()));
 create policy definer_legacy_imports on public.packet_store for insert to l9_owner
@@ -17627,8 +17631,8 @@ comment on function legacy.tg_packet_store__check_legacy() is
 create trigger _300_check_legacy before insert or update on public.packet_store
   for each row when (current_user = 'l9_owner' and packets.is_legacy_import())
   execute function legacy.tg_packet_store__check_legacy();
---! EndIncluded 230-legacy/020-door.sql
---! Included 230-legacy/030-judge-legacy.sql
+--! EndIncluded 230-legacy/030-check-legacy.sql
+--! Included 230-legacy/040-legacy-uuid.sql
 create function legacy.legacy_uuid(source text, source_table text, source_id text, created timestamptz)
 returns uuid
 language sql
@@ -17652,7 +17656,8 @@ end;
 
 comment on function legacy.legacy_uuid(text, text, text, timestamptz) is
   'The id for an old row whose own id is not a UUID or is already used: a version 7 UUID made of its time and a hash of its origin. The same row always gets the same id.';
-
+--! EndIncluded 230-legacy/040-legacy-uuid.sql
+--! Included 230-legacy/050-classify-legacy-row.sql
 -- Sequential scans are off because the plans are cached while the tables are still empty, and the tables then grow.
 create function legacy.classify_legacy_row(source text, source_table text, tenant_id uuid, records jsonb)
 returns table (
@@ -17774,8 +17779,8 @@ $$;
 
 comment on function legacy.classify_legacy_row(text, text, uuid, jsonb) is
   'What importing these old rows would do, with a reason for each row that can''t be imported; changes nothing. It finds no duplicates unless is_legacy_import().';
---! EndIncluded 230-legacy/030-judge-legacy.sql
---! Included 230-legacy/040-import-legacy.sql
+--! EndIncluded 230-legacy/050-classify-legacy-row.sql
+--! Included 230-legacy/060-preview-legacy.sql
 create type legacy.legacy_outcome as (
   source_id text,
   outcome text,
@@ -17807,7 +17812,8 @@ as $$
 $$;
 
 comment on function legacy.preview_legacy(text, text, uuid, jsonb) is 'What import_legacy() would do; changes nothing.';
-
+--! EndIncluded 230-legacy/060-preview-legacy.sql
+--! Included 230-legacy/070-import-legacy.sql
 create function legacy.import_legacy(
   source text, source_table text, tenant_id uuid, records jsonb, model text, dimensions integer, is_present_model boolean)
 returns setof legacy.legacy_outcome
@@ -17909,7 +17915,8 @@ $$;
 
 comment on function legacy.import_legacy(text, text, uuid, jsonb, text, integer, boolean) is
   'Imports old rows into packet_store and their vectors into memory_embeddings, and records what became of each, in one transaction. It works only if is_legacy_import(): even with a grant, no other role could insert through it.';
-
+--! EndIncluded 230-legacy/070-import-legacy.sql
+--! Included 230-legacy/080-compare-legacy.sql
 create function legacy.compare_legacy(source text, source_table text, source_ids text[], source_hashes text[])
 returns table (source_id text, state text)
 language sql
@@ -17947,8 +17954,8 @@ $$;
 
 comment on function legacy.compare_legacy(text, text, text[], text[]) is
   'The state of old rows, given their ids and the hashes of their contents: new (not imported), kept (identical here), edited (changed here since), gone (deleted here since), changed (changed in the old table after the import), or different, which should not occur.';
---! EndIncluded 230-legacy/040-import-legacy.sql
---! Included 230-legacy/050-legacy-audit.sql
+--! EndIncluded 230-legacy/080-compare-legacy.sql
+--! Included 230-legacy/090-import-legacy-audit.sql
 create function legacy.write_legacy_audit(tenant_id uuid, rows jsonb)
 returns void
 language sql
@@ -18004,4 +18011,4 @@ $$;
 comment on function legacy.import_legacy_audit(text, text, uuid, jsonb) is
   'Imports old audit rows into audit_log and records which, in one transaction. It works only if is_legacy_import().';
 -- There is no grant on any function of this schema: l9_owner owns them.
---! EndIncluded 230-legacy/050-legacy-audit.sql
+--! EndIncluded 230-legacy/090-import-legacy-audit.sql

@@ -1,3 +1,44 @@
+create function importance.tg_memory_feedback__stamp()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+begin
+  perform identity.check_bytes(new.reason, 1000, 'reason');
+  new.agent_id := me.caller;
+  new.tenant_id := me.tenant_id;
+  new.org_id := me.org_id;
+  new.user_id := me.user_id;
+  new.given_at := clock_timestamp();
+  new.xid := pg_current_xact_id();
+  return new;
+end
+$$;
+
+create function importance.tg_memory_feedback__audit()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+  select tg_op, tg_table_name, n.access_id, n.tenant_id, a.project_id, a.scope,
+    jsonb_build_object('packet_id', n.packet_id, 'was_useful', n.was_useful) || audit.audit_actor()
+  from new_rows n
+  join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
+  return null;
+end
+$$;
+
+comment on function importance.tg_memory_feedback__stamp() is
+  'Writes who gives the feedback and when, replacing what the client sent.';
+
+comment on function importance.tg_memory_feedback__audit() is
+  'Writes one audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
+
 create table public.memory_feedback (
   -- One vote for each access: a second vote replaces the first.
   access_id uuid primary key,
@@ -89,49 +130,8 @@ grant insert (access_id, packet_id, was_useful, reason) on public.memory_feedbac
 grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
 -- Triggers stamp the caller and the time. Nobody may delete: feedback is deleted or erased with its memory.
 
-create function importance.tg_memory_feedback__stamp()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-begin
-  perform identity.check_bytes(new.reason, 1000, 'reason');
-  new.agent_id := me.caller;
-  new.tenant_id := me.tenant_id;
-  new.org_id := me.org_id;
-  new.user_id := me.user_id;
-  new.given_at := clock_timestamp();
-  new.xid := pg_current_xact_id();
-  return new;
-end
-$$;
-
-comment on function importance.tg_memory_feedback__stamp() is
-  'Writes who gives the feedback and when, replacing what the client sent.';
-
 create trigger _300_stamp before insert or update on public.memory_feedback
   for each row execute function importance.tg_memory_feedback__stamp();
-
-create function importance.tg_memory_feedback__audit()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-  select tg_op, tg_table_name, n.access_id, n.tenant_id, a.project_id, a.scope,
-    jsonb_build_object('packet_id', n.packet_id, 'was_useful', n.was_useful) || audit.audit_actor()
-  from new_rows n
-  join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
-  return null;
-end
-$$;
-
-comment on function importance.tg_memory_feedback__audit() is
-  'Writes one audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
 
 create trigger _500_audit_insert after insert on public.memory_feedback
   referencing new table as new_rows

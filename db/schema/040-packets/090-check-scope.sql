@@ -60,10 +60,5 @@ $$;
 
 comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that the caller may not write.';
 
-create trigger _350_check_scope
-  before insert or update of scope, project_id on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
-  execute function packets.tg_packet_store__check_scope();
-
 grant execute on function packets.scope_has_projects(text), packets.check_scope(text, text)
   to l9_agent, l9_admin, l9_platform_admin;

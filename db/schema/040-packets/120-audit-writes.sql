@@ -38,16 +38,6 @@ $$;
 comment on function packets.tg_packet_store__audit() is
   'Writes one audit row for each memory written, in one statement for the whole batch. Definer: callers can''t insert into audit_log.';
 
-create trigger _500_audit_insert after insert on public.packet_store
-  referencing new table as new_rows
-  for each statement execute function packets.tg_packet_store__audit();
-create trigger _500_audit_update after update on public.packet_store
-  referencing old table as old_rows new table as new_rows
-  for each statement execute function packets.tg_packet_store__audit();
-create trigger _500_audit_delete after delete on public.packet_store
-  referencing old table as old_rows
-  for each statement execute function packets.tg_packet_store__audit();
-
 create function packets.tg_packet_store__refuse_truncate()
 returns trigger
 language plpgsql
@@ -60,6 +50,3 @@ end
 $$;
 
 comment on function packets.tg_packet_store__refuse_truncate() is 'Refuses TRUNCATE, which has no rows to audit.';
-
-create trigger _500_audit_truncate before truncate on public.packet_store
-  for each statement execute function packets.tg_packet_store__refuse_truncate();

@@ -1,14 +1,3 @@
-create function memories.raise_not_yours(packet_id uuid)
-returns void
-language sql
-immutable
-parallel safe
-set search_path = ''
-return identity.raise_error('L9OWN', pg_catalog.format('memory %s does not exist, or is not yours', packet_id), 'packet_id');
-
-comment on function memories.raise_not_yours(uuid) is
-  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all three so that callers can''t tell them apart.';
-
 create function public.get_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
@@ -31,6 +20,4 @@ $$;
 
 comment on function public.get_memory(uuid) is
   'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the memory does not exist or is not visible; the two cases give the same error.';
-
-grant execute on function memories.raise_not_yours(uuid) to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function public.get_memory(uuid) to l9_agent, l9_admin, l9_platform_admin;

@@ -133,24 +133,7 @@ $$;
 comment on function duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
   'Near-duplicates of a text among memories of one owner, scope, project and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning.';
 
-create function duplicates.similar_to_memory(packet_id uuid, content_vector extensions.vector default null, model text default null)
-returns public.similar_memory[]
-language sql
-stable
-set search_path = ''
-return coalesce((
-  select pg_catalog.array_agg(row(s.packet_id, s.similarity)::public.similar_memory order by s.similarity desc, s.packet_id)
-  from public.packet_store p
-  cross join lateral duplicates.find_similar(
-    p.envelope ->> 'content', p.scope, p.project_id, p.packet_type, p.org_id, p.user_id, p.packet_id,
-    content_vector, model) s
-  where p.packet_id = similar_to_memory.packet_id), '{}');
-
-comment on function duplicates.similar_to_memory(uuid, extensions.vector, text) is
-  'The result of find_similar for a saved memory. The gateway reports it after a save with on_similar keep.';
-
 grant execute on function
   duplicates.similarity_threshold(),
-  duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text),
-  duplicates.similar_to_memory(uuid, extensions.vector, text)
+  duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text)
 to l9_agent, l9_admin;

@@ -1,18 +1,3 @@
-create function packets.content_hash(content text)
-returns bytea
-language sql
-immutable
-parallel safe
-strict
-set search_path = ''
-return pg_catalog.sha256(pg_catalog.convert_to(
-  pg_catalog.lower(pg_catalog.btrim(
-    -- Replace only if there is something to collapse: the test is ten times faster than replacing every space.
-    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s+', ' ', 'g') else content end)), 'UTF8'));
-
-comment on function packets.content_hash(text) is
-  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes count as the same.';
-
 create function packets.tg_packet_store__normalise()
 returns trigger
 language plpgsql
@@ -78,9 +63,3 @@ $$;
 
 comment on function packets.tg_packet_store__normalise() is
   'Enforces limits with errors that name the field, cleans the tags and computes the content hash. The table''s constraints enforce the same limits.';
-
-create trigger _100_normalise
-  before insert or update of envelope, metadata, routing, provenance, tags, packet_type, importance_score, parent_ids,
-    thread_id, correlation_id, session_id, trace_id
-  on public.packet_store
-  for each row execute function packets.tg_packet_store__normalise();

@@ -29,7 +29,3 @@ $$;
 
 comment on function packets.tg_packet_store__release_expired() is
   'Deletes an expired memory that would collide with a new one of the same content, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
-
-create trigger _450_release_expired
-  before insert or update of envelope, scope, project_id, packet_type on public.packet_store
-  for each row execute function packets.tg_packet_store__release_expired();

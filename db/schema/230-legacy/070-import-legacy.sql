@@ -1,35 +1,3 @@
-create type legacy.legacy_outcome as (
-  source_id text,
-  outcome text,
-  packet_id uuid,
-  duplicate_key text,
-  has_vector boolean
-);
-
-comment on type legacy.legacy_outcome is
-  'What became of an old row: moved or merged with the resulting memory and whether its vector was imported, or the reason why it was not imported.';
-
-create function legacy.preview_legacy(source text, source_table text, tenant_id uuid, records jsonb)
-returns setof legacy.legacy_outcome
-language sql
-stable
-set search_path = ''
-as $$
-  select j.source_id,
-    case
-      when j.reason is not null then j.reason
-      when j.existing_id is not null or j.first_place < j.place then 'merged'
-      else 'moved'
-    end,
-    case when j.reason is null then coalesce(j.existing_id, j.first_packet_id) end,
-    j.duplicate_key,
-    false
-  from legacy.classify_legacy_row(source, source_table, tenant_id, records) j
-  order by j.place
-$$;
-
-comment on function legacy.preview_legacy(text, text, uuid, jsonb) is 'What import_legacy() would do; changes nothing.';
-
 create function legacy.import_legacy(
   source text, source_table text, tenant_id uuid, records jsonb, model text, dimensions integer, is_present_model boolean)
 returns setof legacy.legacy_outcome
@@ -131,41 +99,3 @@ $$;
 
 comment on function legacy.import_legacy(text, text, uuid, jsonb, text, integer, boolean) is
   'Imports old rows into packet_store and their vectors into memory_embeddings, and records what became of each, in one transaction. It works only if is_legacy_import(): even with a grant, no other role could insert through it.';
-
-create function legacy.compare_legacy(source text, source_table text, source_ids text[], source_hashes text[])
-returns table (source_id text, state text)
-language sql
-stable
-set search_path = ''
-set enable_seqscan = off
-set jit = off
-as $$
-  with recorded as materialized (
-    select i.source_id, i.new_id, i.outcome, i.source_hash, i.content_hash, i.moved_at
-    from legacy.legacy_ids i
-    where i.source = compare_legacy.source and i.source_table = compare_legacy.source_table
-      and i.source_id = any (source_ids)
-  ), present as materialized (
-    select p.packet_id, p.content_hash, packets.content_hash(p.envelope ->> 'content') as hash_now, p.updated_at
-    from public.packet_store p
-    where p.packet_id = any (array(select k.new_id from recorded k))
-  )
-  select o.source_id,
-    case
-      when k.source_id is null then 'new'
-      when k.outcome = 'recorded' and encode(k.source_hash, 'hex') is distinct from o.hash then 'changed'
-      when k.outcome = 'recorded' then 'kept'
-      when h.packet_id is null then 'gone'
-      when encode(k.source_hash, 'hex') is distinct from o.hash then 'changed'
-      when h.hash_now = k.content_hash and h.content_hash = k.content_hash then 'kept'
-      when h.updated_at > k.moved_at then 'edited'
-      else 'different'
-    end
-  from unnest(source_ids, source_hashes) with ordinality as o (source_id, hash, place)
-  left join recorded k on k.source_id = o.source_id
-  left join present h on h.packet_id = k.new_id
-  order by o.place
-$$;
-
-comment on function legacy.compare_legacy(text, text, text[], text[]) is
-  'The state of old rows, given their ids and the hashes of their contents: new (not imported), kept (identical here), edited (changed here since), gone (deleted here since), changed (changed in the old table after the import), or different, which should not occur.';

@@ -69,7 +69,7 @@ declare
 begin
   for tenant_result in select g.of_tenant, g.deleted from memories.delete_expired(max_rows) g loop
     perform audit.write_audit_of_tenant(tenant_result.of_tenant, 'CLEANUP', 'packet_store',
-      details => jsonb_build_object('deleted', gone.deleted, 'max_rows', max_rows));
+      details => jsonb_build_object('deleted', tenant_result.deleted, 'max_rows', max_rows));
     deleted := deleted + tenant_result.deleted;
   end loop;
   return deleted;

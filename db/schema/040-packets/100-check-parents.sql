@@ -77,9 +77,4 @@ $$;
 comment on function packets.tg_packet_store__check_parents() is
   'Requires that parents exist, are visible to the writer, are older than the child and are readable by everyone who may read the child. So parents form a DAG and reveal nothing new to any reader.';
 
-create trigger _400_check_parents
-  before insert or update of parent_ids, scope, project_id on public.packet_store
-  for each row when (cardinality(new.parent_ids) > 0)
-  execute function packets.tg_packet_store__check_parents();
-
 grant execute on function packets.is_scope_within(text, text) to l9_agent, l9_admin, l9_platform_admin;

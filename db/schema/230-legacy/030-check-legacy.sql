@@ -1,20 +1,3 @@
--- These policies and the trigger have no effect unless is_legacy_import().
-
-create function legacy.require_legacy_import()
-returns void
-language plpgsql
-stable
-set search_path = ''
-as $$
-begin
-  if not packets.is_legacy_import() then
-    perform identity.raise_error('L9SCP', 'only l9_owner may import old memories, through l9-memory migrate-legacy');
-  end if;
-end
-$$;
-
-comment on function legacy.require_legacy_import() is 'Raises L9SCP unless is_legacy_import().';
-
 create policy definer_legacy_reads on public.packet_store for select to l9_owner
   using ((select packets.is_legacy_import()));
 create policy definer_legacy_imports on public.packet_store for insert to l9_owner

@@ -39,10 +39,3 @@ $$;
 
 comment on function packets.tg_packet_store__stamp() is
   'Writes creator, source, tenant, org and user from the caller''s identity, replacing what the client sent.';
-
-create trigger _300_stamp
-  before insert or update of envelope, packet_type, metadata, routing, provenance, thread_id, parent_ids, tags, ttl, project_id,
-    scope, importance_score, correlation_id, session_id, trace_id
-  on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
-  execute function packets.tg_packet_store__stamp();
