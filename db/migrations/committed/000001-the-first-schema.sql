@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:4f634f5fc91f09cd061a0a8415df2d8a440631d3
+--! Hash: sha1:db1f90b496f33dfa8ff188e10ad47acf3354c96a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3245,6 +3245,32 @@ comment on function packets.is_job_writing() is
 -- Triggers call this as the writing role, so it must be executable. It returns false for them and grants nothing.
 grant execute on function packets.is_job_writing() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/030-job-session.sql
+--! Included 040-packets/040-limits.sql
+-- The limits of a memory, once each. No search_path is set, so that calls are inlined as constants.
+
+create function packets.max_content_bytes() returns integer language sql immutable parallel safe return 1048576;
+create function packets.max_envelope_bytes() returns integer language sql immutable parallel safe return 262144;
+create function packets.max_metadata_bytes() returns integer language sql immutable parallel safe return 65536;
+create function packets.max_reference_bytes() returns integer language sql immutable parallel safe return 200;
+create function packets.max_tags() returns integer language sql immutable parallel safe return 64;
+create function packets.max_parents() returns integer language sql immutable parallel safe return 64;
+create function packets.kind_pattern() returns text language sql immutable parallel safe return '^[a-z][a-z0-9_]{0,62}$';
+create function packets.project_pattern() returns text language sql immutable parallel safe return '^[A-Za-z0-9._/@:+-]{1,200}$';
+
+comment on function packets.max_content_bytes() is 'The maximum size of a content: 1 MiB.';
+comment on function packets.max_envelope_bytes() is 'The maximum size of the envelope without its content: 256 KiB.';
+comment on function packets.max_metadata_bytes() is 'The maximum size of metadata, routing and provenance, each: 64 KiB.';
+comment on function packets.max_reference_bytes() is 'The maximum size of a thread, correlation, session or trace id, and of a tag.';
+comment on function packets.max_tags() is 'The maximum number of tags.';
+comment on function packets.max_parents() is 'The maximum number of parents.';
+comment on function packets.kind_pattern() is 'What the name of a kind looks like.';
+comment on function packets.project_pattern() is 'What the id of a project looks like.';
+
+grant execute on function
+  packets.max_content_bytes(), packets.max_envelope_bytes(), packets.max_metadata_bytes(), packets.max_reference_bytes(),
+  packets.max_tags(), packets.max_parents(), packets.kind_pattern(), packets.project_pattern()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/040-limits.sql
 --! Included 040-packets/050-content-hash.sql
 create function packets.content_hash(content text)
 returns bytea
@@ -3292,22 +3318,24 @@ declare
 begin
   if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
     perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
-  elsif bytes > 1048576 then
-    perform identity.raise_error('L9LIM', format('content: at most 1048576 bytes (1 MiB), got %s', bytes), 'content');
+  elsif bytes > packets.max_content_bytes() then
+    perform identity.raise_error('L9LIM', format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
   elsif content !~ '\S' then
     perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
   end if;
 
-  if octet_length((new.envelope - 'content')::text) > 262144 then
-    perform identity.raise_error('L9LIM', 'envelope: at most 262144 bytes (256 KiB) beside the content', 'envelope');
+  if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
+    perform identity.raise_error('L9LIM',
+      format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
   end if;
   if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
     perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
   elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
     perform identity.raise_error('L9VAL', 'metadata.notes: must be an object', 'metadata');
   end if;
-  if octet_length(new.routing::text) > 65536 or octet_length(new.provenance::text) > 65536 then
-    perform identity.raise_error('L9LIM', 'routing, provenance: at most 65536 bytes (64 KiB) each', 'provenance');
+  if greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
+    perform identity.raise_error('L9LIM',
+      format('routing, provenance: at most %s bytes (64 KiB) each', packets.max_metadata_bytes()), 'provenance');
   end if;
 
   -- Deeper values could be stored, but clients that read them may fail to parse them.
@@ -3320,21 +3348,23 @@ begin
     new.tags := array(
       select btrim(t.tag) from unnest(new.tags) with ordinality as t (tag, place)
       where btrim(t.tag) <> '' group by btrim(t.tag) order by min(t.place));
-    if cardinality(new.tags) > 64 then
-      perform identity.raise_error('L9LIM', format('tags: at most 64, got %s', cardinality(new.tags)), 'tags');
-    elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > 200) then
-      perform identity.raise_error('L9LIM', 'tags: at most 200 bytes each', 'tags');
+    if cardinality(new.tags) > packets.max_tags() then
+      perform identity.raise_error('L9LIM', format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)), 'tags');
+    elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > packets.max_reference_bytes()) then
+      perform identity.raise_error('L9LIM', format('tags: at most %s bytes each', packets.max_reference_bytes()), 'tags');
     end if;
   end if;
-  if new.packet_type !~ '^[a-z][a-z0-9_]{0,62}$' then
+  if new.packet_type !~ packets.kind_pattern() then
     perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
   elsif not new.importance_score between 0 and 1 then
     perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
-  elsif cardinality(new.parent_ids) > 64 then
-    perform identity.raise_error('L9LIM', format('parent_ids: at most 64, got %s', cardinality(new.parent_ids)), 'parent_ids');
+  elsif cardinality(new.parent_ids) > packets.max_parents() then
+    perform identity.raise_error('L9LIM',
+      format('parent_ids: at most %s, got %s', packets.max_parents(), cardinality(new.parent_ids)), 'parent_ids');
   elsif greatest(octet_length(new.thread_id), octet_length(new.correlation_id),
-      octet_length(new.session_id), octet_length(new.trace_id)) > 200 then
-    perform identity.raise_error('L9LIM', 'thread_id, correlation_id, session_id, trace_id: at most 200 bytes each', 'thread_id');
+      octet_length(new.session_id), octet_length(new.trace_id)) > packets.max_reference_bytes() then
+    perform identity.raise_error('L9LIM', format('thread_id, correlation_id, session_id, trace_id: at most %s bytes each',
+      packets.max_reference_bytes()), 'thread_id');
   end if;
 
   if tg_op = 'INSERT' or new.envelope is distinct from old.envelope then
@@ -3366,9 +3396,9 @@ begin
   new.metadata := jsonb_build_object('agent', me.agent, 'tool_name', audit.current_tool())
     || client_metadata
     || jsonb_build_object('creator', me.creator, 'source', me.source);
-  if octet_length(new.metadata::text) > 65536 then
-    perform identity.raise_error('L9LIM',
-      format('metadata: at most 65536 bytes (64 KiB), got %s', octet_length(new.metadata::text)), 'metadata');
+  if octet_length(new.metadata::text) > packets.max_metadata_bytes() then
+    perform identity.raise_error('L9LIM', format('metadata: at most %s bytes (64 KiB), got %s',
+      packets.max_metadata_bytes(), octet_length(new.metadata::text)), 'metadata');
   end if;
   new.updated_at := clock_timestamp();
   if tg_op = 'INSERT' then
@@ -3376,8 +3406,8 @@ begin
     new.org_id := me.org_id;
     new.user_id := me.user_id;
     new."timestamp" := new.updated_at;
-    new.session_id := coalesce(new.session_id, left(identity.claim('session_id'), 200));
-    new.trace_id := coalesce(new.trace_id, left(identity.claim('trace_id'), 200));
+    new.session_id := coalesce(new.session_id, left(identity.claim('session_id'), packets.max_reference_bytes()));
+    new.trace_id := coalesce(new.trace_id, left(identity.claim('trace_id'), packets.max_reference_bytes()));
   else
     -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's
     -- bookkeeping.
@@ -3429,7 +3459,7 @@ begin
     perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
   elsif not has_projects and project_id is not null then
     perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
-  elsif project_id !~ '^[A-Za-z0-9._/@:+-]{1,200}$' then
+  elsif project_id !~ packets.project_pattern() then
     perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
   elsif has_projects and not identity.has_project(me, project_id) then
     perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');
@@ -3657,7 +3687,7 @@ create table public.packet_store (
   trace_id text,
   updated_at timestamptz not null default now(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
-  constraint packet_kind_plain check (packet_type ~ '^[a-z][a-z0-9_]{0,62}$'),
+  constraint packet_kind_plain check (packet_type ~ packets.kind_pattern()),
   constraint packet_envelope_object check (jsonb_typeof(envelope) = 'object'),
   constraint packet_content_text check (jsonb_typeof(envelope -> 'content') = 'string'),
   constraint packet_routing_object check (jsonb_typeof(routing) = 'object'),
@@ -3665,19 +3695,19 @@ create table public.packet_store (
   constraint packet_metadata_object check (jsonb_typeof(metadata) = 'object'),
   constraint packet_metadata_has_writer check (metadata ->> 'creator' <> '' and metadata ->> 'source' <> ''),
   constraint packet_content_not_blank check (envelope ->> 'content' ~ '\S'),
-  constraint packet_content_at_most_1_mib check (octet_length(envelope ->> 'content') <= 1048576),
-  constraint packet_metadata_at_most_64_kib check (octet_length(metadata::text) <= 65536),
-  constraint packet_tags_at_most_64 check (cardinality(tags) <= 64),
-  constraint packet_parents_at_most_64 check (cardinality(parent_ids) <= 64),
+  constraint packet_content_at_most_1_mib check (octet_length(envelope ->> 'content') <= packets.max_content_bytes()),
+  constraint packet_metadata_at_most_64_kib check (octet_length(metadata::text) <= packets.max_metadata_bytes()),
+  constraint packet_tags_at_most_64 check (cardinality(tags) <= packets.max_tags()),
+  constraint packet_parents_at_most_64 check (cardinality(parent_ids) <= packets.max_parents()),
   constraint packet_notes_object check (coalesce(jsonb_typeof(metadata -> 'notes'), 'object') = 'object'),
-  constraint packet_project_plain check (project_id ~ '^[A-Za-z0-9._/@:+-]{1,200}$'),
+  constraint packet_project_plain check (project_id ~ packets.project_pattern()),
   constraint packet_importance_between_0_and_1 check (importance_score between 0 and 1),
   constraint packet_counts_not_negative check (access_count >= 0 and contradiction_count >= 0 and chunk_count >= 0),
   constraint packet_content_hash_sha256 check (octet_length(content_hash) = 32),
   constraint packet_not_its_own_parent check (packet_id <> all (parent_ids)),
   constraint packet_ids_short check (
-    octet_length(thread_id) <= 200 and octet_length(correlation_id) <= 200
-    and octet_length(session_id) <= 200 and octet_length(trace_id) <= 200)
+    greatest(octet_length(thread_id), octet_length(correlation_id), octet_length(session_id), octet_length(trace_id))
+      <= packets.max_reference_bytes())
 ) with (fillfactor = 90);
 
 -- The planner needs no statistics of contents. Without samples, EXPLAIN estimates reveal nothing about hidden memories,
@@ -5275,6 +5305,16 @@ comment on column public.save_result.memory is 'The memory''s row after the save
 comment on column public.save_result."similar" is 'Near-duplicates, most similar first; null if they were not searched for.';
 --! EndIncluded 060-duplicates/010-save-result.sql
 --! Included 060-duplicates/020-compare-words.sql
+create function duplicates.max_parsed_chars()
+returns integer
+language sql
+immutable
+parallel safe
+return 65536;
+
+comment on function duplicates.max_parsed_chars() is
+  'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
+
 create function duplicates.distinct_words(content text)
 returns text[]
 language sql
@@ -5285,15 +5325,15 @@ set search_path = ''
 -- to_tsvector warns about and skips words over 2 kB; the warning is of no use here.
 set client_min_messages = warning
 return case
-  when pg_catalog.length(content) <= 65536 and content !~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
+  when pg_catalog.length(content) <= duplicates.max_parsed_chars() and content !~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
     pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple', content))
   else array(
     -- Long texts are split, because a text of 1 MiB may have more words than fit into one tsvector. Characters of
     -- scripts without spaces count as words.
     select distinct w.lexeme
-    from pg_catalog.generate_series(1, pg_catalog.length(content), 65536) as piece (start)
+    from pg_catalog.generate_series(1, pg_catalog.length(content), duplicates.max_parsed_chars()) as piece (start)
     cross join lateral pg_catalog.unnest(pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple',
-      pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, 65536),
+      pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, duplicates.max_parsed_chars()),
         '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme))
 end;
 
@@ -5348,7 +5388,7 @@ end;
 comment on function duplicates.compare_words(text, text) is
   'How much of their words two texts share, from 0 to 1: the weighted Jaccard index of English stems, without regard to word order. is_distinguished is true if a number, a name (recognised by its capitals) or a negation occurs in only one of them.';
 
-grant execute on function duplicates.distinct_words(text), duplicates.compare_words(text, text)
+grant execute on function duplicates.max_parsed_chars(), duplicates.distinct_words(text), duplicates.compare_words(text, text)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 060-duplicates/020-compare-words.sql
 --! Included 060-duplicates/030-find-similar.sql
@@ -5387,7 +5427,7 @@ declare
   tenant_id uuid := identity.current_tenant_id();
   -- Long words are rare ones, so twelve of them are enough to find a near-duplicate.
   long_words text[] := array(
-    select t.word from unnest(duplicates.distinct_words(left(content, 65536))) as t (word)
+    select t.word from unnest(duplicates.distinct_words(left(content, duplicates.max_parsed_chars()))) as t (word)
     order by length(t.word) desc, t.word limit 12);
   long_stems text[] := array(
     select coalesce(nullif((ts_lexize('pg_catalog.english_stem', t.word))[1], ''), t.word) from unnest(long_words) as t (word));
@@ -5593,7 +5633,7 @@ declare
 begin
   if on_similar not in ('keep', 'skip', 'merge') then
     perform identity.raise_error('L9VAL', 'on_similar: must be keep, skip or merge', 'on_similar');
-  elsif content is null or content !~ '\S' or octet_length(content) > 1048576 then
+  elsif content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert raises the error.
   end if;
   scope := coalesce(scope, 'developer');
@@ -5665,6 +5705,7 @@ $$;
 
 comment on function importance.tg_memory_access_log__append_only() is
   'Refuses every UPDATE, DELETE and TRUNCATE. It is not the guard of audit_log because that one also refuses to drop partitions; this log serves learning, and audit_log is the evidence.';
+
 -- Texts that must be erasable (queries, feedback) are stored elsewhere; the view public.memory_access_log joins them.
 create table importance.memory_access_log (
   access_id uuid not null default uuidv7(),
@@ -5787,6 +5828,16 @@ grant execute on function importance.log_accesses(text, uuid[], text[], text[], 
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/020-log-accesses.sql
 --! Included 070-importance/030-memory-feedback.sql
+create function importance.max_reason_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 1000;
+
+comment on function importance.max_reason_bytes() is 'The maximum size of the reason of feedback.';
+grant execute on function importance.max_reason_bytes() to l9_agent, l9_admin;
+
 create function importance.tg_memory_feedback__stamp()
 returns trigger
 language plpgsql
@@ -5795,7 +5846,7 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
-  perform identity.check_bytes(new.reason, 1000, 'reason');
+  perform identity.check_bytes(new.reason, importance.max_reason_bytes(), 'reason');
   new.agent_id := me.caller;
   new.tenant_id := me.tenant_id;
   new.org_id := me.org_id;
@@ -5840,7 +5891,7 @@ create table public.memory_feedback (
   tenant_id uuid not null references public.tenants,
   org_id uuid,
   user_id uuid,
-  constraint feedback_reason_at_most_1000_bytes check (octet_length(reason) <= 1000)
+  constraint feedback_reason_at_most_1000_bytes check (octet_length(reason) <= importance.max_reason_bytes())
 );
 
 create index memory_feedback_packet_idx on public.memory_feedback (packet_id);
@@ -13657,7 +13708,7 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
-  if content is null or content !~ '\S' or octet_length(content) > 1048576 then
+  if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert says what is wrong with it.
   end if;
   -- First: who waited for a lock in a scope that is not its own would learn that somebody is writing there.
@@ -17704,7 +17755,7 @@ as $$
     select e.place, r.*,
       pg_catalog.sha256(pg_catalog.convert_to(r.content, 'UTF8')) as source_hash,
       packets.content_hash(r.content) as content_hash,
-      octet_length(r.metadata::text) > 65536 as has_much_metadata
+      octet_length(r.metadata::text) > packets.max_metadata_bytes() as has_much_metadata
     from jsonb_array_elements(records) with ordinality as e (record, place)
     cross join lateral jsonb_to_record(e.record) as r (
       source_id text, id uuid, content text, hash text, kind text, scope text, project_id text, user_id uuid, tags text[],
@@ -17737,8 +17788,8 @@ as $$
     cross join lateral (
       select case
         when s.content is null or s.content !~ '\S' then 'blank'
-        when octet_length(s.content) > 1048576 then 'long'
-        when s.legacy_bytes > 262144 then 'large'
+        when octet_length(s.content) > packets.max_content_bytes() then 'long'
+        when s.legacy_bytes > packets.max_envelope_bytes() then 'large'
         when s.hash <> encode(s.source_hash, 'hex') then 'garbled'
       end as reason
     ) j
@@ -17758,9 +17809,9 @@ as $$
       jsonb_build_array(f.scope, f.project_id, f.kind, f.user_id)::text, 'UTF8')), 'base64'),
     f.kind,
     jsonb_build_object('content', f.content)
-      || case when f.legacy_bytes > 65536 then jsonb_build_object('legacy', f.all_legacy) else '{}' end,
+      || case when f.legacy_bytes > packets.max_metadata_bytes() then jsonb_build_object('legacy', f.all_legacy) else '{}' end,
     jsonb_build_object('legacy', case
-      when f.legacy_bytes <= 65536 then f.all_legacy
+      when f.legacy_bytes <= packets.max_metadata_bytes() then f.all_legacy
       else jsonb_build_object('source', f.all_legacy -> 'source', 'table', f.all_legacy -> 'table', 'id', f.all_legacy -> 'id',
         'more', 'envelope.legacy')
     end),
@@ -17846,7 +17897,7 @@ begin
     insert into public.packet_store (
       packet_id, packet_type, envelope, provenance, metadata, thread_id, tags, ttl, project_id, scope, importance_score,
       access_count, last_accessed, tenant_id, user_id, correlation_id, session_id, trace_id, "timestamp", updated_at)
-    select j.packet_id, j.packet_type, j.envelope, j.provenance, j.metadata, j.thread_id, coalesce(t.tags[:64], '{}'),
+    select j.packet_id, j.packet_type, j.envelope, j.provenance, j.metadata, j.thread_id, coalesce(t.tags[:packets.max_tags()], '{}'),
       j.longest_ttl, j.project_id, j.scope, j.highest_importance, coalesce(j.access_count, 0), j.last_accessed,
       import_legacy.tenant_id, j.user_id, j.correlation_id, j.session_id, j.trace_id,
       coalesce(j.created, now()), coalesce(j.updated, j.created, now())
@@ -17860,14 +17911,14 @@ begin
     update public.packet_store p set
       ttl = case when p.ttl is null or j.longest_ttl is null then null else greatest(p.ttl, j.longest_ttl) end,
       importance_score = greatest(p.importance_score, j.highest_importance),
-      tags = (p.tags || array(select tag from unnest(t.tags) as tag where tag <> all (p.tags)))[:64],
+      tags = (p.tags || array(select tag from unnest(t.tags) as tag where tag <> all (p.tags)))[:packets.max_tags()],
       updated_at = clock_timestamp()
     from classified j
     left join all_tags t on t.first_place = j.place
     where p.packet_id = j.existing_id and j.first_place = j.place
       and (p.ttl < j.longest_ttl or (p.ttl is not null and j.longest_ttl is null)
         or p.importance_score < j.highest_importance
-        or (cardinality(p.tags) < 64 and not coalesce(t.tags, '{}') <@ p.tags))
+        or (cardinality(p.tags) < packets.max_tags() and not coalesce(t.tags, '{}') <@ p.tags))
   ), results as (
     select j.*, coalesce(j.existing_id, i.packet_id) as new_id,
       case

@@ -16,9 +16,9 @@ begin
   new.metadata := jsonb_build_object('agent', me.agent, 'tool_name', audit.current_tool())
     || client_metadata
     || jsonb_build_object('creator', me.creator, 'source', me.source);
-  if octet_length(new.metadata::text) > 65536 then
-    perform identity.raise_error('L9LIM',
-      format('metadata: at most 65536 bytes (64 KiB), got %s', octet_length(new.metadata::text)), 'metadata');
+  if octet_length(new.metadata::text) > packets.max_metadata_bytes() then
+    perform identity.raise_error('L9LIM', format('metadata: at most %s bytes (64 KiB), got %s',
+      packets.max_metadata_bytes(), octet_length(new.metadata::text)), 'metadata');
   end if;
   new.updated_at := clock_timestamp();
   if tg_op = 'INSERT' then
@@ -26,8 +26,8 @@ begin
     new.org_id := me.org_id;
     new.user_id := me.user_id;
     new."timestamp" := new.updated_at;
-    new.session_id := coalesce(new.session_id, left(identity.claim('session_id'), 200));
-    new.trace_id := coalesce(new.trace_id, left(identity.claim('trace_id'), 200));
+    new.session_id := coalesce(new.session_id, left(identity.claim('session_id'), packets.max_reference_bytes()));
+    new.trace_id := coalesce(new.trace_id, left(identity.claim('trace_id'), packets.max_reference_bytes()));
   else
     -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's
     -- bookkeeping.

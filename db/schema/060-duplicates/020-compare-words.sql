@@ -1,3 +1,13 @@
+create function duplicates.max_parsed_chars()
+returns integer
+language sql
+immutable
+parallel safe
+return 65536;
+
+comment on function duplicates.max_parsed_chars() is
+  'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
+
 create function duplicates.distinct_words(content text)
 returns text[]
 language sql
@@ -8,15 +18,15 @@ set search_path = ''
 -- to_tsvector warns about and skips words over 2 kB; the warning is of no use here.
 set client_min_messages = warning
 return case
-  when pg_catalog.length(content) <= 65536 and content !~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
+  when pg_catalog.length(content) <= duplicates.max_parsed_chars() and content !~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
     pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple', content))
   else array(
     -- Long texts are split, because a text of 1 MiB may have more words than fit into one tsvector. Characters of
     -- scripts without spaces count as words.
     select distinct w.lexeme
-    from pg_catalog.generate_series(1, pg_catalog.length(content), 65536) as piece (start)
+    from pg_catalog.generate_series(1, pg_catalog.length(content), duplicates.max_parsed_chars()) as piece (start)
     cross join lateral pg_catalog.unnest(pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple',
-      pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, 65536),
+      pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, duplicates.max_parsed_chars()),
         '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme))
 end;
 
@@ -71,5 +81,5 @@ end;
 comment on function duplicates.compare_words(text, text) is
   'How much of their words two texts share, from 0 to 1: the weighted Jaccard index of English stems, without regard to word order. is_distinguished is true if a number, a name (recognised by its capitals) or a negation occurs in only one of them.';
 
-grant execute on function duplicates.distinct_words(text), duplicates.compare_words(text, text)
+grant execute on function duplicates.max_parsed_chars(), duplicates.distinct_words(text), duplicates.compare_words(text, text)
   to l9_agent, l9_admin, l9_platform_admin;

@@ -33,7 +33,7 @@ declare
   tenant_id uuid := identity.current_tenant_id();
   -- Long words are rare ones, so twelve of them are enough to find a near-duplicate.
   long_words text[] := array(
-    select t.word from unnest(duplicates.distinct_words(left(content, 65536))) as t (word)
+    select t.word from unnest(duplicates.distinct_words(left(content, duplicates.max_parsed_chars()))) as t (word)
     order by length(t.word) desc, t.word limit 12);
   long_stems text[] := array(
     select coalesce(nullif((ts_lexize('pg_catalog.english_stem', t.word))[1], ''), t.word) from unnest(long_words) as t (word));

@@ -1,3 +1,13 @@
+create function importance.max_reason_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 1000;
+
+comment on function importance.max_reason_bytes() is 'The maximum size of the reason of feedback.';
+grant execute on function importance.max_reason_bytes() to l9_agent, l9_admin;
+
 create function importance.tg_memory_feedback__stamp()
 returns trigger
 language plpgsql
@@ -6,7 +16,7 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
-  perform identity.check_bytes(new.reason, 1000, 'reason');
+  perform identity.check_bytes(new.reason, importance.max_reason_bytes(), 'reason');
   new.agent_id := me.caller;
   new.tenant_id := me.tenant_id;
   new.org_id := me.org_id;
@@ -51,7 +61,7 @@ create table public.memory_feedback (
   tenant_id uuid not null references public.tenants,
   org_id uuid,
   user_id uuid,
-  constraint feedback_reason_at_most_1000_bytes check (octet_length(reason) <= 1000)
+  constraint feedback_reason_at_most_1000_bytes check (octet_length(reason) <= importance.max_reason_bytes())
 );
 
 create index memory_feedback_packet_idx on public.memory_feedback (packet_id);

@@ -44,7 +44,7 @@ as $$
     select e.place, r.*,
       pg_catalog.sha256(pg_catalog.convert_to(r.content, 'UTF8')) as source_hash,
       packets.content_hash(r.content) as content_hash,
-      octet_length(r.metadata::text) > 65536 as has_much_metadata
+      octet_length(r.metadata::text) > packets.max_metadata_bytes() as has_much_metadata
     from jsonb_array_elements(records) with ordinality as e (record, place)
     cross join lateral jsonb_to_record(e.record) as r (
       source_id text, id uuid, content text, hash text, kind text, scope text, project_id text, user_id uuid, tags text[],
@@ -77,8 +77,8 @@ as $$
     cross join lateral (
       select case
         when s.content is null or s.content !~ '\S' then 'blank'
-        when octet_length(s.content) > 1048576 then 'long'
-        when s.legacy_bytes > 262144 then 'large'
+        when octet_length(s.content) > packets.max_content_bytes() then 'long'
+        when s.legacy_bytes > packets.max_envelope_bytes() then 'large'
         when s.hash <> encode(s.source_hash, 'hex') then 'garbled'
       end as reason
     ) j
@@ -98,9 +98,9 @@ as $$
       jsonb_build_array(f.scope, f.project_id, f.kind, f.user_id)::text, 'UTF8')), 'base64'),
     f.kind,
     jsonb_build_object('content', f.content)
-      || case when f.legacy_bytes > 65536 then jsonb_build_object('legacy', f.all_legacy) else '{}' end,
+      || case when f.legacy_bytes > packets.max_metadata_bytes() then jsonb_build_object('legacy', f.all_legacy) else '{}' end,
     jsonb_build_object('legacy', case
-      when f.legacy_bytes <= 65536 then f.all_legacy
+      when f.legacy_bytes <= packets.max_metadata_bytes() then f.all_legacy
       else jsonb_build_object('source', f.all_legacy -> 'source', 'table', f.all_legacy -> 'table', 'id', f.all_legacy -> 'id',
         'more', 'envelope.legacy')
     end),
