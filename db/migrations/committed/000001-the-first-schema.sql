@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:0cdd438feb586ba133f7ecb8383768d4d724ac19
+--! Hash: sha1:f3df70b1a9bee3133b5fdb188c1de3314c8f5b00
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3983,15 +3983,15 @@ set search_path = ''
 set enable_nestloop = off
 as $$
 declare
-  doer text := coalesce(identity.current_caller(), 'db:' || identity.current_role_name());
-  tool text := audit.current_tool();
+  changed_by text := coalesce(identity.current_caller(), 'db:' || identity.current_role_name());
+  changed_with text := audit.current_tool();
 begin
   insert into public.packet_versions (
     packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, routing, provenance, metadata,
     thread_id, parent_ids, tags, ttl, project_id, scope, importance_score, tenant_id, org_id, user_id,
     correlation_id, session_id, trace_id)
   select
-    o.packet_id, before.valid_from, greatest(n.updated_at, before.valid_from), doer, tool, o.packet_type, o.envelope, o.routing,
+    o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type, o.envelope, o.routing,
     o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.scope, o.importance_score,
     o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
@@ -4002,7 +4002,7 @@ begin
       (select v.valid_until from public.packet_versions v
        where v.packet_id = o.packet_id order by v.version_id desc limit 1),
       o."timestamp") as valid_from
-  ) before
+  ) previous
   where n.updated_at is distinct from o.updated_at
     and (
       n.packet_type, n.envelope, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags, n.ttl, n.project_id,
@@ -5443,8 +5443,8 @@ declare
 begin
   -- A place with few memories is compared whole: an index scan is slowest where next to nothing matches.
   execute format($sql$
-    select count(*), array_agg(f.packet_id) filter (where f.is_in_place)
-    from (select p.packet_id, %s as is_in_place from public.packet_store p where %s limit %s) f$sql$,
+    select count(*), array_agg(f.packet_id) filter (where f.is_same_place)
+    from (select p.packet_id, %s as is_same_place from public.packet_store p where %s limit %s) f$sql$,
     place_condition, project_condition, max_compared + 1)
   into place_count, candidates
   using tenant_id, scope, project_id, kind, org_id, user_id, except_id;
@@ -6984,10 +6984,10 @@ begin
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,
       -- The previous state here is the previous visible one, which need not be the state that was replaced.
-      lag(s.valid_until) over past as before_until,
-      lag(s.replaced_with) over past as before_replaced_with,
-      lag(s.content) over past as before_content,
-      lag(s.memory) over past as before_memory
+      lag(s.valid_until) over past as previous_until,
+      lag(s.replaced_with) over past as previous_replaced_with,
+      lag(s.content) over past as previous_content,
+      lag(s.memory) over past as previous_memory
     from states s
     window past as (order by s.version_id nulls last)
   )
@@ -6995,20 +6995,20 @@ begin
     p.place::integer, p.version_id, p.changed_at, p.valid_until, p.memory -> 'metadata' ->> 'creator',
     p.memory -> 'metadata' ->> 'source',
     case
-      when p.before_until = p.changed_at then p.before_replaced_with
+      when p.previous_until = p.changed_at then p.previous_replaced_with
       when p.changed_at = current_row."timestamp" then p.memory -> 'metadata' ->> 'tool_name'
     end,
-    case when p.before_memory is null then '{}' else array(
+    case when p.previous_memory is null then '{}' else array(
       select f.name
       from (
-        select 'content', p.content is distinct from p.before_content
+        select 'content', p.content is distinct from p.previous_content
         union all
-        select 'creator', p.memory -> 'metadata' -> 'creator' is distinct from p.before_memory -> 'metadata' -> 'creator'
+        select 'creator', p.memory -> 'metadata' -> 'creator' is distinct from p.previous_memory -> 'metadata' -> 'creator'
         union all
         select 'metadata', (p.memory -> 'metadata') - array['creator', 'source']
-          is distinct from (p.before_memory -> 'metadata') - array['creator', 'source']
+          is distinct from (p.previous_memory -> 'metadata') - array['creator', 'source']
         union all
-        select m.key, m.value is distinct from p.before_memory -> m.key from jsonb_each(p.memory) as m where m.key <> 'metadata'
+        select m.key, m.value is distinct from p.previous_memory -> m.key from jsonb_each(p.memory) as m where m.key <> 'metadata'
       ) as f (name, is_changed)
       where f.is_changed
       order by f.name) end,

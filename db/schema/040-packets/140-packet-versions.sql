@@ -96,15 +96,15 @@ set search_path = ''
 set enable_nestloop = off
 as $$
 declare
-  doer text := coalesce(identity.current_caller(), 'db:' || identity.current_role_name());
-  tool text := audit.current_tool();
+  changed_by text := coalesce(identity.current_caller(), 'db:' || identity.current_role_name());
+  changed_with text := audit.current_tool();
 begin
   insert into public.packet_versions (
     packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, routing, provenance, metadata,
     thread_id, parent_ids, tags, ttl, project_id, scope, importance_score, tenant_id, org_id, user_id,
     correlation_id, session_id, trace_id)
   select
-    o.packet_id, before.valid_from, greatest(n.updated_at, before.valid_from), doer, tool, o.packet_type, o.envelope, o.routing,
+    o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type, o.envelope, o.routing,
     o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.scope, o.importance_score,
     o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
@@ -115,7 +115,7 @@ begin
       (select v.valid_until from public.packet_versions v
        where v.packet_id = o.packet_id order by v.version_id desc limit 1),
       o."timestamp") as valid_from
-  ) before
+  ) previous
   where n.updated_at is distinct from o.updated_at
     and (
       n.packet_type, n.envelope, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags, n.ttl, n.project_id,

@@ -49,8 +49,8 @@ declare
 begin
   -- A place with few memories is compared whole: an index scan is slowest where next to nothing matches.
   execute format($sql$
-    select count(*), array_agg(f.packet_id) filter (where f.is_in_place)
-    from (select p.packet_id, %s as is_in_place from public.packet_store p where %s limit %s) f$sql$,
+    select count(*), array_agg(f.packet_id) filter (where f.is_same_place)
+    from (select p.packet_id, %s as is_same_place from public.packet_store p where %s limit %s) f$sql$,
     place_condition, project_condition, max_compared + 1)
   into place_count, candidates
   using tenant_id, scope, project_id, kind, org_id, user_id, except_id;

@@ -62,10 +62,10 @@ begin
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,
       -- The previous state here is the previous visible one, which need not be the state that was replaced.
-      lag(s.valid_until) over past as before_until,
-      lag(s.replaced_with) over past as before_replaced_with,
-      lag(s.content) over past as before_content,
-      lag(s.memory) over past as before_memory
+      lag(s.valid_until) over past as previous_until,
+      lag(s.replaced_with) over past as previous_replaced_with,
+      lag(s.content) over past as previous_content,
+      lag(s.memory) over past as previous_memory
     from states s
     window past as (order by s.version_id nulls last)
   )
@@ -73,20 +73,20 @@ begin
     p.place::integer, p.version_id, p.changed_at, p.valid_until, p.memory -> 'metadata' ->> 'creator',
     p.memory -> 'metadata' ->> 'source',
     case
-      when p.before_until = p.changed_at then p.before_replaced_with
+      when p.previous_until = p.changed_at then p.previous_replaced_with
       when p.changed_at = current_row."timestamp" then p.memory -> 'metadata' ->> 'tool_name'
     end,
-    case when p.before_memory is null then '{}' else array(
+    case when p.previous_memory is null then '{}' else array(
       select f.name
       from (
-        select 'content', p.content is distinct from p.before_content
+        select 'content', p.content is distinct from p.previous_content
         union all
-        select 'creator', p.memory -> 'metadata' -> 'creator' is distinct from p.before_memory -> 'metadata' -> 'creator'
+        select 'creator', p.memory -> 'metadata' -> 'creator' is distinct from p.previous_memory -> 'metadata' -> 'creator'
         union all
         select 'metadata', (p.memory -> 'metadata') - array['creator', 'source']
-          is distinct from (p.before_memory -> 'metadata') - array['creator', 'source']
+          is distinct from (p.previous_memory -> 'metadata') - array['creator', 'source']
         union all
-        select m.key, m.value is distinct from p.before_memory -> m.key from jsonb_each(p.memory) as m where m.key <> 'metadata'
+        select m.key, m.value is distinct from p.previous_memory -> m.key from jsonb_each(p.memory) as m where m.key <> 'metadata'
       ) as f (name, is_changed)
       where f.is_changed
       order by f.name) end,
