@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:e343863f1ac7418fd9a632abe9a983665454e9bf
+--! Hash: sha1:f3df70b1a9bee3133b5fdb188c1de3314c8f5b00
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3143,15 +3143,524 @@ grant execute on function administration.identity_directory() to l9_worker;
 --! Included 040-packets/000-schema.sql
 create schema packets;
 comment on schema packets is
-  'Helpers of packet_store, the table of memories: checks, stamps, hashes and triggers. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Helpers of packet_store, the table of memories: checks, stamps, hashes and triggers. They are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema packets to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/000-schema.sql
---! Included 040-packets/010-packet-store.sql
+--! Included 040-packets/010-tenant-buckets.sql
+-- A ranked index scan (BM25, HNSW) has to skip the rows of other tenants. Tenants are therefore hashed into 16 partial
+-- indexes, and a search scans that of its own tenant. More would slow planning, which examines each. The embedded engine
+-- practically always has one tenant, so it uses one.
+
+create function packets.is_embedded_engine()
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.version() like '%wasm%';
+
+comment on function packets.is_embedded_engine() is
+  'True on PostgreSQL compiled to WebAssembly (the embedded engine). It usually serves one person, and indexes half-precision vectors several times slower than full ones.';
+
+create function packets.bucket_mask()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when packets.is_embedded_engine() then 0 else 15 end;
+
+comment on function packets.bucket_mask() is 'The bits of a tenant id''s hash that select its bucket.';
+
+create function packets.tenant_buckets()
+returns integer[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(select generate_series(0, packets.bucket_mask()));
+
+comment on function packets.tenant_buckets() is 'All bucket numbers.';
+
+create function packets.tenant_bucket(tenant_id uuid)
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.uuid_hash(tenant_id) & packets.bucket_mask();
+
+comment on function packets.tenant_bucket(uuid) is 'The bucket of a tenant.';
+
+create function packets.in_bucket(alias text, bucket integer)
+returns text
+language sql
+immutable
+strict
+parallel safe
+set search_path = ''
+-- Only built-in functions, so that the planner can match the condition with that of the index.
+return pg_catalog.format('(pg_catalog.uuid_hash(%stenant_id) & %s) = %s',
+  case when alias <> '' then alias || '.' end, packets.bucket_mask(), bucket);
+
+comment on function packets.in_bucket(text, integer) is
+  'The SQL condition that selects the partial index of a bucket. Pass an empty alias when creating the index itself.';
+
+grant execute on function
+  packets.is_embedded_engine(), packets.bucket_mask(), packets.tenant_buckets(), packets.tenant_bucket(uuid), packets.in_bucket(text, integer)
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/010-tenant-buckets.sql
+--! Included 040-packets/020-legacy-import-session.sql
+-- Imported memories keep their writers and times. Only `l9-memory migrate-legacy`, through the functions of schema
+-- legacy, may insert them; this function tells when.
+
+create function packets.is_legacy_import()
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return current_user = 'l9_owner'
+  and identity.current_role_name() = 'l9_owner'
+  and coalesce(pg_catalog.current_setting('l9.legacy_import', true), '') = 'on';
+
+comment on function packets.is_legacy_import() is
+  'True if this statement imports old memories: it runs as l9_owner, the session''s own role is l9_owner too, and the session has set l9.legacy_import = on. A definer function called by an agent, an admin or a job also runs as l9_owner, but its session keeps the caller''s role, so the result is false for them whatever they set.';
+
+-- Triggers call this as the writing role, so it must be executable. It returns false for them and grants nothing.
+grant execute on function packets.is_legacy_import() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/020-legacy-import-session.sql
+--! Included 040-packets/030-job-session.sql
+create function packets.is_job_writing()
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return current_user = 'l9_owner' and identity.current_role_name() = 'l9_worker';
+
+comment on function packets.is_job_writing() is
+  'True if a background job, which has no identity, saves a memory: the statement runs in a function of l9_owner and the session''s own role is l9_worker. The policies of packet_store decide which memories the job may save.';
+
+-- Triggers call this as the writing role, so it must be executable. It returns false for them and grants nothing.
+grant execute on function packets.is_job_writing() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/030-job-session.sql
+--! Included 040-packets/040-limits.sql
+-- The limits of a memory, once each. No search_path is set, so that calls are inlined as constants.
+
+create function packets.max_content_bytes() returns integer language sql immutable parallel safe return 1048576;
+create function packets.max_envelope_bytes() returns integer language sql immutable parallel safe return 262144;
+create function packets.max_metadata_bytes() returns integer language sql immutable parallel safe return 65536;
+create function packets.max_reference_bytes() returns integer language sql immutable parallel safe return 200;
+create function packets.max_tags() returns integer language sql immutable parallel safe return 64;
+create function packets.max_parents() returns integer language sql immutable parallel safe return 64;
+create function packets.kind_pattern() returns text language sql immutable parallel safe return '^[a-z][a-z0-9_]{0,62}$';
+create function packets.project_pattern() returns text language sql immutable parallel safe return '^[A-Za-z0-9._/@:+-]{1,200}$';
+
+comment on function packets.max_content_bytes() is 'The maximum size of a content: 1 MiB.';
+comment on function packets.max_envelope_bytes() is 'The maximum size of the envelope without its content: 256 KiB.';
+comment on function packets.max_metadata_bytes() is 'The maximum size of metadata, routing and provenance, each: 64 KiB.';
+comment on function packets.max_reference_bytes() is 'The maximum size of a thread, correlation, session or trace id, and of a tag.';
+comment on function packets.max_tags() is 'The maximum number of tags.';
+comment on function packets.max_parents() is 'The maximum number of parents.';
+comment on function packets.kind_pattern() is 'What the name of a kind looks like.';
+comment on function packets.project_pattern() is 'What the id of a project looks like.';
+
+grant execute on function
+  packets.max_content_bytes(), packets.max_envelope_bytes(), packets.max_metadata_bytes(), packets.max_reference_bytes(),
+  packets.max_tags(), packets.max_parents(), packets.kind_pattern(), packets.project_pattern()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/040-limits.sql
+--! Included 040-packets/050-content-hash.sql
+create function packets.content_hash(content text)
+returns bytea
+language sql
+immutable
+parallel safe
+strict
+set search_path = ''
+return pg_catalog.sha256(pg_catalog.convert_to(
+  pg_catalog.lower(pg_catalog.btrim(
+    -- Replace only if there is something to collapse: the test is ten times faster than replacing every space.
+    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s+', ' ', 'g') else content end)), 'UTF8'));
+
+comment on function packets.content_hash(text) is
+  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes count as the same.';
+
+grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
+--! EndIncluded 040-packets/050-content-hash.sql
+--! Included 040-packets/060-audience-id.sql
+create function packets.audience_id(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
+returns uuid
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(pg_catalog.convert_to(
+  -- None of the values can contain the separator.
+  tenant_id::text || '|' || coalesce(org_id::text, '') || '|' || coalesce(user_id::text, '') || '|' || scope || '|'
+    || coalesce(project_id, ''), 'UTF8')), 1, 16), 'hex')::uuid;
+
+comment on function packets.audience_id(uuid, uuid, uuid, text, text) is
+  'Hash of tenant, org, user, project and scope. Rows with equal values are visible to the same callers.';
+
+grant execute on function packets.audience_id(uuid, uuid, uuid, text, text) to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 040-packets/060-audience-id.sql
+--! Included 040-packets/070-normalise.sql
+create function packets.tg_packet_store__normalise()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  content text := new.envelope ->> 'content';
+  bytes integer := octet_length(content);
+begin
+  if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
+    perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
+  elsif bytes > packets.max_content_bytes() then
+    perform identity.raise_error('L9LIM', format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
+  elsif content !~ '\S' then
+    perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
+  end if;
+
+  if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
+    perform identity.raise_error('L9LIM',
+      format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
+  end if;
+  if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
+    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
+  elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
+    perform identity.raise_error('L9VAL', 'metadata.notes: must be an object', 'metadata');
+  end if;
+  if greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
+    perform identity.raise_error('L9LIM',
+      format('routing, provenance: at most %s bytes (64 KiB) each', packets.max_metadata_bytes()), 'provenance');
+  end if;
+
+  -- Deeper values could be stored, but clients that read them may fail to parse them.
+  if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
+    or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
+    perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+  end if;
+
+  if cardinality(new.tags) > 0 then
+    new.tags := array(
+      select btrim(t.tag) from unnest(new.tags) with ordinality as t (tag, place)
+      where btrim(t.tag) <> '' group by btrim(t.tag) order by min(t.place));
+    if cardinality(new.tags) > packets.max_tags() then
+      perform identity.raise_error('L9LIM', format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)), 'tags');
+    elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > packets.max_reference_bytes()) then
+      perform identity.raise_error('L9LIM', format('tags: at most %s bytes each', packets.max_reference_bytes()), 'tags');
+    end if;
+  end if;
+  if new.packet_type !~ packets.kind_pattern() then
+    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+  elsif not new.importance_score between 0 and 1 then
+    perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
+  elsif cardinality(new.parent_ids) > packets.max_parents() then
+    perform identity.raise_error('L9LIM',
+      format('parent_ids: at most %s, got %s', packets.max_parents(), cardinality(new.parent_ids)), 'parent_ids');
+  elsif greatest(octet_length(new.thread_id), octet_length(new.correlation_id),
+      octet_length(new.session_id), octet_length(new.trace_id)) > packets.max_reference_bytes() then
+    perform identity.raise_error('L9LIM', format('thread_id, correlation_id, session_id, trace_id: at most %s bytes each',
+      packets.max_reference_bytes()), 'thread_id');
+  end if;
+
+  if tg_op = 'INSERT' or new.envelope is distinct from old.envelope then
+    new.content_hash := packets.content_hash(content);
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__normalise() is
+  'Enforces limits with errors that name the field, cleans the tags and computes the content hash. The table''s constraints enforce the same limits.';
+--! EndIncluded 040-packets/070-normalise.sql
+--! Included 040-packets/080-stamp.sql
+create function packets.tg_packet_store__stamp()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  -- The client's creator and source are ignored.
+  client_metadata jsonb := new.metadata - 'creator' - 'source';
+begin
+  if jsonb_strip_nulls(client_metadata) <> client_metadata then
+    -- A null at the top level takes the default. Nested nulls, such as in notes, are kept.
+    client_metadata := (
+      select coalesce(jsonb_object_agg(m.key, m.value), '{}') from jsonb_each(client_metadata) as m where m.value <> 'null');
+  end if;
+  new.metadata := jsonb_build_object('agent', me.agent, 'tool_name', audit.current_tool())
+    || client_metadata
+    || jsonb_build_object('creator', me.creator, 'source', me.source);
+  if octet_length(new.metadata::text) > packets.max_metadata_bytes() then
+    perform identity.raise_error('L9LIM', format('metadata: at most %s bytes (64 KiB), got %s',
+      packets.max_metadata_bytes(), octet_length(new.metadata::text)), 'metadata');
+  end if;
+  new.updated_at := clock_timestamp();
+  if tg_op = 'INSERT' then
+    new.tenant_id := me.tenant_id;
+    new.org_id := me.org_id;
+    new.user_id := me.user_id;
+    new."timestamp" := new.updated_at;
+    new.session_id := coalesce(new.session_id, left(identity.claim('session_id'), packets.max_reference_bytes()));
+    new.trace_id := coalesce(new.trace_id, left(identity.claim('trace_id'), packets.max_reference_bytes()));
+  else
+    -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's
+    -- bookkeeping.
+    new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__stamp() is
+  'Writes creator, source, tenant, org and user from the caller''s identity, replacing what the client sent.';
+--! EndIncluded 040-packets/080-stamp.sql
+--! Included 040-packets/090-check-scope.sql
+create function packets.scope_has_projects(scope text)
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return (
+  select s.is_project_scoped from public.scopes s
+  where s.tenant_id = identity.current_tenant_id()
+    and s.scope = scope_has_projects.scope
+    and s.scope = any (identity.current_scopes()));
+
+comment on function packets.scope_has_projects(text) is
+  'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
+
+create function packets.check_scope(scope text, project_id text)
+returns void
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  has_projects boolean;
+begin
+  -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell
+  -- them apart.
+  if scope is null or scope <> all (me.writable_scopes) then
+    perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')), 'scope');
+  end if;
+  select s.is_project_scoped into has_projects from public.scopes s
+  where s.tenant_id = me.tenant_id and s.scope = check_scope.scope;
+  if has_projects and project_id is null then
+    perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
+  elsif not has_projects and project_id is not null then
+    perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
+  elsif project_id !~ packets.project_pattern() then
+    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
+  elsif has_projects and not identity.has_project(me, project_id) then
+    perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');
+  end if;
+end
+$$;
+
+comment on function packets.check_scope(text, text) is
+  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. The policies enforce the same rule. Definer: reads in the scopes table whether the scope has projects.';
+
+create function packets.tg_packet_store__check_scope()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform packets.check_scope(new.scope, new.project_id);
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that the caller may not write.';
+
+grant execute on function packets.scope_has_projects(text), packets.check_scope(text, text)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 040-packets/090-check-scope.sql
+--! Included 040-packets/100-check-parents.sql
+create function packets.is_scope_within(narrow text, wide text)
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return narrow = wide or (
+  -- Nothing is revealed about scopes that the caller may not read.
+  array[narrow, wide] <@ identity.current_scopes()
+  and not exists (
+    select from public.actors a
+    where a.tenant_id = identity.current_tenant_id()
+      and ('*' = any (a.readable_scopes) or narrow = any (a.readable_scopes))
+      and not ('*' = any (a.readable_scopes) or wide = any (a.readable_scopes))));
+
+comment on function packets.is_scope_within(text, text) is
+  'True if everyone who may read scope `narrow` may also read `wide`; false if the caller may not read both. Definer: reads the tenant''s actors.';
+
+create function packets.tg_packet_store__check_parents()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  parent record;
+  to_check uuid[];
+  found_parents integer := 0;
+  newest_time timestamptz;
+  newest_id uuid;
+begin
+  new.parent_ids := array(select distinct p.id from unnest(new.parent_ids) as p (id) where p.id is not null order by p.id);
+  to_check := new.parent_ids;
+  if tg_op = 'UPDATE' and new.scope = old.scope and new.project_id is not distinct from old.project_id then
+    -- Parents the memory already had may since be deleted or hidden from the writer, and must not block other updates.
+    to_check := array(select p.id from unnest(to_check) as p (id) where p.id <> all (old.parent_ids));
+  end if;
+
+  -- The query runs as the writer, so a parent that it can't see is not found.
+  for parent in
+    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p."timestamp" from public.packet_store p
+    where p.packet_id = any (to_check) and p.packet_id <> new.packet_id
+    order by p."timestamp", p.packet_id
+  loop
+    found_parents := found_parents + 1;
+    newest_time := parent."timestamp";
+    newest_id := parent.packet_id;
+    -- Otherwise the child would reveal the id of a memory that its readers may not know.
+    if not packets.is_scope_within(new.scope, parent.scope) then
+      perform identity.raise_error('L9VAL', format(
+        'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read', new.scope, parent.scope), 'parent_ids');
+    elsif not (parent.project_id is null or parent.project_id is not distinct from new.project_id)
+      or not (parent.org_id is null or parent.org_id is not distinct from new.org_id)
+      or not (parent.user_id is null or parent.user_id is not distinct from new.user_id) then
+      perform identity.raise_error('L9VAL',
+        'parent_ids: a memory can''t have a parent of another project, org or user, which fewer callers may read', 'parent_ids');
+    end if;
+  end loop;
+  if found_parents < cardinality(to_check) then
+    perform identity.raise_error('L9VAL', 'parent_ids: at least one of these memories was not found', 'parent_ids');
+  end if;
+
+  -- Parents are older than children (by time of saving, then by id, which never change), so cycles are impossible and
+  -- need no search through memories that the writer can't see. Ids alone would not do, because imported memories kept
+  -- ids that say nothing of time.
+  if (newest_time, newest_id) >= (new."timestamp", new.packet_id) then
+    if tg_op = 'UPDATE' then
+      perform identity.raise_error('L9VAL', 'parent_ids: a parent must be older than its child', 'parent_ids');
+    end if;
+    -- The clock went back since the parent was saved, so date the child a microsecond after the parent.
+    new."timestamp" := newest_time + interval '1 microsecond';
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__check_parents() is
+  'Requires that parents exist, are visible to the writer, are older than the child and are readable by everyone who may read the child. So parents form a DAG and reveal nothing new to any reader.';
+
+grant execute on function packets.is_scope_within(text, text) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 040-packets/100-check-parents.sql
+--! Included 040-packets/110-release-expired.sql
+create function packets.tg_packet_store__release_expired()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  expired uuid;
+begin
+  select p.packet_id into expired
+  from public.packet_store p
+  -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
+  -- scan all of it.
+  where p.content_hash = new.content_hash
+    and p.tenant_id is not distinct from new.tenant_id
+    and p.scope is not distinct from new.scope
+    and p.project_id is not distinct from new.project_id
+    and p.packet_type = new.packet_type
+    and p.org_id is not distinct from new.org_id
+    and p.user_id is not distinct from new.user_id
+    and p.ttl <= now()
+    and p.packet_id <> new.packet_id;
+  if found then
+    delete from public.packet_store p where p.packet_id = expired;
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__release_expired() is
+  'Deletes an expired memory that would collide with a new one of the same content, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
+--! EndIncluded 040-packets/110-release-expired.sql
+--! Included 040-packets/120-audit-writes.sql
+create function packets.tg_packet_store__audit()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+-- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
+set enable_nestloop = off
+as $$
+declare
+  actor jsonb := audit.audit_actor();
+begin
+  if tg_op = 'INSERT' then
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
+      jsonb_build_object('kind', n.packet_type) || actor
+    from new_rows n;
+  elsif tg_op = 'DELETE' then
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
+      jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator') || actor
+    from old_rows o;
+  else
+    -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
+      jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
+        || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
+        || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
+        || actor
+    from new_rows n
+    join old_rows o using (packet_id)
+    where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
+  end if;
+  return null;
+end
+$$;
+
+comment on function packets.tg_packet_store__audit() is
+  'Writes one audit row for each memory written, in one statement for the whole batch. Definer: callers can''t insert into audit_log.';
+
+create function packets.tg_packet_store__refuse_truncate()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform identity.raise_error('L9IMM', 'packet_store: TRUNCATE is not allowed; use DELETE, which is audited');
+  return null;
+end
+$$;
+
+comment on function packets.tg_packet_store__refuse_truncate() is 'Refuses TRUNCATE, which has no rows to audit.';
+--! EndIncluded 040-packets/120-audit-writes.sql
+--! Included 040-packets/130-packet-store.sql
 create table public.packet_store (
   packet_id uuid primary key default uuidv7(),
   packet_type text not null default 'note',
   envelope jsonb not null,
-  -- Virtual: it reads the envelope and takes no room of its own.
+  -- Virtual, so that it is computed from the envelope and takes no storage.
   content text generated always as (envelope ->> 'content') virtual,
   "timestamp" timestamptz not null default now(),
   routing jsonb not null default '{}',
@@ -3178,7 +3687,7 @@ create table public.packet_store (
   trace_id text,
   updated_at timestamptz not null default now(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
-  constraint packet_kind_plain check (packet_type ~ '^[a-z][a-z0-9_]{0,62}$'),
+  constraint packet_kind_plain check (packet_type ~ packets.kind_pattern()),
   constraint packet_envelope_object check (jsonb_typeof(envelope) = 'object'),
   constraint packet_content_text check (jsonb_typeof(envelope -> 'content') = 'string'),
   constraint packet_routing_object check (jsonb_typeof(routing) = 'object'),
@@ -3186,129 +3695,75 @@ create table public.packet_store (
   constraint packet_metadata_object check (jsonb_typeof(metadata) = 'object'),
   constraint packet_metadata_has_writer check (metadata ->> 'creator' <> '' and metadata ->> 'source' <> ''),
   constraint packet_content_not_blank check (envelope ->> 'content' ~ '\S'),
-  constraint packet_content_at_most_1_mib check (octet_length(envelope ->> 'content') <= 1048576),
-  constraint packet_metadata_at_most_64_kib check (octet_length(metadata::text) <= 65536),
-  constraint packet_tags_at_most_64 check (cardinality(tags) <= 64),
-  constraint packet_parents_at_most_64 check (cardinality(parent_ids) <= 64),
+  constraint packet_content_at_most_1_mib check (octet_length(envelope ->> 'content') <= packets.max_content_bytes()),
+  constraint packet_metadata_at_most_64_kib check (octet_length(metadata::text) <= packets.max_metadata_bytes()),
+  constraint packet_tags_at_most_64 check (cardinality(tags) <= packets.max_tags()),
+  constraint packet_parents_at_most_64 check (cardinality(parent_ids) <= packets.max_parents()),
   constraint packet_notes_object check (coalesce(jsonb_typeof(metadata -> 'notes'), 'object') = 'object'),
-  constraint packet_project_plain check (project_id ~ '^[A-Za-z0-9._/@:+-]{1,200}$'),
+  constraint packet_project_plain check (project_id ~ packets.project_pattern()),
   constraint packet_importance_between_0_and_1 check (importance_score between 0 and 1),
   constraint packet_counts_not_negative check (access_count >= 0 and contradiction_count >= 0 and chunk_count >= 0),
   constraint packet_content_hash_sha256 check (octet_length(content_hash) = 32),
   constraint packet_not_its_own_parent check (packet_id <> all (parent_ids)),
   constraint packet_ids_short check (
-    octet_length(thread_id) <= 200 and octet_length(correlation_id) <= 200
-    and octet_length(session_id) <= 200 and octet_length(trace_id) <= 200)
+    greatest(octet_length(thread_id), octet_length(correlation_id), octet_length(session_id), octet_length(trace_id))
+      <= packets.max_reference_bytes())
 ) with (fillfactor = 90);
 
--- Nothing is planned by what memories say. What is not sampled can't show in an estimate of EXPLAIN, and is not kept by
--- the planner when the memory is erased.
+-- The planner needs no statistics of contents. Without samples, EXPLAIN estimates reveal nothing about hidden memories,
+-- and an erased memory leaves nothing in pg_statistic.
 alter table public.packet_store
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column content_hash set statistics 0,
   alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0;
 
 comment on table public.packet_store is
-  'Memories: what agents and people asked to be kept. Who sees one is decided by its tenant, org, user, scope and project, never by its author.';
+  'Memories: what agents and people asked the system to keep. Tenant, org, user, scope and project decide who may read a memory; its author never does.';
 comment on column public.packet_store.packet_id is
-  'UUID version 7: ordered by when it was saved. Memories from the old tables kept the id they had there.';
-comment on column public.packet_store.packet_type is 'The kind of memory, such as note, decision or section: a lower-case word, 63 characters at most.';
-comment on column public.packet_store.envelope is 'The content (key `content`) and whatever structured fields the writer sent beside it.';
-comment on column public.packet_store.content is 'The text, as saved: 1 MiB at most.';
-comment on column public.packet_store."timestamp" is 'When it was saved.';
-comment on column public.packet_store.routing is 'Where the packet was sent: an object, as the writer gave it.';
-comment on column public.packet_store.provenance is 'What it was made from: an object, as the writer gave it.';
+  'UUID version 7, so ids are ordered by the time of saving. Memories imported from the old tables keep the id they had there.';
+comment on column public.packet_store.packet_type is
+  'The kind of memory, such as note, decision or section: a lower-case word of at most 63 characters.';
+comment on column public.packet_store.envelope is
+  'The content (key `content`) and any structured fields the writer sent beside it.';
+comment on column public.packet_store.content is 'The text as it was saved, at most 1 MiB.';
+comment on column public.packet_store."timestamp" is 'When the memory was saved.';
+comment on column public.packet_store.routing is 'Where the packet was sent: an object, stored as the writer gave it.';
+comment on column public.packet_store.provenance is 'What the memory was made from: an object, stored as the writer gave it.';
 comment on column public.packet_store.metadata is
-  'creator and source are stamped from the caller and can''t be forged; agent, tool_name and notes (an object) as given. 64 KiB at most.';
-comment on column public.packet_store.thread_id is 'The conversation or task it belongs to.';
-comment on column public.packet_store.parent_ids is 'Memories it was derived from: older ones, visible to the writer and to everyone who may read this one.';
-comment on column public.packet_store.tags is 'Labels: 64 at most, trimmed, without repeats.';
-comment on column public.packet_store.ttl is 'When it expires. From then on nobody finds or reads it, and cleanup deletes it. Null: never.';
-comment on column public.packet_store.project_id is 'A repository or product, such as l9. Null exactly where the scope has no projects.';
-comment on column public.packet_store.scope is 'What decides who sees it: developer, l-private, global, or one of the tenant''s own.';
+  'An object of at most 64 KiB. creator and source are stamped from the caller and can''t be forged; agent, tool_name and notes (an object) are stored as given.';
+comment on column public.packet_store.thread_id is 'The conversation or task that the memory belongs to.';
+comment on column public.packet_store.parent_ids is
+  'Ids of the memories it was derived from. Each parent is older, visible to the writer, and visible to everyone who may read this memory.';
+comment on column public.packet_store.tags is 'Labels: at most 64, trimmed, without repeats.';
+comment on column public.packet_store.ttl is
+  'When the memory expires; null means never. After that time nobody can find or read it, and cleanup deletes it.';
+comment on column public.packet_store.project_id is
+  'A repository or product, such as l9. It is null exactly when the scope has no projects.';
+comment on column public.packet_store.scope is
+  'Decides who may read the memory: developer, l-private, global, or a scope of the tenant''s own.';
 comment on column public.packet_store.importance_score is
-  'How much it matters, from 0 to 1, in the writer''s own estimate. What was learned since is packet_store_importance_score().';
-comment on column public.packet_store.access_count is 'How often it was used before it came here. Use since is in memory_signals.';
-comment on column public.packet_store.last_accessed is 'When it was last used before it came here. Use since is in memory_signals.';
-comment on column public.packet_store.contradiction_count is 'How many facts contradicted it before it came here. Those since are in memory_signals.';
-comment on column public.packet_store.content_hash is 'SHA-256 of the content, trimmed, white space collapsed, in lower case.';
-comment on column public.packet_store.chunk_count is 'Into how many chunks a long content was cut for embedding; 0 when it was embedded whole, or not yet.';
-comment on column public.packet_store.is_chunked is 'Whether it was cut into chunks.';
-comment on column public.packet_store.tenant_id is 'The tenant that owns it.';
-comment on column public.packet_store.org_id is 'The org that owns it; null: the whole tenant.';
-comment on column public.packet_store.user_id is 'The user who owns it; null: the whole org.';
-comment on column public.packet_store.correlation_id is 'The writer''s own reference: 200 bytes at most.';
-comment on column public.packet_store.session_id is 'The session it was written in.';
-comment on column public.packet_store.trace_id is 'The trace it was written in.';
-comment on column public.packet_store.updated_at is 'When a caller last changed it.';
---! EndIncluded 040-packets/010-packet-store.sql
---! Included 040-packets/012-tenant-buckets.sql
--- An index that is walked in order of rank, of words or of vectors, is walked past the rows of others. So there is one for
--- each sixteenth of the tenants, and a search walks that of its own. Sixteen: each is looked at when a statement is planned.
--- The embedded engine, which has one tenant as good as always, has one bucket.
+  'How much the memory matters by the writer''s own estimate, from 0 to 1. packet_store_importance_score() also takes usage and feedback into account.';
+comment on column public.packet_store.access_count is
+  'How often the memory was used before it was imported. Later use is counted in memory_signals.';
+comment on column public.packet_store.last_accessed is
+  'When the memory was last used before it was imported. Later use is in memory_signals.';
+comment on column public.packet_store.contradiction_count is
+  'How many facts contradicted the memory before it was imported. Later contradictions are counted in memory_signals.';
+comment on column public.packet_store.content_hash is
+  'SHA-256 of the content after trimming, collapsing white space and lower-casing it.';
+comment on column public.packet_store.chunk_count is
+  'The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is not embedded yet.';
+comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
+comment on column public.packet_store.tenant_id is 'The tenant that owns the memory.';
+comment on column public.packet_store.org_id is 'The org that owns the memory; null means the whole tenant.';
+comment on column public.packet_store.user_id is 'The user who owns the memory; null means the whole org.';
+comment on column public.packet_store.correlation_id is 'The writer''s own reference, at most 200 bytes.';
+comment on column public.packet_store.session_id is 'The session in which the memory was written.';
+comment on column public.packet_store.trace_id is 'The trace in which the memory was written.';
+comment on column public.packet_store.updated_at is 'When a caller last changed the memory.';
 
-create function packets.is_embedded_engine()
-returns boolean
-language sql
-immutable
-parallel safe
-set search_path = ''
-return pg_catalog.version() like '%wasm%';
-
-comment on function packets.is_embedded_engine() is
-  'Whether this is PostgreSQL in WebAssembly: one person''s, where indexing half-precision vectors is several times slower than full ones.';
-
-create function packets.bucket_mask()
-returns integer
-language sql
-immutable
-parallel safe
-set search_path = ''
-return case when packets.is_embedded_engine() then 0 else 15 end;
-
-comment on function packets.bucket_mask() is 'Which bits of the hash of a tenant''s id say its bucket.';
-
-create function packets.tenant_buckets()
-returns integer[]
-language sql
-immutable
-parallel safe
-set search_path = ''
-return array(select generate_series(0, packets.bucket_mask()));
-
-comment on function packets.tenant_buckets() is 'All buckets that tenants are put into.';
-
-create function packets.tenant_bucket(tenant_id uuid)
-returns integer
-language sql
-immutable
-parallel safe
-set search_path = ''
-return pg_catalog.uuid_hash(tenant_id) & packets.bucket_mask();
-
-comment on function packets.tenant_bucket(uuid) is 'Which bucket a tenant is in.';
-
-create function packets.in_bucket(alias text, bucket integer)
-returns text
-language sql
-immutable
-strict
-parallel safe
-set search_path = ''
--- With built-in functions only, so that the planner sees it is the condition of the index.
-return pg_catalog.format('(pg_catalog.uuid_hash(%stenant_id) & %s) = %s',
-  case when alias <> '' then alias || '.' end, packets.bucket_mask(), bucket);
-
-comment on function packets.in_bucket(text, integer) is
-  'The condition, as SQL, that picks the index of a bucket; alias empty: in the index itself.';
-
-grant execute on function
-  packets.is_embedded_engine(), packets.bucket_mask(), packets.tenant_buckets(), packets.tenant_bucket(uuid), packets.in_bucket(text, integer)
-  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/012-tenant-buckets.sql
---! Included 040-packets/015-packet-indexes.sql
--- One memory for one text, per owner, project, scope and kind. The owner and the scope are in the key, so that a
--- collision is never with a row that the writer can't see.
+-- One memory for one text in each owner, project, scope and kind. The key holds owner and scope, so that a collision is
+-- never with a row that the writer can't see.
 create unique index packet_content_unique on public.packet_store
   (content_hash, tenant_id, scope, project_id, packet_type, org_id, user_id) nulls not distinct;
 
@@ -3322,472 +3777,25 @@ begin
     execute format(
       $sql$create index %I on public.packet_store using bm25 ((envelope ->> 'content')) with (text_config = 'english') where %s$sql$,
       name, packets.in_bucket('', bucket));
-    -- Statistics of an expression hold samples of it, and the estimates of EXPLAIN would give them away, letter by letter.
+    -- Statistics of an index expression hold samples of contents, which EXPLAIN estimates would reveal bit by bit.
     execute format('alter index public.%I alter column 1 set statistics 0', name);
     execute format('comment on index public.%I is %L', name,
-      'Words, of one bucket of tenants. Walked in order of rank, so that row-level security is only a filter after it.');
+      'Words (BM25) of one bucket of tenants. It is scanned in order of rank, so row-level security only filters after it.');
   end loop;
 end
 $$;
 
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
--- Answers in a moment how many memories a caller may read, up to a bound: a search takes another way where they are few.
+-- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
 create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id) where thread_id is not null;
 create index packet_store_ttl_idx on public.packet_store (ttl) where ttl is not null;
 
-comment on index public.packet_content_unique is 'Makes duplicates impossible, also for concurrent writers.';
--- No GIN index on tags or envelope: their operators are not leakproof, so under row-level security none would be used.
---! EndIncluded 040-packets/015-packet-indexes.sql
---! Included 040-packets/020-normalise.sql
-create function packets.content_hash(content text)
-returns bytea
-language sql
-immutable
-parallel safe
-strict
-set search_path = ''
-return pg_catalog.sha256(pg_catalog.convert_to(
-  pg_catalog.lower(pg_catalog.btrim(
-    -- Only where there is something to collapse: looking is ten times faster than replacing each space by itself.
-    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s+', ' ', 'g') else content end)), 'UTF8'));
+comment on index public.packet_content_unique is 'Prevents exact duplicates, also between concurrent writers.';
+-- There is no GIN index on tags or envelope: their operators are not leakproof, so row-level security would prevent its
+-- use.
 
-comment on function packets.content_hash(text) is 'SHA-256 of a text with white space trimmed and collapsed, in lower case: what makes two contents the same.';
-
-create function packets.tg_packet_store__normalise()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  content text := new.envelope ->> 'content';
-  bytes integer := octet_length(content);
-begin
-  if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
-    perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
-  elsif bytes > 1048576 then
-    perform identity.raise_error('L9LIM', format('content: at most 1048576 bytes (1 MiB), got %s', bytes), 'content');
-  elsif content !~ '\S' then
-    perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
-  end if;
-
-  if octet_length((new.envelope - 'content')::text) > 262144 then
-    perform identity.raise_error('L9LIM', 'envelope: at most 262144 bytes (256 KiB) beside the content', 'envelope');
-  end if;
-  if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata: an object', 'metadata');
-  elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata.notes: an object', 'metadata');
-  end if;
-  if octet_length(new.routing::text) > 65536 or octet_length(new.provenance::text) > 65536 then
-    perform identity.raise_error('L9LIM', 'routing, provenance: at most 65536 bytes (64 KiB) each', 'provenance');
-  end if;
-
-  -- What nests deeper may be stored, and then be more than whoever reads it can take.
-  if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
-    or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
-    perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
-  end if;
-
-  if cardinality(new.tags) > 0 then
-    new.tags := array(
-      select btrim(t.tag) from unnest(new.tags) with ordinality as t (tag, place)
-      where btrim(t.tag) <> '' group by btrim(t.tag) order by min(t.place));
-    if cardinality(new.tags) > 64 then
-      perform identity.raise_error('L9LIM', format('tags: at most 64, got %s', cardinality(new.tags)), 'tags');
-    elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > 200) then
-      perform identity.raise_error('L9LIM', 'tags: at most 200 bytes each', 'tags');
-    end if;
-  end if;
-  if new.packet_type !~ '^[a-z][a-z0-9_]{0,62}$' then
-    perform identity.raise_error('L9VAL', 'kind: a lower-case word of letters, digits and _, 63 characters at most', 'kind');
-  elsif not new.importance_score between 0 and 1 then
-    perform identity.raise_error('L9VAL', 'importance: from 0 to 1', 'importance');
-  elsif cardinality(new.parent_ids) > 64 then
-    perform identity.raise_error('L9LIM', format('parent_ids: at most 64, got %s', cardinality(new.parent_ids)), 'parent_ids');
-  elsif greatest(octet_length(new.thread_id), octet_length(new.correlation_id),
-      octet_length(new.session_id), octet_length(new.trace_id)) > 200 then
-    perform identity.raise_error('L9LIM', 'thread_id, correlation_id, session_id, trace_id: at most 200 bytes each', 'thread_id');
-  end if;
-
-  if tg_op = 'INSERT' or new.envelope is distinct from old.envelope then
-    new.content_hash := packets.content_hash(content);
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__normalise() is
-  'Limits with errors that name the field, clean tags, and the content hash. The constraints of the table hold the same rules.';
-
-create trigger _100_normalise
-  before insert or update of envelope, metadata, routing, provenance, tags, packet_type, importance_score, parent_ids,
-    thread_id, correlation_id, session_id, trace_id
-  on public.packet_store
-  for each row execute function packets.tg_packet_store__normalise();
---! EndIncluded 040-packets/020-normalise.sql
---! Included 040-packets/025-legacy-door.sql
--- Memories that were written before this database was have their writers and times already. One door lets them in as they
--- are: `l9-memory migrate-legacy`, through the functions of chapter 095. This file says when that door is open.
-
-create function packets.is_legacy_import()
-returns boolean
-language sql
-stable
-parallel safe
-set search_path = ''
-return current_user = 'l9_owner'
-  and identity.current_role_name() = 'l9_owner'
-  and coalesce(pg_catalog.current_setting('l9.legacy_import', true), '') = 'on';
-
-comment on function packets.is_legacy_import() is
-  'Whether this statement moves old memories in: run by l9_owner, in a session whose own role is l9_owner too, which has said so (set l9.legacy_import = on). A definer function that an agent, an admin or a job calls runs as l9_owner, but its session keeps the caller''s role: never for those, whatever they set.';
-
--- Triggers ask under whoever writes. Knowing the answer, which is no, opens nothing.
-grant execute on function packets.is_legacy_import() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/025-legacy-door.sql
---! Included 040-packets/026-job-door.sql
-create function packets.is_job_writing()
-returns boolean
-language sql
-stable
-parallel safe
-set search_path = ''
-return current_user = 'l9_owner' and identity.current_role_name() = 'l9_worker';
-
-comment on function packets.is_job_writing() is
-  'Whether a job saves a memory, which has no identity: run by a function of l9_owner, in a session whose own role is l9_worker. Which memories it may save is for the policies of packet_store to say.';
-
--- Triggers ask under whoever writes. Knowing the answer, which is no, opens nothing.
-grant execute on function packets.is_job_writing() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/026-job-door.sql
---! Included 040-packets/030-stamp.sql
-create function packets.tg_packet_store__stamp()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-  -- What the client sent as creator or source never counts.
-  given jsonb := new.metadata - 'creator' - 'source';
-begin
-  if jsonb_strip_nulls(given) <> given then
-    -- Null takes the default. Nulls further in, such as in notes, are kept as given.
-    given := (select coalesce(jsonb_object_agg(m.key, m.value), '{}') from jsonb_each(given) as m where m.value <> 'null');
-  end if;
-  new.metadata := jsonb_build_object('agent', me.agent, 'tool_name', audit.current_tool())
-    || given
-    || jsonb_build_object('creator', me.creator, 'source', me.source);
-  if octet_length(new.metadata::text) > 65536 then
-    perform identity.raise_error('L9LIM',
-      format('metadata: at most 65536 bytes (64 KiB), got %s', octet_length(new.metadata::text)), 'metadata');
-  end if;
-  new.updated_at := clock_timestamp();
-  if tg_op = 'INSERT' then
-    new.tenant_id := me.tenant_id;
-    new.org_id := me.org_id;
-    new.user_id := me.user_id;
-    new."timestamp" := new.updated_at;
-    new.session_id := coalesce(new.session_id, left(identity.claim('session_id'), 200));
-    new.trace_id := coalesce(new.trace_id, left(identity.claim('trace_id'), 200));
-  else
-    -- Where the clock is coarse, or went back: what tells a change from a job's bookkeeping must have moved.
-    new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__stamp() is
-  'Writes who saved it (creator, source, tenant, org, user) from the caller''s identity, over anything the client sent.';
-
-create trigger _300_stamp
-  before insert or update of envelope, packet_type, metadata, routing, provenance, thread_id, parent_ids, tags, ttl, project_id,
-    scope, importance_score, correlation_id, session_id, trace_id
-  on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
-  execute function packets.tg_packet_store__stamp();
---! EndIncluded 040-packets/030-stamp.sql
---! Included 040-packets/035-check-scope.sql
-create function packets.scope_has_projects(scope text)
-returns boolean
-language sql
-stable
-parallel safe
-security definer
-set search_path = ''
-return (
-  select s.is_project_scoped from public.scopes s
-  where s.tenant_id = identity.current_tenant_id()
-    and s.scope = scope_has_projects.scope
-    and s.scope = any (identity.current_scopes()));
-
-comment on function packets.scope_has_projects(text) is
-  'Whether memories of a scope belong to projects; null for a scope the caller may not read. Definer: reads scopes.';
-
-create function packets.check_scope(scope text, project_id text)
-returns void
-language plpgsql
-stable
-security definer
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-  has_projects boolean;
-begin
-  -- One text for a scope that does not exist and one that is not the caller's: they are never told apart.
-  if scope is null or scope <> all (me.writable_scopes) then
-    perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')), 'scope');
-  end if;
-  select s.is_project_scoped into has_projects from public.scopes s
-  where s.tenant_id = me.tenant_id and s.scope = check_scope.scope;
-  if has_projects and project_id is null then
-    perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
-  elsif not has_projects and project_id is not null then
-    perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
-  elsif project_id !~ '^[A-Za-z0-9._/@:+-]{1,200}$' then
-    perform identity.raise_error('L9VAL', 'project_id: 1 to 200 letters, digits or ._/@:+-', 'project_id');
-  elsif has_projects and not identity.has_project(me, project_id) then
-    perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
-  end if;
-end
-$$;
-
-comment on function packets.check_scope(text, text) is
-  'Whether the caller may write this scope and project, or a clear error; the policies hold the same rule. Definer: asks the scopes table whether the scope has projects.';
-
-create function packets.tg_packet_store__check_scope()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-begin
-  perform packets.check_scope(new.scope, new.project_id);
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that is not the caller''s.';
-
-create trigger _350_check_scope
-  before insert or update of scope, project_id on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
-  execute function packets.tg_packet_store__check_scope();
-
-grant execute on function packets.scope_has_projects(text), packets.check_scope(text, text)
-  to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 040-packets/035-check-scope.sql
---! Included 040-packets/037-room-of.sql
-create function packets.audience_id(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
-returns uuid
-language sql
-immutable
-parallel safe
-set search_path = ''
-return pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(pg_catalog.convert_to(
-  -- None of them can hold the bar.
-  tenant_id::text || '|' || coalesce(org_id::text, '') || '|' || coalesce(user_id::text, '') || '|' || scope || '|'
-    || coalesce(project_id, ''), 'UTF8')), 1, 16), 'hex')::uuid;
-
-comment on function packets.audience_id(uuid, uuid, uuid, text, text) is
-  'One id for tenant, org, user, project and scope together: rows that are seen by the same callers have the same.';
-
-grant execute on function packets.audience_id(uuid, uuid, uuid, text, text) to l9_agent, l9_admin, l9_worker;
---! EndIncluded 040-packets/037-room-of.sql
---! Included 040-packets/040-check-parents.sql
-create function packets.is_scope_within(narrow text, wide text)
-returns boolean
-language sql
-stable
-parallel safe
-security definer
-set search_path = ''
-return narrow = wide or (
-  -- Of scopes that the caller may not read it tells nothing.
-  array[narrow, wide] <@ identity.current_scopes()
-  and not exists (
-    select from public.actors a
-    where a.tenant_id = identity.current_tenant_id()
-      and ('*' = any (a.readable_scopes) or narrow = any (a.readable_scopes))
-      and not ('*' = any (a.readable_scopes) or wide = any (a.readable_scopes))));
-
-comment on function packets.is_scope_within(text, text) is
-  'Whether everyone who may read scope `narrow` may read `wide`; false where the caller may not read both. Definer: reads the tenant''s actors.';
-
-create function packets.tg_packet_store__check_parents()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  parent record;
-  to_check uuid[];
-  found_parents integer := 0;
-  newest_time timestamptz;
-  newest_id uuid;
-begin
-  new.parent_ids := array(select distinct p.id from unnest(new.parent_ids) as p (id) where p.id is not null order by p.id);
-  to_check := new.parent_ids;
-  if tg_op = 'UPDATE' and new.scope = old.scope and new.project_id is not distinct from old.project_id then
-    -- A parent that it had may be gone since, erased, or hidden from the writer, and that must not freeze the child.
-    to_check := array(select p.id from unnest(to_check) as p (id) where p.id <> all (old.parent_ids));
-  end if;
-
-  -- As the writer: a parent it can't see is a parent that is not there.
-  for parent in
-    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p."timestamp" from public.packet_store p
-    where p.packet_id = any (to_check) and p.packet_id <> new.packet_id
-    order by p."timestamp", p.packet_id
-  loop
-    found_parents := found_parents + 1;
-    newest_time := parent."timestamp";
-    newest_id := parent.packet_id;
-    -- Else the child would show its readers the id of something they may not know of.
-    if not packets.is_scope_within(new.scope, parent.scope) then
-      perform identity.raise_error('L9VAL', format(
-        'parent_ids: a memory in scope %s can''t rest on one in scope %s, which fewer may read', new.scope, parent.scope), 'parent_ids');
-    elsif not (parent.project_id is null or parent.project_id is not distinct from new.project_id)
-      or not (parent.org_id is null or parent.org_id is not distinct from new.org_id)
-      or not (parent.user_id is null or parent.user_id is not distinct from new.user_id) then
-      perform identity.raise_error('L9VAL',
-        'parent_ids: a memory can''t rest on one of another project, org or user, which fewer may read', 'parent_ids');
-    end if;
-  end loop;
-  if found_parents < cardinality(to_check) then
-    perform identity.raise_error('L9VAL', 'parent_ids: at least one of these memories is not there', 'parent_ids');
-  end if;
-
-  -- Parents are older than children (by the time they were saved, then by id: neither ever changes), so that there can
-  -- be no cycle, and none needs to be looked for through memories that the writer can't see. The id alone would not
-  -- do: those that came from the old tables kept theirs, which say nothing of time.
-  if (newest_time, newest_id) >= (new."timestamp", new.packet_id) then
-    if tg_op = 'UPDATE' then
-      perform identity.raise_error('L9VAL', 'parent_ids: a parent must be older than its child', 'parent_ids');
-    end if;
-    -- The clock went back since the parent was saved: the child is a moment younger all the same.
-    new."timestamp" := newest_time + interval '1 microsecond';
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__check_parents() is
-  'Parents must exist, be visible to the writer, older than the child, and no more private than it: so they form a DAG that tells nobody anything new.';
-
-create trigger _400_check_parents
-  before insert or update of parent_ids, scope, project_id on public.packet_store
-  for each row when (cardinality(new.parent_ids) > 0)
-  execute function packets.tg_packet_store__check_parents();
-
-grant execute on function packets.is_scope_within(text, text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 040-packets/040-check-parents.sql
---! Included 040-packets/045-release-expired.sql
-create function packets.tg_packet_store__release_expired()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-declare
-  expired uuid;
-begin
-  select p.packet_id into expired
-  from public.packet_store p
-  -- By the hash alone: as `=`, tenant and scope would look like a way in too, through every memory they have.
-  where p.content_hash = new.content_hash
-    and p.tenant_id is not distinct from new.tenant_id
-    and p.scope is not distinct from new.scope
-    and p.project_id is not distinct from new.project_id
-    and p.packet_type = new.packet_type
-    and p.org_id is not distinct from new.org_id
-    and p.user_id is not distinct from new.user_id
-    and p.ttl <= now()
-    and p.packet_id <> new.packet_id;
-  if found then
-    delete from public.packet_store p where p.packet_id = expired;
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__release_expired() is
-  'Deletes an expired memory that stands in the way of one that says the same, as if it had been cleaned up in time. Definer: what has expired is hidden from callers. It deletes only where the writer, by then checked, puts its own.';
-
-create trigger _450_release_expired
-  before insert or update of envelope, scope, project_id, packet_type on public.packet_store
-  for each row execute function packets.tg_packet_store__release_expired();
---! EndIncluded 040-packets/045-release-expired.sql
---! Included 040-packets/050-audit.sql
-create function packets.tg_packet_store__audit()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
--- The plan is kept for the session: made for an update of one row, a nested loop took 40 s over 10,000.
-set enable_nestloop = off
-as $$
-declare
-  actor jsonb := audit.audit_actor();
-begin
-  if tg_op = 'INSERT' then
-    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
-      jsonb_build_object('kind', n.packet_type) || actor
-    from new_rows n;
-  elsif tg_op = 'DELETE' then
-    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
-      jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator') || actor
-    from old_rows o;
-  else
-    -- Bookkeeping by jobs (chunk counts) leaves updated_at alone and is no change to the memory.
-    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
-      jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
-        || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
-        || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
-        || actor
-    from new_rows n
-    join old_rows o using (packet_id)
-    where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
-  end if;
-  return null;
-end
-$$;
-
-comment on function packets.tg_packet_store__audit() is
-  'One audit row for each memory written, one statement for the whole batch. Definer: callers can''t insert into audit_log.';
-
-create trigger _500_audit_insert after insert on public.packet_store
-  referencing new table as new_rows
-  for each statement execute function packets.tg_packet_store__audit();
-create trigger _500_audit_update after update on public.packet_store
-  referencing old table as old_rows new table as new_rows
-  for each statement execute function packets.tg_packet_store__audit();
-create trigger _500_audit_delete after delete on public.packet_store
-  referencing old table as old_rows
-  for each statement execute function packets.tg_packet_store__audit();
-
-create function packets.tg_packet_store__refuse_truncate()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-begin
-  perform identity.raise_error('L9IMM', 'packet_store: delete its rows, so that it is on the record');
-  return null;
-end
-$$;
-
-comment on function packets.tg_packet_store__refuse_truncate() is 'Refuses TRUNCATE, which knows no rows and would leave none in audit_log.';
-
-create trigger _500_audit_truncate before truncate on public.packet_store
-  for each statement execute function packets.tg_packet_store__refuse_truncate();
---! EndIncluded 040-packets/050-audit.sql
---! Included 040-packets/060-policies.sql
 call identity.protect_like_memories('public.packet_store', is_writable => true);
 
 create policy creator_updates on public.packet_store as restrictive for update to l9_agent
@@ -3810,14 +3818,56 @@ create policy definer_locks on public.packet_store for update to l9_owner
 create policy definer_cleanup on public.packet_store for delete to l9_owner
   using (ttl <= now());
 
-comment on policy creator_updates on public.packet_store is 'Agents change only what they wrote themselves.';
-comment on policy creator_deletes on public.packet_store is 'Agents delete only what they wrote themselves.';
-comment on policy writable_updates on public.packet_store is 'An admin changes nothing in a scope that it may only read.';
-comment on policy writable_deletes on public.packet_store is 'An admin deletes nothing in a scope that it may only read.';
-comment on policy worker_access on public.packet_store is 'Jobs read contents to embed, and set chunk_count; the grants say which columns.';
-comment on policy definer_functions on public.packet_store is 'Functions of the owner see what has expired, and nothing else.';
-comment on policy definer_locks on public.packet_store is 'Functions of the owner lock what has expired, so that two cleanups share the work; they change nothing.';
-comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete what has expired, and nothing else.';
+comment on policy creator_updates on public.packet_store is 'Agents may change only memories that they wrote.';
+comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote.';
+comment on policy writable_updates on public.packet_store is 'Admins may not change memories in a scope that they may only read.';
+comment on policy writable_deletes on public.packet_store is 'Admins may not delete memories in a scope that they may only read.';
+comment on policy worker_access on public.packet_store is
+  'Jobs read contents in order to embed them, and set chunk_count; the grants list the columns.';
+comment on policy definer_functions on public.packet_store is 'Functions of the owner see expired memories, and no others.';
+comment on policy definer_locks on public.packet_store is
+  'Functions of the owner lock expired memories, so that concurrent cleanups share the work. They can''t change any.';
+comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete expired memories, and no others.';
+
+create trigger _100_normalise
+  before insert or update of envelope, metadata, routing, provenance, tags, packet_type, importance_score, parent_ids,
+    thread_id, correlation_id, session_id, trace_id
+  on public.packet_store
+  for each row execute function packets.tg_packet_store__normalise();
+
+create trigger _300_stamp
+  before insert or update of envelope, packet_type, metadata, routing, provenance, thread_id, parent_ids, tags, ttl, project_id,
+    scope, importance_score, correlation_id, session_id, trace_id
+  on public.packet_store
+  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
+  execute function packets.tg_packet_store__stamp();
+
+create trigger _350_check_scope
+  before insert or update of scope, project_id on public.packet_store
+  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
+  execute function packets.tg_packet_store__check_scope();
+
+create trigger _400_check_parents
+  before insert or update of parent_ids, scope, project_id on public.packet_store
+  for each row when (cardinality(new.parent_ids) > 0)
+  execute function packets.tg_packet_store__check_parents();
+
+create trigger _450_release_expired
+  before insert or update of envelope, scope, project_id, packet_type on public.packet_store
+  for each row execute function packets.tg_packet_store__release_expired();
+
+create trigger _500_audit_insert after insert on public.packet_store
+  referencing new table as new_rows
+  for each statement execute function packets.tg_packet_store__audit();
+create trigger _500_audit_update after update on public.packet_store
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function packets.tg_packet_store__audit();
+create trigger _500_audit_delete after delete on public.packet_store
+  referencing old table as old_rows
+  for each statement execute function packets.tg_packet_store__audit();
+
+create trigger _200_refuse_truncate before truncate on public.packet_store
+  for each statement execute function packets.tg_packet_store__refuse_truncate();
 
 grant select, delete on public.packet_store to l9_agent, l9_admin;
 grant insert (
@@ -3829,11 +3879,12 @@ grant update (
   correlation_id, session_id, trace_id
 ) on public.packet_store to l9_agent, l9_admin;
 grant select on public.packet_store to l9_platform_admin, l9_worker;
-grant maintain on public.packet_store to l9_worker; -- statistics, where no autovacuum makes them
+grant maintain on public.packet_store to l9_worker; -- To run ANALYZE where no autovacuum does.
 grant update (chunk_count) on public.packet_store to l9_worker;
--- No insert or update of packet_id, content_hash, tenant_id, org_id, user_id, timestamp, counters: triggers and jobs set them.
---! EndIncluded 040-packets/060-policies.sql
---! Included 040-packets/130-packet-versions.sql
+-- packet_id, content_hash, tenant_id, org_id, user_id, timestamp and counters can't be inserted or updated by callers:
+-- triggers and jobs set them.
+--! EndIncluded 040-packets/130-packet-store.sql
+--! Included 040-packets/140-packet-versions.sql
 create table public.packet_versions (
   packet_id uuid not null references public.packet_store on delete cascade,
   version_id uuid not null default uuidv7(),
@@ -3860,91 +3911,98 @@ create table public.packet_versions (
   correlation_id text,
   session_id text,
   trace_id text,
-  -- No number: a gap in the numbers would tell an agent of a version that it may not see. memory_history() counts.
+  -- There is no version number: a gap would reveal a version that the agent may not see. memory_history() counts the
+  -- visible ones.
   primary key (packet_id, version_id)
 );
 
--- Nothing is planned by what versions say, and the planner's statistics would keep samples of it.
+-- The planner needs no statistics of contents, and they would keep samples of erased ones.
 alter table public.packet_versions
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0;
 
 comment on table public.packet_versions is
-  'What memories said before they were changed: one row for each state that an update replaced. They go with their memory.';
+  'Earlier states of memories: one row for each state that an update replaced. They are deleted with their memory.';
 comment on column public.packet_versions.packet_id is 'The memory.';
-comment on column public.packet_versions.version_id is 'UUID version 7: ordered by when it was replaced.';
-comment on column public.packet_versions.valid_from is 'Since when the memory was so.';
-comment on column public.packet_versions.valid_until is 'When it was replaced.';
-comment on column public.packet_versions.replaced_by is 'The caller that replaced it.';
-comment on column public.packet_versions.replaced_with is 'The tool or mutation that replaced it; sql in a database session.';
-comment on column public.packet_versions.packet_type is 'The kind of memory it was.';
-comment on column public.packet_versions.envelope is 'The content it had (key `content`) and the structured fields beside it.';
-comment on column public.packet_versions.content is 'The text it had.';
-comment on column public.packet_versions.routing is 'As it was.';
-comment on column public.packet_versions.provenance is 'As it was.';
-comment on column public.packet_versions.metadata is 'As it was; creator and source are those who wrote this version.';
-comment on column public.packet_versions.thread_id is 'As it was.';
-comment on column public.packet_versions.parent_ids is 'As they were.';
-comment on column public.packet_versions.tags is 'As they were.';
-comment on column public.packet_versions.ttl is 'As it was. Whether the version can still be read is for the memory''s present ttl to say.';
-comment on column public.packet_versions.project_id is 'The project it was in.';
-comment on column public.packet_versions.scope is 'The scope it was in: only who may read that one sees this version.';
-comment on column public.packet_versions.importance_score is 'As it was.';
-comment on column public.packet_versions.tenant_id is 'As of the memory.';
-comment on column public.packet_versions.org_id is 'As of the memory.';
-comment on column public.packet_versions.user_id is 'As of the memory.';
-comment on column public.packet_versions.correlation_id is 'As it was.';
-comment on column public.packet_versions.session_id is 'As it was.';
-comment on column public.packet_versions.trace_id is 'As it was.';
+comment on column public.packet_versions.version_id is 'UUID version 7, so versions are ordered by the time they were replaced.';
+comment on column public.packet_versions.valid_from is 'Start of the period in which the memory had this state.';
+comment on column public.packet_versions.valid_until is 'When this state was replaced.';
+comment on column public.packet_versions.replaced_by is 'The caller that replaced this state.';
+comment on column public.packet_versions.replaced_with is
+  'The tool or mutation that replaced this state; sql in a database session.';
+comment on column public.packet_versions.packet_type is 'The kind of memory in this version.';
+comment on column public.packet_versions.envelope is
+  'The content (key `content`) of this version and the structured fields beside it.';
+comment on column public.packet_versions.content is 'The text of this version.';
+comment on column public.packet_versions.routing is 'The routing of this version.';
+comment on column public.packet_versions.provenance is 'The provenance of this version.';
+comment on column public.packet_versions.metadata is 'The metadata of this version; creator and source name its writer.';
+comment on column public.packet_versions.thread_id is 'The thread of this version.';
+comment on column public.packet_versions.parent_ids is 'The parents of this version.';
+comment on column public.packet_versions.tags is 'The tags of this version.';
+comment on column public.packet_versions.ttl is
+  'The ttl of this version. The memory''s present ttl decides whether the version can still be read.';
+comment on column public.packet_versions.project_id is 'The project of this version.';
+comment on column public.packet_versions.scope is
+  'The scope of this version: only callers who may read that scope see the version.';
+comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
+comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
+comment on column public.packet_versions.org_id is 'The org of the memory.';
+comment on column public.packet_versions.user_id is 'The user of the memory.';
+comment on column public.packet_versions.correlation_id is 'The correlation id of this version.';
+comment on column public.packet_versions.session_id is 'The session of this version.';
+comment on column public.packet_versions.trace_id is 'The trace of this version.';
 
 -- The scope and project that the version itself had count, too: what was private stays private when the memory is shared.
 call identity.protect_like_memories('public.packet_versions', noun => 'version', expires => false);
 
--- Under the reader's own policies: a memory that is not there for it has no history either.
+-- Evaluated under the reader's own policies: a memory that it can't see has no history for it either.
 create policy packet_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (select from public.packet_store p where p.packet_id = packet_versions.packet_id));
 create policy definer_functions on public.packet_versions for select to l9_owner using (true);
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
 comment on policy packet_visibility on public.packet_versions is
-  'A version is there for whoever may see its memory as it is now: what moved to l-private hides all it ever said.';
-comment on policy definer_functions on public.packet_versions is 'The trigger that keeps versions looks for the one before; erasure counts them.';
-comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions writes them; nobody changes one.';
+  'A version is visible only to callers who may see its memory in its present state: a memory that moved to l-private hides all its versions.';
+comment on policy definer_functions on public.packet_versions is
+  'The trigger that keeps versions reads the previous one; erasure counts them.';
+comment on policy definer_keeping on public.packet_versions is
+  'The trigger that keeps versions inserts them. Nobody may change one.';
 
 grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
--- No insert, update or delete for anyone: the trigger writes them, and they go with their memory.
+-- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
 
 create function packets.tg_packet_store__keep_version()
 returns trigger
 language plpgsql
 security definer
 set search_path = ''
--- The plan is kept for the session. Made for an update of one row it would be a nested loop, and one of 10,000 rows then
--- took 36 s instead of 2.
+-- The plan is cached for the session. Made for an update of one row, its nested loop took 36 s over 10,000 rows instead
+-- of 2.
 set enable_nestloop = off
 as $$
 declare
-  doer text := coalesce(identity.current_caller(), 'db:' || identity.current_role_name());
-  tool text := audit.current_tool();
+  changed_by text := coalesce(identity.current_caller(), 'db:' || identity.current_role_name());
+  changed_with text := audit.current_tool();
 begin
   insert into public.packet_versions (
     packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, routing, provenance, metadata,
     thread_id, parent_ids, tags, ttl, project_id, scope, importance_score, tenant_id, org_id, user_id,
     correlation_id, session_id, trace_id)
   select
-    o.packet_id, before.valid_from, greatest(n.updated_at, before.valid_from), doer, tool, o.packet_type, o.envelope, o.routing,
+    o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type, o.envelope, o.routing,
     o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.scope, o.importance_score,
     o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
-  -- updated_at also moves when nothing else did, so a version begins where the one before it ended.
+  -- updated_at also moves when nothing else changed, so a version begins where the one before it ended.
   cross join lateral (
     select coalesce(
       (select v.valid_until from public.packet_versions v
        where v.packet_id = o.packet_id order by v.version_id desc limit 1),
       o."timestamp") as valid_from
-  ) before
+  ) previous
   where n.updated_at is distinct from o.updated_at
     and (
       n.packet_type, n.envelope, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags, n.ttl, n.project_id,
@@ -3957,12 +4015,12 @@ end
 $$;
 
 comment on function packets.tg_packet_store__keep_version() is
-  'Keeps what an update by a caller replaced; one that changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write versions.';
+  'Saves the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write versions.';
 
 create trigger _550_keep_version after update on public.packet_store
   referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__keep_version();
---! EndIncluded 040-packets/130-packet-versions.sql
+--! EndIncluded 040-packets/140-packet-versions.sql
 --! Included 050-embeddings/000-schema.sql
 create schema embeddings;
 comment on schema embeddings is
@@ -5230,23 +5288,33 @@ grant execute on function embeddings.reasoning_text(text, jsonb) to l9_agent, l9
 --! Included 060-duplicates/000-schema.sql
 create schema duplicates;
 comment on schema duplicates is
-  'Finding memories that say nearly the same, and what a save does about them. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Functions that find near-duplicate memories and decide what a save does about them. They are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema duplicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 060-duplicates/000-schema.sql
---! Included 060-duplicates/005-save-result.sql
+--! Included 060-duplicates/010-save-result.sql
 create type public.similar_memory as (packet_id uuid, similarity real);
-comment on type public.similar_memory is 'A memory that says nearly the same.';
-comment on column public.similar_memory.packet_id is 'The memory that says nearly the same.';
-comment on column public.similar_memory.similarity is 'From 0 to 1; 1: the same words.';
+comment on type public.similar_memory is 'A memory that is a near-duplicate of another text.';
+comment on column public.similar_memory.packet_id is 'The near-duplicate memory.';
+comment on column public.similar_memory.similarity is 'The similarity, from 0 to 1; 1 means the same words.';
 
 create type public.save_result as (status text, memory public.packet_store, "similar" public.similar_memory[]);
 comment on type public.save_result is
-  'status: inserted, updated or skipped_dedupe; memory: the row as it is now; similar: memories that say nearly the same, most similar first, null where they were not looked for.';
+  'The answer of a save: its status, the memory''s row after the save, and near-duplicates, most similar first (null if they were not searched for).';
 comment on column public.save_result.status is 'inserted, updated or skipped_dedupe.';
-comment on column public.save_result.memory is 'The row as it is now.';
-comment on column public.save_result."similar" is 'Memories that say nearly the same, most similar first; null where they were not looked for.';
---! EndIncluded 060-duplicates/005-save-result.sql
---! Included 060-duplicates/010-compare-words.sql
+comment on column public.save_result.memory is 'The memory''s row after the save.';
+comment on column public.save_result."similar" is 'Near-duplicates, most similar first; null if they were not searched for.';
+--! EndIncluded 060-duplicates/010-save-result.sql
+--! Included 060-duplicates/020-compare-words.sql
+create function duplicates.max_parsed_chars()
+returns integer
+language sql
+immutable
+parallel safe
+return 65536;
+
+comment on function duplicates.max_parsed_chars() is
+  'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
+
 create function duplicates.distinct_words(content text)
 returns text[]
 language sql
@@ -5254,24 +5322,25 @@ stable
 parallel safe
 strict
 set search_path = ''
--- A "word" of two thousand letters is left out without a word.
+-- to_tsvector warns about and skips words over 2 kB; the warning is of no use here.
 set client_min_messages = warning
 return case
-  when pg_catalog.length(content) <= 65536 and content !~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
+  when pg_catalog.length(content) <= duplicates.max_parsed_chars() and content !~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
     pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple', content))
   else array(
-    -- In pieces, since a text of 1 MiB may have more words than fit into one tsvector. Scripts that write no spaces are taken
-    -- sign by sign.
+    -- Long texts are split, because a text of 1 MiB may have more words than fit into one tsvector. Characters of
+    -- scripts without spaces count as words.
     select distinct w.lexeme
-    from pg_catalog.generate_series(1, pg_catalog.length(content), 65536) as piece (start)
+    from pg_catalog.generate_series(1, pg_catalog.length(content), duplicates.max_parsed_chars()) as piece (start)
     cross join lateral pg_catalog.unnest(pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple',
-      pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, 65536),
+      pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, duplicates.max_parsed_chars()),
         '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme))
 end;
 
-comment on function duplicates.distinct_words(text) is 'The words of a text, in lower case, each once; of scripts without spaces, its signs.';
+comment on function duplicates.distinct_words(text) is
+  'The distinct words of a text in lower case; for scripts without spaces, its characters.';
 
-create function duplicates.compare_words(one text, other text, out similarity real, out are_told_apart boolean)
+create function duplicates.compare_words(one text, other text, out similarity real, out is_distinguished boolean)
 returns record
 language sql
 stable
@@ -5284,7 +5353,7 @@ begin atomic
       coalesce(stem.stems[1], w.word) as word,
       bool_or(w.place = 1) and bool_or(w.place = 2) as is_shared,
       bool_or(stem.stems = '{}') as is_stop_word,
-      -- What was left of "don't".
+      -- The t is what the parser leaves of "don't".
       bool_or(w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')) as is_negation,
       bool_or(
         w.word ~ '[0-9]'
@@ -5300,8 +5369,8 @@ begin atomic
     cross join lateral (select ts_lexize('pg_catalog.english_stem', w.word) as stems) stem
     group by 1
   ), weighed as (
-    select is_shared, is_negation or is_name_or_number as is_telling,
-      -- A word that one of them lacks counts by how much it may change what is said.
+    select is_shared, is_negation or is_name_or_number as is_distinguishing,
+      -- A word that only one text has weighs more if it is likely to change the meaning.
       case
         when not is_shared and is_negation then 3
         when not is_shared and is_name_or_number then 1.5
@@ -5312,17 +5381,17 @@ begin atomic
   )
   select
     coalesce(sum(weight) filter (where is_shared) / sum(weight), 0)::real,
-    coalesce(bool_or(is_telling) filter (where not is_shared), false)
+    coalesce(bool_or(is_distinguishing) filter (where not is_shared), false)
   from weighed;
 end;
 
 comment on function duplicates.compare_words(text, text) is
-  'How much of their words two texts share, from 0 to 1 (weighted Jaccard, of English stems; order does not count), and whether a number, a name (by its capitals) or a negation that only one of them has tells them apart.';
+  'How much of their words two texts share, from 0 to 1: the weighted Jaccard index of English stems, without regard to word order. is_distinguished is true if a number, a name (recognised by its capitals) or a negation occurs in only one of them.';
 
-grant execute on function duplicates.distinct_words(text), duplicates.compare_words(text, text)
+grant execute on function duplicates.max_parsed_chars(), duplicates.distinct_words(text), duplicates.compare_words(text, text)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 060-duplicates/010-compare-words.sql
---! Included 060-duplicates/020-find-similar.sql
+--! EndIncluded 060-duplicates/020-compare-words.sql
+--! Included 060-duplicates/030-find-similar.sql
 create function duplicates.similarity_threshold()
 returns real
 language sql
@@ -5332,7 +5401,7 @@ set search_path = ''
 return 0.75;
 
 comment on function duplicates.similarity_threshold() is
-  'From which similarity on two memories say nearly the same. Judged pairs: docs/explanation/duplicates.md.';
+  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the pairs it was judged on.';
 
 create function duplicates.find_similar(
   content text, scope text, project_id text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
@@ -5340,47 +5409,49 @@ create function duplicates.find_similar(
 returns table (packet_id uuid, similarity real, content_hash bytea)
 language plpgsql
 stable
--- pg_textsearch looks up a function of its own by an unqualified name when it plans.
+-- pg_textsearch looks up one of its functions by an unqualified name at planning time.
 set search_path = pg_catalog, extensions
--- What says nearly the same is among the nearest of all, whoever may see those: so no iteration, and a bounded cost.
+-- A near-duplicate is among the nearest vectors of all rows, visible or not, so one scan without iteration finds it at a
+-- bounded cost.
 set hnsw.iterative_scan = 'off'
 set hnsw.ef_search = 100
 set max_parallel_workers_per_gather = 0
 set enable_sort = off
--- As in walk_words().
+-- walk_words() explains this setting.
 set pg_textsearch.filtered_seed = off
 as $$
 #variable_conflict use_variable
 declare
-  small_place constant integer := 50;
-  candidates_each constant integer := 10;
+  max_compared constant integer := 50;
+  max_candidates constant integer := 10;
   tenant_id uuid := identity.current_tenant_id();
-  -- Long words are the rare ones, so these are enough to find it by.
+  -- Long words are rare ones, so twelve of them are enough to find a near-duplicate.
   long_words text[] := array(
-    select t.word from unnest(duplicates.distinct_words(left(content, 65536))) as t (word)
+    select t.word from unnest(duplicates.distinct_words(left(content, duplicates.max_parsed_chars()))) as t (word)
     order by length(t.word) desc, t.word limit 12);
   long_stems text[] := array(
     select coalesce(nullif((ts_lexize('pg_catalog.english_stem', t.word))[1], ''), t.word) from unnest(long_words) as t (word));
   dimensions integer;
   candidates uuid[];
-  near uuid[];
-  in_place integer;
-  -- $1 to $7, in each of the statements.
-  project text := 'p.tenant_id = $1 and p.scope = $2 and '
+  nearest uuid[];
+  place_count integer;
+  -- Both conditions use $1 to $7 of the statements below.
+  project_condition text := 'p.tenant_id = $1 and p.scope = $2 and '
     || case when project_id is null then '$3 is null and p.project_id is null' else 'p.project_id = $3' end;
-  place text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
+  place_condition text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
     || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())';
 begin
-  -- Where there are few, all of them are compared: next to nothing to find is what an index walks longest for.
+  -- A place with few memories is compared whole: an index scan is slowest where next to nothing matches.
   execute format($sql$
-    select count(*), array_agg(f.packet_id) filter (where f.is_in_place)
-    from (select p.packet_id, %s as is_in_place from public.packet_store p where %s limit %s) f$sql$,
-    place, project, small_place + 1)
-  into in_place, candidates
+    select count(*), array_agg(f.packet_id) filter (where f.is_same_place)
+    from (select p.packet_id, %s as is_same_place from public.packet_store p where %s limit %s) f$sql$,
+    place_condition, project_condition, max_compared + 1)
+  into place_count, candidates
   using tenant_id, scope, project_id, kind, org_id, user_id, except_id;
 
-  if in_place > small_place then
-    -- As in search_memory: a statement of its own, two spellings.
+  if place_count > max_compared then
+    -- As in search_memory, a dynamic statement in which the query of the select list is spelled differently from that of
+    -- the order by.
     execute format($sql$
       select array_agg(f.packet_id)
       from (
@@ -5391,7 +5462,7 @@ begin
         order by (p.envelope ->> 'content') <@> to_bm25query($8, %4$L)
         limit %3$s
       ) f
-      where f.distance < 0$sql$, project, place, candidates_each,
+      where f.distance < 0$sql$, project_condition, place_condition, max_candidates,
       'public.packet_store_content_bm25_' || packets.tenant_bucket(tenant_id),
       packets.in_bucket('p', packets.tenant_bucket(tenant_id)))
     into candidates
@@ -5410,14 +5481,14 @@ begin
           order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s
           limit %5$s
         ) f$sql$,
-        embeddings.embedding_expression(dimensions), embeddings.embedding_type_name(dimensions), model, place,
-        candidates_each, dimensions, project, packets.in_bucket('e', packets.tenant_bucket(tenant_id)))
-      into near
+        embeddings.embedding_expression(dimensions), embeddings.embedding_type_name(dimensions), model, place_condition,
+        max_candidates, dimensions, project_condition, packets.in_bucket('e', packets.tenant_bucket(tenant_id)))
+      into nearest
       using tenant_id, scope, project_id, kind, org_id, user_id, except_id, content_vector;
     end if;
   end if;
 
-  candidates := candidates || near;
+  candidates := candidates || nearest;
   if candidates is null then
     return;
   end if;
@@ -5425,9 +5496,9 @@ begin
   with compared as materialized (
     select p.packet_id, p.content_hash,
       case
-        -- Where both agree on numbers, names and negations, being near in meaning lifts it a quarter of the way to the cosine.
-        -- More would make `writes to` and `reads from` the same: their cosine is .97.
-        when not w.are_told_apart then greatest(w.similarity, (3 * w.similarity + (
+        -- If both texts agree on numbers, names and negations, similar meaning raises the similarity a quarter of the
+        -- way to the cosine. More would equate `writes to` and `reads from`, whose cosine is .97.
+        when not w.is_distinguished then greatest(w.similarity, (3 * w.similarity + (
           select (1 - (e.vector operator(extensions.<=>) content_vector))::real
           from public.memory_embeddings e
           where e.packet_id = p.packet_id and e.model = find_similar.model and e.embedding_type = 'content'
@@ -5437,7 +5508,7 @@ begin
     from public.packet_store p
     cross join lateral (
       select c.* from duplicates.compare_words(content, p.envelope ->> 'content') c
-      -- What lacks half of the long words is not worth comparing word by word.
+      -- A candidate without half of the long words is not worth comparing word by word.
       where (
         select 2 * count(*) filter (where position(s.stem in lowered.text) > 0) >= count(*)
         from (select lower(p.envelope ->> 'content') as text offset 0) lowered, unnest(long_stems) as s (stem))
@@ -5449,13 +5520,19 @@ begin
   from compared c
   where c.similarity >= duplicates.similarity_threshold()
   order by c.similarity desc, c.packet_id
-  limit candidates_each;
+  limit max_candidates;
 end
 $$;
 
 comment on function duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
-  'Memories of one owner, scope, project and kind that say nearly the same as a text, among those the caller may read, most similar first. By words, and where a vector of the text is given, by meaning.';
+  'Near-duplicates of a text among memories of one owner, scope, project and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning.';
 
+grant execute on function
+  duplicates.similarity_threshold(),
+  duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text)
+to l9_agent, l9_admin;
+--! EndIncluded 060-duplicates/030-find-similar.sql
+--! Included 060-duplicates/040-similar-to-memory.sql
 create function duplicates.similar_to_memory(packet_id uuid, content_vector extensions.vector default null, model text default null)
 returns public.similar_memory[]
 language sql
@@ -5470,15 +5547,11 @@ return coalesce((
   where p.packet_id = similar_to_memory.packet_id), '{}');
 
 comment on function duplicates.similar_to_memory(uuid, extensions.vector, text) is
-  'As find_similar, for a memory that is saved: what the gateway reports after a save that keeps both.';
+  'The result of find_similar for a saved memory. The gateway reports it after a save with on_similar keep.';
 
-grant execute on function
-  duplicates.similarity_threshold(),
-  duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text),
-  duplicates.similar_to_memory(uuid, extensions.vector, text)
-to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/020-find-similar.sql
---! Included 060-duplicates/030-merge-into.sql
+grant execute on function duplicates.similar_to_memory(uuid, extensions.vector, text) to l9_agent, l9_admin;
+--! EndIncluded 060-duplicates/040-similar-to-memory.sql
+--! Included 060-duplicates/050-merge-into.sql
 create function duplicates.merge_into(
   target public.packet_store, content text, tags text[], parent_ids uuid[], ttl timestamptz, importance real, metadata jsonb,
   envelope jsonb)
@@ -5492,41 +5565,41 @@ declare
   answer public.save_result;
   saved public.packet_store;
   old_content text := target.envelope ->> 'content';
-  -- Of texts of one length the newer stays: it may be the one that is right.
+  -- If the lengths are equal the newer text wins, because it may be a correction.
   new_content text := case
     when packets.content_hash(content) <> target.content_hash and length(content) >= length(old_content) then content
     else old_content
   end;
-  joined_tags text[] := target.tags || array(
+  merged_tags text[] := target.tags || array(
     select btrim(t.tag) from unnest(tags) as t (tag) where btrim(t.tag) <> '' and btrim(t.tag) <> all (target.tags));
-  joined_parents uuid[] := target.parent_ids || array(
+  merged_parents uuid[] := target.parent_ids || array(
     select distinct p.id from unnest(parent_ids) as p (id) where p.id <> all (target.parent_ids) and p.id <> target.packet_id);
-  joined_envelope jsonb := coalesce(envelope, '{}') || target.envelope || jsonb_build_object('content', new_content);
-  joined_metadata jsonb := coalesce(metadata, '{}') || target.metadata;
-  -- What is said again is kept as long, and counts as much, as either saver meant it to.
-  joined_ttl timestamptz := greatest(coalesce(target.ttl, 'infinity'), coalesce(ttl, 'infinity'));
-  joined_importance real := greatest(target.importance_score, importance);
+  merged_envelope jsonb := coalesce(envelope, '{}') || target.envelope || jsonb_build_object('content', new_content);
+  merged_metadata jsonb := coalesce(metadata, '{}') || target.metadata;
+  -- The result lives as long and matters as much as the more generous of the two saves says.
+  merged_ttl timestamptz := greatest(coalesce(target.ttl, 'infinity'), coalesce(ttl, 'infinity'));
+  merged_importance real := greatest(target.importance_score, importance);
 begin
-  if joined_ttl = 'infinity' then
-    joined_ttl := null;
+  if merged_ttl = 'infinity' then
+    merged_ttl := null;
   end if;
-  if (joined_tags, joined_parents, joined_envelope, joined_metadata, joined_importance)
+  if (merged_tags, merged_parents, merged_envelope, merged_metadata, merged_importance)
       = (target.tags, target.parent_ids, target.envelope, target.metadata, target.importance_score)
-    and joined_ttl is not distinct from target.ttl then
+    and merged_ttl is not distinct from target.ttl then
     answer.status := 'skipped_dedupe';
     answer.memory := target;
     return answer;
   end if;
   begin
     update public.packet_store p set
-      envelope = joined_envelope, tags = joined_tags, parent_ids = joined_parents, ttl = joined_ttl,
-      importance_score = joined_importance, metadata = joined_metadata
+      envelope = merged_envelope, tags = merged_tags, parent_ids = merged_parents, ttl = merged_ttl,
+      importance_score = merged_importance, metadata = merged_metadata
     where p.packet_id = target.packet_id
     returning p.* into saved;
     answer.status := 'updated';
     answer.memory := saved;
   exception
-    -- Too many tags together, a parent that is younger than the memory, a text that a third memory has: the two stay two.
+    -- Too many tags together, a parent younger than the memory, or a text that a third memory has: keep both memories.
     when sqlstate 'L9LIM' or sqlstate 'L9VAL' or unique_violation then
       answer := null;
   end;
@@ -5535,13 +5608,13 @@ end
 $$;
 
 comment on function duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb) is
-  'Joins what is saved into a memory that says nearly the same, as its writer''s update: the longer text, all tags and parents. updated; skipped_dedupe where nothing is new; null where they can''t be joined.';
+  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if the two can''t be merged.';
 
 grant execute on function
   duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb)
 to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/030-merge-into.sql
---! Included 060-duplicates/040-settle-similar.sql
+--! EndIncluded 060-duplicates/050-merge-into.sql
+--! Included 060-duplicates/060-resolve-similar.sql
 create function duplicates.resolve_similar(
   on_similar text, content text, scope text, project_id text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
   importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
@@ -5554,21 +5627,22 @@ as $$
 declare
   me identity.identity := identity.require_identity();
   answer public.save_result;
-  joined public.save_result;
+  merged public.save_result;
   candidate record;
   target public.packet_store;
 begin
   if on_similar not in ('keep', 'skip', 'merge') then
-    perform identity.raise_error('L9VAL', 'on_similar: keep, skip or merge', 'on_similar');
-  elsif content is null or content !~ '\S' or octet_length(content) > 1048576 then
-    return null; -- The insert says what is wrong with it.
+    perform identity.raise_error('L9VAL', 'on_similar: must be keep, skip or merge', 'on_similar');
+  elsif content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
+    return null; -- The insert raises the error.
   end if;
   scope := coalesce(scope, 'developer');
   kind := coalesce(kind, 'note');
   perform packets.check_scope(scope, project_id);
 
   if on_similar <> 'keep' then
-    -- Until the end of the transaction. The statements that follow see what those committed who had it before.
+    -- The lock is held until the end of the transaction. The following statements see what its previous holders
+    -- committed.
     perform pg_advisory_xact_lock(hashtextextended(format('l9-memory similar %s %s',
       packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope), kind), 0));
   end if;
@@ -5584,18 +5658,19 @@ begin
     if on_similar = 'skip' then
       select p.* into target from public.packet_store p where p.packet_id = candidate.packet_id;
     else
-      -- Under row-level security FOR UPDATE finds only rows the caller may change: another's memory stays as it is.
+      -- Under row-level security FOR UPDATE finds only rows that the caller may change, so another writer's memory stays
+      -- as it is.
       select p.* into target from public.packet_store p where p.packet_id = candidate.packet_id for update;
     end if;
-    -- Deleted, or changed to say something else, a moment ago.
+    -- The memory was deleted or changed by a concurrent transaction.
     continue when not found or target.content_hash <> candidate.content_hash;
     if on_similar = 'skip' then
       answer.status := 'skipped_dedupe';
       answer.memory := target;
     else
-      joined := duplicates.merge_into(target, content, tags, parent_ids, ttl, importance, metadata, envelope);
-      answer.status := joined.status;
-      answer.memory := joined.memory;
+      merged := duplicates.merge_into(target, content, tags, parent_ids, ttl, importance, metadata, envelope);
+      answer.status := merged.status;
+      answer.memory := merged.memory;
     end if;
   end loop;
   return answer;
@@ -5604,21 +5679,34 @@ $$;
 
 comment on function duplicates.resolve_similar(
   text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text) is
-  'What save_memory does about memories that say nearly the same: reports them, and where it is to skip or merge and can, answers with a status. Without a status the memory is to be inserted.';
+  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can. Without a status the memory has to be inserted.';
 
 grant execute on function duplicates.resolve_similar(
   text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text)
 to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/040-settle-similar.sql
+--! EndIncluded 060-duplicates/060-resolve-similar.sql
 --! Included 070-importance/000-schema.sql
 create schema importance;
 comment on schema importance is
-  'The access log, feedback, and the importance of a memory. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'The access log, feedback, and the importance of a memory. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema importance to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-importance/000-schema.sql
 --! Included 070-importance/010-memory-access-log.sql
--- The log proper. What has to be erasable (texts of queries, feedback) is elsewhere; the view of the same name in public
--- (040) has it all together.
+create function importance.tg_memory_access_log__append_only()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
+  return null;
+end
+$$;
+
+comment on function importance.tg_memory_access_log__append_only() is
+  'Refuses every UPDATE, DELETE and TRUNCATE. It is not the guard of audit_log because that one also refuses to drop partitions; this log serves learning, and audit_log is the evidence.';
+
+-- Texts that must be erasable (queries, feedback) are stored elsewhere; the view public.memory_access_log joins them.
 create table importance.memory_access_log (
   access_id uuid not null default uuidv7(),
   accessed_at timestamptz not null,
@@ -5636,32 +5724,36 @@ create table importance.memory_access_log (
   scope text not null,
   is_admin boolean not null,
   primary key (access_id, accessed_at),
-  -- No foreign key to what was accessed: the log outlives it.
+  -- There is no foreign key to the target, because the log outlives it.
   constraint access_target_known check (target_type in ('memory', 'fact')),
   constraint access_context_known check (access_context in ('search', 'get')),
-  -- So that a row is found by its id alone, in the one partition that can hold it.
+  -- Lets a row be found by its id alone, in the one partition that can hold it.
   constraint access_time_is_of_id check (accessed_at = uuid_extract_timestamp(access_id))
 ) partition by range (accessed_at);
 
 create index memory_access_log_xid_idx on importance.memory_access_log (xid);
 
 comment on table importance.memory_access_log is
-  'Which agent saw which memory or fact, and when: written by searches and get_memory. Append-only; ids and numbers, no texts. A partition a month.';
-comment on column importance.memory_access_log.access_id is 'What record_feedback takes. UUID version 7.';
-comment on column importance.memory_access_log.accessed_at is 'When, to the millisecond: the time in access_id.';
-comment on column importance.memory_access_log.xid is 'The transaction that wrote it: rows are rolled up in this order, once nothing before them is still in flight.';
-comment on column importance.memory_access_log.target_type is 'What was accessed: memory or fact.';
-comment on column importance.memory_access_log.target_id is 'Its id.';
+  'Which agent saw which memory or fact, and when. Searches and get_memory write it. Append-only; it holds ids and numbers but no texts, with one partition a month.';
+comment on column importance.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
+comment on column importance.memory_access_log.accessed_at is 'The time of the access to the millisecond, taken from access_id.';
+comment on column importance.memory_access_log.xid is
+  'The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in progress.';
+comment on column importance.memory_access_log.target_type is 'The type of the target: memory or fact.';
+comment on column importance.memory_access_log.target_id is 'The id of the memory or fact.';
 comment on column importance.memory_access_log.agent_id is 'The caller.';
-comment on column importance.memory_access_log.access_context is 'search: it was among the hits; get: it was read whole.';
+comment on column importance.memory_access_log.access_context is
+  'search if the target was among the hits of a search; get if it was read in full.';
 comment on column importance.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1.';
-comment on column importance.memory_access_log.audit_id is 'The search in audit_log, and the text of its query where that is kept.';
-comment on column importance.memory_access_log.tenant_id is 'Tenant of the caller.';
-comment on column importance.memory_access_log.org_id is 'The org the caller acted for.';
-comment on column importance.memory_access_log.user_id is 'The user the caller acted for.';
-comment on column importance.memory_access_log.project_id is 'The project that it was in.';
-comment on column importance.memory_access_log.scope is 'The scope that it was in.';
-comment on column importance.memory_access_log.is_admin is 'Whether the caller was an administrator, whom orgs and users don''t bind.';
+comment on column importance.memory_access_log.audit_id is
+  'The id of the search in audit_log, and of the text of its query if the tenant keeps those.';
+comment on column importance.memory_access_log.tenant_id is 'The tenant of the caller.';
+comment on column importance.memory_access_log.org_id is 'The org that the caller acted for.';
+comment on column importance.memory_access_log.user_id is 'The user that the caller acted for.';
+comment on column importance.memory_access_log.project_id is 'The project of the target at the time of the access.';
+comment on column importance.memory_access_log.scope is 'The scope of the target at the time of the access.';
+comment on column importance.memory_access_log.is_admin is
+  'True if the caller was an administrator, who is not restricted by org and user.';
 
 call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
 -- An access belongs to the caller, so that these differ from the policies of memories.
@@ -5677,33 +5769,20 @@ create policy worker_access on importance.memory_access_log for select to l9_wor
 create policy definer_inserts on importance.memory_access_log for insert to l9_owner with check (true);
 create policy definer_functions on importance.memory_access_log for select to l9_owner using (true);
 
-comment on policy worker_access on importance.memory_access_log is 'The job that rolls it up reads it.';
+comment on policy worker_access on importance.memory_access_log is 'The roll-up job reads the log.';
 comment on policy definer_inserts on importance.memory_access_log is 'log_accesses() inserts.';
-comment on policy definer_functions on importance.memory_access_log is 'Audit triggers of feedback, and drop_access_partition(), read it.';
+comment on policy definer_functions on importance.memory_access_log is
+  'The audit triggers of feedback and drop_access_partition() read the log.';
 
 grant select on importance.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
--- No insert for anyone: log_accesses() stamps who it was. No update or delete for anyone, its owner included.
-
-create function importance.tg_memory_access_log__append_only()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-begin
-  perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
-  return null;
-end
-$$;
-
-comment on function importance.tg_memory_access_log__append_only() is
-  'Refuses every UPDATE, DELETE and TRUNCATE. Not the guard of audit_log, which lets nobody drop a partition: this log is for learning, the record is audit_log.';
+-- Nobody may insert: log_accesses() stamps the caller. Nobody may update or delete, including the owner.
 
 create trigger _100_append_only
   before update or delete or truncate on importance.memory_access_log
   for each statement execute function importance.tg_memory_access_log__append_only();
 alter table importance.memory_access_log enable always trigger _100_append_only;
 
--- Only now, so that they are guarded like it from the first moment.
+-- Partitions are created after the guard so that they have it from the start.
 select audit.create_month_partitions('importance.memory_access_log', now()::date, 14);
 --! EndIncluded 070-importance/010-memory-access-log.sql
 --! Included 070-importance/020-log-accesses.sql
@@ -5743,14 +5822,65 @@ end
 $$;
 
 comment on function importance.log_accesses(text, uuid[], text[], text[], real[], uuid, text) is
-  'Writes what the present caller was shown to the access log, in one statement, and returns the access ids in the same order. Where an operator looks into another tenant nothing is written: that is no use of it. Definer: callers can''t insert there. What a caller could make up through it is about itself, within its own scopes, and is counted only where it is true of the memory or fact (roll_up_accesses).';
+  'Writes what the caller was shown to the access log, in one statement, and returns the access ids in the same order. It writes nothing when an operator reads another tenant, because that is not use. Definer: callers can''t insert there. Whatever a caller could forge with it concerns only itself and its own scopes, and roll_up_accesses counts a row only if the memory or fact agrees with it.';
 
 grant execute on function importance.log_accesses(text, uuid[], text[], text[], real[], uuid, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/020-log-accesses.sql
 --! Included 070-importance/030-memory-feedback.sql
+create function importance.max_reason_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 1000;
+
+comment on function importance.max_reason_bytes() is 'The maximum size of the reason of feedback.';
+grant execute on function importance.max_reason_bytes() to l9_agent, l9_admin;
+
+create function importance.tg_memory_feedback__stamp()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+begin
+  perform identity.check_bytes(new.reason, importance.max_reason_bytes(), 'reason');
+  new.agent_id := me.caller;
+  new.tenant_id := me.tenant_id;
+  new.org_id := me.org_id;
+  new.user_id := me.user_id;
+  new.given_at := clock_timestamp();
+  new.xid := pg_current_xact_id();
+  return new;
+end
+$$;
+
+create function importance.tg_memory_feedback__audit()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+  select tg_op, tg_table_name, n.access_id, n.tenant_id, a.project_id, a.scope,
+    jsonb_build_object('packet_id', n.packet_id, 'was_useful', n.was_useful) || audit.audit_actor()
+  from new_rows n
+  join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
+  return null;
+end
+$$;
+
+comment on function importance.tg_memory_feedback__stamp() is
+  'Writes who gives the feedback and when, replacing what the client sent.';
+
+comment on function importance.tg_memory_feedback__audit() is
+  'Writes one audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
+
 create table public.memory_feedback (
-  -- One vote for one access: a second opinion takes the place of the first.
+  -- One vote for each access: a second vote replaces the first.
   access_id uuid primary key,
   packet_id uuid not null references public.packet_store on delete cascade,
   agent_id text not null,
@@ -5761,28 +5891,29 @@ create table public.memory_feedback (
   tenant_id uuid not null references public.tenants,
   org_id uuid,
   user_id uuid,
-  constraint feedback_reason_at_most_1000_bytes check (octet_length(reason) <= 1000)
+  constraint feedback_reason_at_most_1000_bytes check (octet_length(reason) <= importance.max_reason_bytes())
 );
 
 create index memory_feedback_packet_idx on public.memory_feedback (packet_id);
 create index memory_feedback_xid_idx on public.memory_feedback (xid);
 create index memory_feedback_user_idx on public.memory_feedback (tenant_id, user_id) where user_id is not null;
 
--- What is erased must not stay in the planner's statistics.
+-- Erased reasons must not stay in the planner's statistics.
 alter table public.memory_feedback alter column reason set statistics 0;
 
 comment on table public.memory_feedback is
-  'Whether a memory was of use to the agent that it was shown to: one row for an access at most. Beside the access log, not in it, so that the log is never changed, and what was said can be erased.';
+  'Whether a memory was useful to the agent that it was shown to: at most one row for each access. Feedback is kept beside the access log so that the log is never changed and feedback can be erased.';
 comment on column public.memory_feedback.access_id is 'The access, in memory_access_log.';
-comment on column public.memory_feedback.packet_id is 'The memory: what was said about it goes with it.';
+comment on column public.memory_feedback.packet_id is 'The memory. Feedback on it is deleted with it.';
 comment on column public.memory_feedback.agent_id is 'The caller that made the access.';
-comment on column public.memory_feedback.was_useful is 'Whether it helped.';
-comment on column public.memory_feedback.reason is 'Why, in the words of the caller: 1000 bytes at most.';
-comment on column public.memory_feedback.given_at is 'When it was last said.';
-comment on column public.memory_feedback.xid is 'The transaction that said it last: votes are rolled up in this order.';
-comment on column public.memory_feedback.tenant_id is 'Tenant of the memory, and of the caller.';
-comment on column public.memory_feedback.org_id is 'The org the caller acted for.';
-comment on column public.memory_feedback.user_id is 'The user the caller acted for.';
+comment on column public.memory_feedback.was_useful is 'True if the memory helped.';
+comment on column public.memory_feedback.reason is
+  'Why the memory helped or did not, in the caller''s words: at most 1000 bytes.';
+comment on column public.memory_feedback.given_at is 'When the feedback was last given.';
+comment on column public.memory_feedback.xid is 'The transaction that last gave the feedback. Votes are rolled up in this order.';
+comment on column public.memory_feedback.tenant_id is 'The tenant of the memory and of the caller.';
+comment on column public.memory_feedback.org_id is 'The org that the caller acted for.';
+comment on column public.memory_feedback.user_id is 'The user that the caller acted for.';
 
 alter table public.memory_feedback enable row level security;
 alter table public.memory_feedback force row level security;
@@ -5793,7 +5924,7 @@ create policy org_isolation on public.memory_feedback as restrictive to l9_agent
   using (org_id is not distinct from (select identity.current_org_id()));
 create policy user_visibility on public.memory_feedback as restrictive to l9_agent
   using (user_id is not distinct from (select identity.current_user_id()));
--- Under the caller's own policies: of a memory that is not there for it, it can say nothing, nor see what it said.
+-- Evaluated under the caller's own policies: it can neither give nor see feedback on a memory that it can't see.
 create policy packet_visibility on public.memory_feedback as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (
     select from public.packet_store p where p.packet_id = memory_feedback.packet_id and p.tenant_id = memory_feedback.tenant_id));
@@ -5818,64 +5949,29 @@ create policy platform_override on public.memory_feedback for select to l9_platf
   using ((select identity.allow_and_audit_operator_read('memory_feedback')));
 create policy worker_access on public.memory_feedback for select to l9_worker using (true);
 
-comment on policy tenant_isolation on public.memory_feedback is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_feedback is 'What an agent said for one org is not shown to it while it acts for another, or for none.';
-comment on policy user_visibility on public.memory_feedback is 'What an agent said for one user is not shown to it while it acts for another, or for none.';
-comment on policy packet_visibility on public.memory_feedback is 'About memories that the caller may read at present, and no others.';
-comment on policy own_access on public.memory_feedback is 'Only about an access that the caller made itself, for the same org and user.';
-comment on policy own_feedback on public.memory_feedback is 'Only what the caller said itself can it take back.';
-comment on policy scope_access on public.memory_feedback is 'Agents see what they said themselves.';
-comment on policy admin_override on public.memory_feedback is 'L sees what its tenant''s agents said about memories that it may read.';
-comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, each look on the record.';
-comment on policy worker_access on public.memory_feedback is 'The job that rolls it up reads it.';
+comment on policy tenant_isolation on public.memory_feedback is 'Nothing is shared between tenants.';
+comment on policy org_isolation on public.memory_feedback is
+  'Feedback that an agent gave for one org is hidden from it while it acts for another, or for none.';
+comment on policy user_visibility on public.memory_feedback is
+  'Feedback that an agent gave for one user is hidden from it while it acts for another, or for none.';
+comment on policy packet_visibility on public.memory_feedback is
+  'Feedback is visible only on memories that the caller may read at present.';
+comment on policy own_access on public.memory_feedback is
+  'A caller may give feedback only on an access that it made itself, for the same org and user.';
+comment on policy own_feedback on public.memory_feedback is 'A caller may change only its own feedback.';
+comment on policy scope_access on public.memory_feedback is 'Agents see their own feedback.';
+comment on policy admin_override on public.memory_feedback is
+  'Admins see the feedback of their tenant''s agents on memories that the admin may read.';
+comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, and each read is audited.';
+comment on policy worker_access on public.memory_feedback is 'The roll-up job reads feedback.';
 
 grant select on public.memory_feedback to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (access_id, packet_id, was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
 grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
--- Whose it is and when is stamped. No delete: what was said goes with its memory, or is erased.
-
-create function importance.tg_memory_feedback__stamp()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-begin
-  perform identity.check_bytes(new.reason, 1000, 'reason');
-  new.agent_id := me.caller;
-  new.tenant_id := me.tenant_id;
-  new.org_id := me.org_id;
-  new.user_id := me.user_id;
-  new.given_at := clock_timestamp();
-  new.xid := pg_current_xact_id();
-  return new;
-end
-$$;
-
-comment on function importance.tg_memory_feedback__stamp() is 'Says who gives the feedback, and when: what the client sent for that never counts.';
+-- Triggers stamp the caller and the time. Nobody may delete: feedback is deleted or erased with its memory.
 
 create trigger _300_stamp before insert or update on public.memory_feedback
   for each row execute function importance.tg_memory_feedback__stamp();
-
-create function importance.tg_memory_feedback__audit()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-  select tg_op, tg_table_name, n.access_id, n.tenant_id, a.project_id, a.scope,
-    jsonb_build_object('packet_id', n.packet_id, 'was_useful', n.was_useful) || audit.audit_actor()
-  from new_rows n
-  join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
-  return null;
-end
-$$;
-
-comment on function importance.tg_memory_feedback__audit() is
-  'One audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
 
 create trigger _500_audit_insert after insert on public.memory_feedback
   referencing new table as new_rows
@@ -5900,7 +5996,7 @@ return (
       or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
 
 comment on function importance.query_text_of(uuid) is
-  'The text of a search that is kept, to whoever may read it in audit_query_texts; null to agents. Definer: agents are granted nothing there, and a view that joined it would be closed to them.';
+  'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. Definer: agents have no grant on that table, and without this function they could not read a view that joins it.';
 
 grant execute on function importance.query_text_of(uuid) to l9_agent, l9_admin, l9_platform_admin;
 
@@ -5915,23 +6011,26 @@ from importance.memory_access_log a
 left join public.memory_feedback f on f.access_id = a.access_id;
 
 comment on view public.memory_access_log is
-  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The table behind it, of the same name in the schema importance, only grows.';
-comment on column public.memory_access_log.access_id is 'What record_feedback takes. UUID version 7.';
-comment on column public.memory_access_log.target_type is 'What was accessed: memory or fact.';
-comment on column public.memory_access_log.target_id is 'Its id. It may be gone by now.';
+  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
+comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
+comment on column public.memory_access_log.target_type is 'The type of the target: memory or fact.';
+comment on column public.memory_access_log.target_id is 'The id of the memory or fact, which may have been deleted since.';
 comment on column public.memory_access_log.agent_id is 'The caller.';
-comment on column public.memory_access_log.access_context is 'search: it was among the hits; get: it was read whole.';
+comment on column public.memory_access_log.access_context is
+  'search if the target was among the hits of a search; get if it was read in full.';
 comment on column public.memory_access_log.query_text is
-  'What was searched for, to admins, where the tenant keeps that (set_query_text_audit) and it was not erased.';
-comment on column public.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1; null where it was no search.';
-comment on column public.memory_access_log.was_useful is 'Whether the agent said that it helped; null where it said nothing.';
-comment on column public.memory_access_log.feedback_reason is 'Why, in its words.';
-comment on column public.memory_access_log.accessed_at is 'When, to the millisecond.';
-comment on column public.memory_access_log.tenant_id is 'Tenant of the caller.';
-comment on column public.memory_access_log.org_id is 'The org the caller acted for.';
-comment on column public.memory_access_log.user_id is 'The user the caller acted for.';
-comment on column public.memory_access_log.project_id is 'The project that it was in.';
-comment on column public.memory_access_log.scope is 'The scope that it was in.';
+  'The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not erased.';
+comment on column public.memory_access_log.relevance_score is
+  'The score of the hit, from 0 to 1; null if the access was not a search.';
+comment on column public.memory_access_log.was_useful is
+  'True if the agent reported that it helped; null if it gave no feedback.';
+comment on column public.memory_access_log.feedback_reason is 'The reason for the feedback, in the agent''s words.';
+comment on column public.memory_access_log.accessed_at is 'The time of the access, to the millisecond.';
+comment on column public.memory_access_log.tenant_id is 'The tenant of the caller.';
+comment on column public.memory_access_log.org_id is 'The org that the caller acted for.';
+comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
+comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
+comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
 
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/040-access-log-view.sql
@@ -5945,44 +6044,44 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  accessed uuid;
+  memory_id uuid;
   vote public.memory_feedback;
 begin
   if access_id is null then
-    perform identity.raise_error('L9VAL', 'access_id: the access that it is about', 'access_id');
+    perform identity.raise_error('L9VAL', 'access_id: required', 'access_id');
   elsif was_useful is null then
-    perform identity.raise_error('L9VAL', 'was_useful: true or false', 'was_useful');
+    perform identity.raise_error('L9VAL', 'was_useful: must be true or false', 'was_useful');
   end if;
-  select p.packet_id into accessed
+  select p.packet_id into memory_id
   from importance.memory_access_log a
   join public.packet_store p on p.packet_id = a.target_id and p.tenant_id = a.tenant_id
   where a.access_id = record_feedback.access_id and a.accessed_at = uuid_extract_timestamp(record_feedback.access_id)
     and a.tenant_id = me.tenant_id and a.agent_id = me.caller
     and a.org_id is not distinct from me.org_id and a.user_id is not distinct from me.user_id;
   if not found then
-    perform identity.raise_error('L9OWN', format('access %s is not there, or not yours', record_feedback.access_id), 'access_id');
+    perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
   end if;
   insert into public.memory_feedback as f (access_id, packet_id, was_useful, reason)
-  values (record_feedback.access_id, accessed, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
+  values (record_feedback.access_id, memory_id, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
   on conflict (access_id) do update set was_useful = excluded.was_useful, reason = excluded.reason
   returning f.* into vote;
   return vote;
 exception when foreign_key_violation then
-  -- Deleted at this very moment.
-  perform identity.raise_error('L9OWN', format('access %s is not there, or not yours', record_feedback.access_id), 'access_id');
+  -- The memory was deleted concurrently.
+  perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
 end
 $$;
 
 comment on function public.record_feedback(uuid, boolean, text) is
-  'Says whether a memory that the caller was shown was of use, and why (1000 bytes at most). access_id: of the hit. Said again, the last word counts. Audited. L9OWN where the access is not there, is not the caller''s, or its memory can''t be read any more: the three are never told apart. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Records whether a memory that the caller was shown was useful, and why (at most 1000 bytes). access_id is that of the hit. A second call for the same access replaces the first. Audited. L9OWN if the access does not exist, is not the caller''s, or its memory can''t be read any more; the three cases give the same error. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.record_feedback(uuid, boolean, text) to l9_agent, l9_admin;
--- Not for operators: what helps in a tenant is for those to say who work in it.
+-- Operators get no grant: feedback is for those who work in the tenant.
 --! EndIncluded 070-importance/050-record-feedback.sql
 --! Included 070-importance/060-importance.sql
--- These have no search_path set: so that they are inlined where they are called for many rows (a tenth of a millisecond each
--- otherwise). Their bodies were parsed when they were made, so none could matter. Each argument stands there once, but for
--- plain columns: an expression would not be inlined twice.
+-- These functions set no search_path, so that they can be inlined where they are called for many rows (a call costs 0.1
+-- ms otherwise). Their SQL-standard bodies were parsed at creation, so a search_path could not change them. Each
+-- argument occurs once unless callers pass plain columns: an expression that occurs twice would prevent inlining.
 
 create function importance.kind_weight(kind text)
 returns double precision
@@ -5996,7 +6095,7 @@ return case
 end::double precision;
 
 comment on function importance.kind_weight(text) is
-  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay of use; todos, changes and the context of a pull request wear out.';
+  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay useful; todos, changes and the context of a pull request go out of date.';
 
 create function importance.importance(
   estimate double precision,
@@ -6012,21 +6111,22 @@ language sql
 immutable
 parallel safe
 return 1 / (1 + exp(-(
-  -- The writer's own estimate, as log-odds: where nothing else is known, the score is the estimate (.5 exactly, 0 and 1 nearly).
+  -- The writer's estimate, as log-odds: without other evidence the score is the estimate (.5 exactly, 0 and 1 nearly).
   ln((estimate + 0.02) / (1 - estimate + 0.02))
   + importance.kind_weight(kind)
-  -- What agents said, each of whom weighs less than 1 in sum. The + 1 is doubt: one agent moves it half way at most.
+  -- Feedback: each agent weighs less than 1 in sum. The + 1 expresses doubt, so that one agent moves the term half way
+  -- at most.
   + 3.0 * (useful - useless) / (useful + useless + 1)
-  -- Use, with diminishing returns.
+  -- Use has diminishing returns.
   + 1.0 * (1 - 5 / (uses + 5))
   - 1.5 * (1 - 1 / (contradictions + 1))
-  -- Age takes a little: half of it in 180 days.
+  -- Age subtracts at most 0.5, half of it in 180 days.
   - 0.5 * (1 - power(2, -least(age_days / 180, 200)))
 )));
 
 comment on function importance.importance(
   double precision, text, double precision, double precision, double precision, double precision, double precision) is
-  'How much a memory matters, above 0 and below 1: rises with the writer''s estimate (0 to 1), useful feedback and use; falls with useless feedback, contradictions and age. useful, useless: sums over agents, each below 1 (opinion). uses: decayed to now. The weights are those of docs/explanation/importance.md. Pure.';
+  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1), useful feedback and use; it falls with useless feedback, contradictions and age. useful and useless are sums over agents, each below 1 (see opinion); uses is decayed to the present. docs/explanation/importance.md lists the weights. Pure.';
 
 create function importance.opinion(votes_for bigint, votes_against bigint)
 returns double precision
@@ -6036,7 +6136,7 @@ parallel safe
 return greatest(votes_for - votes_against, 0)::double precision / (votes_for + votes_against + 1);
 
 comment on function importance.opinion(bigint, bigint) is
-  'How far one agent is for something, from 0 to below 1, by its votes: .5 after one, .95 after twenty. However often it votes, it stays one agent.';
+  'The strength of one agent''s opinion from its votes, from 0 to below 1: 0.5 after one vote, 0.95 after twenty. However often an agent votes, it counts as one agent.';
 
 create function importance.decayed(amount double precision, since timestamptz, until timestamptz)
 returns double precision
@@ -6044,11 +6144,12 @@ language sql
 immutable
 parallel safe
 return coalesce(
-  -- Up to a point, beyond which a double would run out of digits.
+  -- The exponent is capped so that a double does not underflow.
   amount * power(2::double precision, -least(greatest(extract(epoch from until - since)::double precision / (30 * 86400), 0), 200)),
   0);
 
-comment on function importance.decayed(double precision, timestamptz, timestamptz) is 'What is left of an amount after a time: half in 30 days; nothing of what never was.';
+comment on function importance.decayed(double precision, timestamptz, timestamptz) is
+  'The amount left after a time: it halves every 30 days. The result is 0 if the amount or a time is null.';
 
 grant execute on function
   importance.kind_weight(text),
@@ -6070,22 +6171,23 @@ create table public.memory_signals (
   constraint signals_not_negative check (
     access_count >= 0 and use_weight >= 0 and useful >= 0 and useless >= 0 and contradiction_count >= 0)
 ) with (
-  -- Every row of a page may change in one go, and each then fits beside its former self. No index but the key: each of these
-  -- updates is HOT.
+  -- All rows of a page may change at once and still fit beside their old versions; with no index but the key each update
+  -- is HOT.
   fillfactor = 45
 );
 
 comment on table public.memory_signals is
-  'What is known of how memories are used: one narrow row for each that ever was, kept by a job. What a memory is worth is not stored but made of this, of what its writer thought and of its age, by importance().';
+  'Usage statistics of memories: one narrow row for each memory that was ever used, kept up to date by a job. Importance is not stored; importance() computes it from these statistics, the writer''s estimate and the memory''s age.';
 comment on column public.memory_signals.packet_id is 'The memory.';
-comment on column public.memory_signals.tenant_id is 'As of the memory.';
-comment on column public.memory_signals.last_accessed is 'When it was last found or read.';
-comment on column public.memory_signals.access_count is 'How often it was found or read.';
+comment on column public.memory_signals.tenant_id is 'The tenant of the memory.';
+comment on column public.memory_signals.last_accessed is 'When the memory was last found or read.';
+comment on column public.memory_signals.access_count is 'How often the memory was found or read.';
 comment on column public.memory_signals.use_weight is
-  'Its use as of last_accessed, each halved in 30 days: 1 for having been read whole, 0.1 for having been among the hits.';
-comment on column public.memory_signals.useful is 'How far agents found it useful: the sum of what each thinks, each below 1.';
-comment on column public.memory_signals.useless is 'How far agents found it useless: the sum of what each thinks, each below 1.';
-comment on column public.memory_signals.contradiction_count is 'How many facts from other memories contradict it.';
+  'The memory''s use as of last_accessed, each use halved every 30 days: 1 for a read in full, 0.1 for a hit in a search.';
+comment on column public.memory_signals.useful is 'How useful agents found the memory: the sum of their opinions, each below 1.';
+comment on column public.memory_signals.useless is
+  'How useless agents found the memory: the sum of their opinions, each below 1.';
+comment on column public.memory_signals.contradiction_count is 'How many facts from other memories contradict this one.';
 
 alter table public.memory_signals enable row level security;
 alter table public.memory_signals force row level security;
@@ -6098,18 +6200,20 @@ create policy platform_override on public.memory_signals for select to l9_platfo
   using ((select identity.allow_and_audit_operator_read('memory_signals')));
 create policy worker_access on public.memory_signals to l9_worker using (true);
 
-comment on policy tenant_isolation on public.memory_signals is 'Nothing crosses tenants.';
-comment on policy scope_access on public.memory_signals is 'Of memories that the caller may read: under its own policies, so that it follows them wherever they move.';
-comment on policy platform_override on public.memory_signals is 'Operators read across tenants, each look on the record.';
-comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log keeps them.';
+comment on policy tenant_isolation on public.memory_signals is 'Nothing is shared between tenants.';
+comment on policy scope_access on public.memory_signals is
+  'Callers see the statistics of memories that they may read. The caller''s own policies are applied, so this holds when a memory moves.';
+comment on policy platform_override on public.memory_signals is 'Operators read across tenants, and each read is audited.';
+comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log maintains the statistics.';
 
 grant select on public.memory_signals to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, tenant_id, last_accessed, access_count, use_weight, useful, useless, contradiction_count)
   on public.memory_signals to l9_worker;
 grant update (last_accessed, access_count, use_weight, useful, useless, contradiction_count) on public.memory_signals to l9_worker;
 grant maintain on public.memory_signals to l9_worker;
--- Callers write none: what matters is not for one of them to say.
-
+-- Callers may not write: no single caller decides what matters.
+--! EndIncluded 070-importance/070-memory-signals.sql
+--! Included 070-importance/080-importance-of-memory.sql
 create function importance.importance_of(memory public.packet_store, signals public.memory_signals, at timestamptz)
 returns real
 language sql
@@ -6120,14 +6224,14 @@ return importance.importance(
   (memory).packet_type,
   coalesce((signals).useful, 0),
   coalesce((signals).useless, 0),
-  -- What a memory brought along from another store counts as so many hits.
+  -- Use before the import counts as that many search hits.
   importance.decayed(coalesce((signals).use_weight, 0), (signals).last_accessed, at)
     + importance.decayed(0.1 * (memory).access_count, (memory).last_accessed, at),
   (memory).contradiction_count + coalesce((signals).contradiction_count, 0),
   greatest(extract(epoch from at - (memory)."timestamp")::double precision / 86400, 0))::real;
 
 comment on function importance.importance_of(public.packet_store, public.memory_signals, timestamptz) is
-  'importance() of a memory at a time, by what is known of its use; null signals: it was never used. Pure.';
+  'The importance() of a memory at a time, given its usage statistics; null signals mean that it was never used. Pure.';
 
 grant execute on function importance.importance_of(public.packet_store, public.memory_signals, timestamptz)
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -6169,17 +6273,20 @@ return (memory).contradiction_count
   + coalesce((select s.contradiction_count from public.memory_signals s where s.packet_id = (memory).packet_id), 0);
 
 comment on function public.packet_store_importance_score(public.packet_store) is
-  'How much it matters, from 0 to 1: learned from the writer''s estimate, its kind, feedback, use, contradictions and age.';
-comment on function public.packet_store_access_count(public.packet_store) is 'How often it was found or read, up to the last roll-up of the access log.';
-comment on function public.packet_store_last_accessed(public.packet_store) is 'When it was last found or read.';
-comment on function public.packet_store_contradiction_count(public.packet_store) is 'How many facts from other memories contradict it.';
+  'How much the memory matters, from 0 to 1: computed from the writer''s estimate, its kind, feedback, use, contradictions and age.';
+comment on function public.packet_store_access_count(public.packet_store) is
+  'How often the memory was found or read, up to the last roll-up of the access log.';
+comment on function public.packet_store_last_accessed(public.packet_store) is
+  'When the memory was last found or read, up to the last roll-up of the access log.';
+comment on function public.packet_store_contradiction_count(public.packet_store) is
+  'How many facts from other memories contradict this one.';
 
 grant execute on function
   public.packet_store_importance_score(public.packet_store), public.packet_store_access_count(public.packet_store),
   public.packet_store_last_accessed(public.packet_store), public.packet_store_contradiction_count(public.packet_store)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 070-importance/070-memory-signals.sql
---! Included 070-importance/080-roll-up.sql
+--! EndIncluded 070-importance/080-importance-of-memory.sql
+--! Included 070-importance/090-access-roll-up.sql
 create table importance.access_roll_up (
   is_only boolean primary key default true check (is_only),
   to_xid xid8 not null default '0',
@@ -6189,23 +6296,26 @@ create table importance.access_roll_up (
 );
 
 comment on table importance.access_roll_up is 'How far the access log and feedback have been rolled up: one row.';
-comment on column importance.access_roll_up.is_only is 'There is one row.';
-comment on column importance.access_roll_up.to_xid is 'All that transactions before this one wrote is in memory_signals.';
+comment on column importance.access_roll_up.is_only is 'Always true; as the primary key it limits the table to one row.';
+comment on column importance.access_roll_up.to_xid is
+  'Everything written by transactions before this one is included in memory_signals.';
 comment on column importance.access_roll_up.era_after is
   'Accesses up to this time were written in another cluster, from which this database was restored, and are all rolled up.';
-comment on column importance.access_roll_up.newest_at is 'The newest access that is rolled up.';
-comment on column importance.access_roll_up.rolled_up_at is 'When something was last rolled up.';
+comment on column importance.access_roll_up.newest_at is 'The time of the newest access that is rolled up.';
+comment on column importance.access_roll_up.rolled_up_at is 'When the last roll-up that found something ran.';
 
 alter table importance.access_roll_up enable row level security;
 alter table importance.access_roll_up force row level security;
 create policy worker_access on importance.access_roll_up to l9_worker using (true);
 create policy definer_functions on importance.access_roll_up to l9_owner using (true);
-comment on policy worker_access on importance.access_roll_up is 'The job goes on from there.';
-comment on policy definer_functions on importance.access_roll_up is 'drop_access_partition() drops only what is rolled up.';
+comment on policy worker_access on importance.access_roll_up is 'The job continues from this position.';
+comment on policy definer_functions on importance.access_roll_up is
+  'drop_access_partition() drops only partitions that are rolled up.';
 grant select, update (to_xid, era_after, newest_at, rolled_up_at) on importance.access_roll_up to l9_worker;
 
 insert into importance.access_roll_up default values;
-
+--! EndIncluded 070-importance/090-access-roll-up.sql
+--! Included 070-importance/100-roll-up-accesses.sql
 create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
 language sql
@@ -6216,7 +6326,7 @@ begin atomic
     select a.target_id as packet_id, a.accessed_at, case a.access_context when 'get' then 1 else 0.1 end as weight,
       max(a.accessed_at) over (partition by a.target_id) as last_accessed
     from importance.memory_access_log a
-    -- Only where it is true of the memory that the caller could read it: what is in the log a caller said of itself.
+    -- An access counts only if the caller could read the memory, because callers could forge rows of the log.
     join public.packet_store p on p.packet_id = a.target_id and p.tenant_id = a.tenant_id and p.scope = a.scope
       and p.project_id is not distinct from a.project_id
       and (a.is_admin or (p.org_id is null or p.org_id = a.org_id) and (p.user_id is null or p.user_id = a.user_id))
@@ -6233,21 +6343,21 @@ begin atomic
     union
     select f.packet_id from public.memory_feedback f
     where f.xid >= roll_up_accesses_between.from_xid and f.xid < roll_up_accesses_between.to_xid
-  ), kept as materialized (
-    -- In order, so that it waits for whoever deletes one, and deadlocks with nobody.
+  ), locked as materialized (
+    -- Rows are locked in order of their ids, so that this waits for a concurrent delete and can't deadlock.
     select p.packet_id, p.tenant_id
     from public.packet_store p
     where p.packet_id in (select c.packet_id from changed c)
     order by p.packet_id
     for key share
   ), opinions as (
-    -- All that was ever said of it: the last word of each access, so that it may be counted again without harm.
+    -- All votes on the memory, the last one for each access, so that counting them again does no harm.
     select f.packet_id, f.agent_id, count(*) filter (where f.was_useful) as votes_for,
       count(*) filter (where not f.was_useful) as votes_against
     from public.memory_feedback f
-    where f.packet_id in (select k.packet_id from kept k)
+    where f.packet_id in (select k.packet_id from locked k)
     group by f.packet_id, f.agent_id
-  ), judged as (
+  ), feedback as (
     select o.packet_id, sum(importance.opinion(o.votes_for, o.votes_against)) as useful,
       sum(importance.opinion(o.votes_against, o.votes_for)) as useless
     from opinions o
@@ -6256,9 +6366,9 @@ begin atomic
   insert into public.memory_signals as s (packet_id, tenant_id, last_accessed, access_count, use_weight, useful, useless)
   select k.packet_id, k.tenant_id, a.last_accessed, coalesce(a.times, 0), coalesce(a.use_weight, 0),
     coalesce(j.useful, 0), coalesce(j.useless, 0)
-  from kept k
+  from locked k
   left join accessed a on a.packet_id = k.packet_id
-  left join judged j on j.packet_id = k.packet_id
+  left join feedback j on j.packet_id = k.packet_id
   order by k.packet_id
   on conflict (packet_id) do update set
     access_count = s.access_count + excluded.access_count,
@@ -6271,7 +6381,7 @@ begin atomic
 end;
 
 comment on function importance.roll_up_accesses_between(xid8, xid8, timestamptz) is
-  'Adds accesses of these transactions, later than era_after, to memory_signals, and counts all votes on memories that they voted on. Not executable by callers: roll_up_accesses() knows from where to where.';
+  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts all votes on the memories these transactions voted on. Not executable by callers: roll_up_accesses() chooses the range.';
 
 create function importance.are_accesses_waiting()
 returns boolean
@@ -6289,7 +6399,8 @@ begin atomic
   from importance.access_roll_up r;
 end;
 
-comment on function importance.are_accesses_waiting() is 'Whether there may be something to roll up: cheap, for a job that asks often.';
+comment on function importance.are_accesses_waiting() is
+  'True if there may be something to roll up. Cheap, for a job that asks often.';
 
 create function importance.access_backlog()
 returns table (waiting bigint, oldest_seconds double precision, rolled_up_at timestamptz)
@@ -6297,25 +6408,25 @@ language sql
 stable
 set search_path = ''
 begin atomic
-  with done as (select r.to_xid, r.era_after, r.rolled_up_at from importance.access_roll_up r)
+  with progress as (select r.to_xid, r.era_after, r.rolled_up_at from importance.access_roll_up r)
   select count(*), coalesce(extract(epoch from clock_timestamp() - min(w.at)), 0)::double precision,
-    (select d.rolled_up_at from done d)
+    (select d.rolled_up_at from progress d)
   from (
     (select a.accessed_at as at from importance.memory_access_log a
-     where a.xid >= (select d.to_xid from done d) and a.accessed_at > (select d.era_after from done d) limit 100000)
+     where a.xid >= (select d.to_xid from progress d) and a.accessed_at > (select d.era_after from progress d) limit 100000)
     union all
-    (select f.given_at from public.memory_feedback f where f.xid >= (select d.to_xid from done d) limit 100000)
+    (select f.given_at from public.memory_feedback f where f.xid >= (select d.to_xid from progress d) limit 100000)
   ) w;
 end;
 
 comment on function importance.access_backlog() is
-  'How many accesses and votes are not rolled up yet (100,000 of each at most are counted), the age of the oldest in seconds, and when something was last rolled up.';
+  'How many accesses and votes are not rolled up yet (at most 100,000 of each are counted), the age of the oldest in seconds, and when something was last rolled up.';
 
 grant execute on function
   importance.roll_up_accesses_between(xid8, xid8, timestamptz), importance.are_accesses_waiting(), importance.access_backlog()
 to l9_worker;
---! EndIncluded 070-importance/080-roll-up.sql
---! Included 070-importance/090-drop-access-partition.sql
+--! EndIncluded 070-importance/100-roll-up-accesses.sql
+--! Included 070-importance/110-drop-access-partition.sql
 create function public.drop_access_partition(month date)
 returns bigint
 language plpgsql
@@ -6327,7 +6438,7 @@ set lock_timeout = '5s'
 as $$
 declare
   partition text := 'memory_access_log' || to_char(date_trunc('month', month), '"_"YYYY"_"MM');
-  done importance.access_roll_up;
+  roll_up importance.access_roll_up;
   dropped bigint;
   is_rolled_up boolean;
 begin
@@ -6337,13 +6448,13 @@ begin
   if month is null or not exists (
     select from pg_catalog.pg_inherits i
     where i.inhparent = 'importance.memory_access_log'::regclass and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', 'month: not one that the access log has a partition for', 'month');
+    perform identity.raise_error('L9VAL', 'month: memory_access_log has no partition for it', 'month');
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: it is not over yet', 'month');
+    perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
   end if;
   execute format('lock table only partitions.%I in access exclusive mode', partition);
-  select * into strict done from importance.access_roll_up;
-  select count(*), coalesce(bool_and(a.xid < done.to_xid or a.accessed_at <= done.era_after), true) into dropped, is_rolled_up
+  select * into strict roll_up from importance.access_roll_up;
+  select count(*), coalesce(bool_and(a.xid < roll_up.to_xid or a.accessed_at <= roll_up.era_after), true) into dropped, is_rolled_up
   from importance.memory_access_log a
   where a.accessed_at >= date_trunc('month', month::timestamptz)
     and a.accessed_at < date_trunc('month', month::timestamptz) + interval '1 month';
@@ -6358,14 +6469,14 @@ end
 $$;
 
 comment on function public.drop_access_partition(date) is
-  'Drops a month of the access log that is over and rolled up, and returns how many rows it held. What was learned of them stays in memory_signals, feedback in memory_feedback. Audited. Definer: only the owner of a table drops partitions.';
+  'Drops a past month of the access log once it is rolled up, and returns how many rows it held. The statistics in memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the owner of a table can drop partitions. Errors: L9VAL, naming month.';
 
 grant execute on function public.drop_access_partition(date) to l9_platform_admin;
---! EndIncluded 070-importance/090-drop-access-partition.sql
+--! EndIncluded 070-importance/110-drop-access-partition.sql
 --! Included 080-memories/000-schema.sql
 create schema memories;
 comment on schema memories is
-  'Helpers of the functions that save, read, change and delete memories. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Helpers of the functions that save, read, change and delete memories. They are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema memories to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 080-memories/000-schema.sql
 --! Included 080-memories/010-idempotency-keys.sql
@@ -6381,16 +6492,17 @@ create table public.idempotency_keys (
 );
 
 create index idempotency_keys_packet_idx on public.idempotency_keys (packet_id);
--- A key may say something of its memory, and goes with it: the planner's statistics keep no samples.
+-- A key may contain text about its memory and is deleted with it, so the planner keeps no samples of it.
 alter table public.idempotency_keys alter column idempotency_key set statistics 0;
 
-comment on table public.idempotency_keys is 'The first answer to each idempotency key of a caller, so that a retried save gives it again.';
-comment on column public.idempotency_keys.tenant_id is 'Tenant of the caller.';
-comment on column public.idempotency_keys.caller is 'The caller that used it.';
-comment on column public.idempotency_keys.idempotency_key is 'The key: 1 to 200 bytes.';
-comment on column public.idempotency_keys.created_at is 'When it was first used.';
-comment on column public.idempotency_keys.packet_id is 'The memory of the first answer; the key goes when the memory goes.';
-comment on column public.idempotency_keys.status is 'inserted, updated or skipped_dedupe, as first answered.';
+comment on table public.idempotency_keys is
+  'The first answer given for each idempotency key of a caller, so that a retried save returns it again.';
+comment on column public.idempotency_keys.tenant_id is 'The tenant of the caller.';
+comment on column public.idempotency_keys.caller is 'The caller that used the key.';
+comment on column public.idempotency_keys.idempotency_key is 'The key, 1 to 200 bytes.';
+comment on column public.idempotency_keys.created_at is 'When the key was first used.';
+comment on column public.idempotency_keys.packet_id is 'The memory of the first answer; the key is deleted with it.';
+comment on column public.idempotency_keys.status is 'The status first answered: inserted, updated or skipped_dedupe.';
 
 alter table public.idempotency_keys enable row level security;
 alter table public.idempotency_keys force row level security;
@@ -6399,16 +6511,18 @@ create policy tenant_isolation on public.idempotency_keys as restrictive to l9_a
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.idempotency_keys to l9_agent, l9_admin
   using (caller = (select identity.current_caller()))
-  -- A foreign key sees every row: without this, whether it takes an id would tell whether a hidden memory has it.
+  -- A foreign key check sees every row. Without this condition its result would reveal whether a hidden memory has the
+  -- id.
   with check (
     caller = (select identity.current_caller())
     and (packet_id is null or exists (select from public.packet_store p where p.packet_id = idempotency_keys.packet_id)));
 
-comment on policy tenant_isolation on public.idempotency_keys is 'Keys of the caller''s tenant.';
-comment on policy scope_access on public.idempotency_keys is 'A key is known only to the caller that used it, and stands for a memory that this caller may read.';
+comment on policy tenant_isolation on public.idempotency_keys is 'Callers see keys of their own tenant only.';
+comment on policy scope_access on public.idempotency_keys is
+  'A key is visible only to the caller that used it, and may refer only to a memory that this caller may read.';
 
 grant select, insert (tenant_id, caller, idempotency_key), update (packet_id, status) on public.idempotency_keys to l9_agent, l9_admin;
--- No delete: a key goes with its memory.
+-- Nobody may delete: a key is deleted with its memory.
 --! EndIncluded 080-memories/010-idempotency-keys.sql
 --! Included 080-memories/020-memory-json.sql
 create function memories.memory_json(memory public.packet_store)
@@ -6439,11 +6553,26 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'trace_id', (memory).trace_id
 ) end;
 
-comment on function memories.memory_json(public.packet_store) is 'A memory as the gateway hands it out, in the words of save_memory''s parameters.';
+comment on function memories.memory_json(public.packet_store) is
+  'A memory as the gateway returns it; its fields are named like the parameters of save_memory.';
 
 grant execute on function memories.memory_json(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/020-memory-json.sql
---! Included 080-memories/030-save-memory.sql
+--! Included 080-memories/030-raise-not-yours.sql
+create function memories.raise_not_yours(packet_id uuid)
+returns void
+language sql
+immutable
+parallel safe
+set search_path = ''
+return identity.raise_error('L9OWN', pg_catalog.format('memory %s does not exist, or is not yours', packet_id), 'packet_id');
+
+comment on function memories.raise_not_yours(uuid) is
+  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all three so that callers can''t tell them apart.';
+
+grant execute on function memories.raise_not_yours(uuid) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 080-memories/030-raise-not-yours.sql
+--! Included 080-memories/040-save-memory.sql
 create function public.save_memory(
   content text,
   scope text default 'developer',
@@ -6483,14 +6612,14 @@ begin
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
   if jsonb_typeof(save_memory.envelope) <> 'object' then
-    perform identity.raise_error('L9VAL', 'envelope: an object', 'envelope');
+    perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   end if;
 
   if save_memory.idempotency_key is not null then
     if octet_length(save_memory.idempotency_key) not between 1 and 200 then
       perform identity.raise_error('L9LIM', 'idempotency_key: 1 to 200 bytes', 'idempotency_key');
     end if;
-    -- Waits here for a concurrent save with the same key, and then finds its answer.
+    -- A concurrent save with the same key is waited for here; its answer is then found below.
     insert into public.idempotency_keys (tenant_id, caller, idempotency_key)
     values (me.tenant_id, me.caller, save_memory.idempotency_key)
     on conflict do nothing;
@@ -6505,7 +6634,7 @@ begin
         answer.memory := saved;
         return answer;
       end if;
-      -- Its memory is no longer the caller's to see, which must look as if it were deleted: save anew.
+      -- The caller can no longer see the key's memory. That must look as if it were deleted, so save again.
     end if;
   end if;
 
@@ -6517,7 +6646,7 @@ begin
   end if;
 
   for attempt in 1..3 loop
-    -- Already settled by a memory that says nearly the same.
+    -- A near-duplicate has already answered the save.
     exit when answer.status is not null;
     insert into public.packet_store (
       packet_type, envelope, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
@@ -6539,7 +6668,8 @@ begin
     hash := coalesce(hash, packets.content_hash(save_memory.content));
     select p.* into saved
     from public.packet_store p
-    -- By the hash alone: as `=`, tenant and scope would look like a way in too, through every memory they have.
+    -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
+    -- scan all of it.
     where p.content_hash = hash
       and p.tenant_id is not distinct from me.tenant_id
       and p.scope is not distinct from coalesce(save_memory.scope, 'developer')
@@ -6552,11 +6682,11 @@ begin
       exit;
     end if;
 
-    -- What stood in the way was deleted a moment ago: try again.
+    -- The conflicting memory was deleted concurrently: retry.
   end loop;
 
   if answer.status is null then
-    raise exception using errcode = '40001', message = 'save_memory: too much contention on one content, try again';
+    raise exception using errcode = '40001', message = 'save_memory: too many concurrent saves of this content; try again';
   end if;
   if save_memory.idempotency_key is not null then
     update public.idempotency_keys k
@@ -6571,26 +6701,13 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text) is
-  'Saves a memory. Answers inserted, or skipped_dedupe with the memory that already says the same (case and white space aside) in this scope, project and kind. on_similar: what to do about memories that say nearly the same (keep: save, and report them; skip: save nothing; merge: join the two); null: they are not looked for. content_vector, of the model named, lets meaning count there. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
-
-grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project and kind. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two; null does not search for them. content_vector, of the given model, lets the search compare meaning too. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text)
   to l9_agent, l9_admin;
---! EndIncluded 080-memories/030-save-memory.sql
---! Included 080-memories/040-get-memory.sql
-create function memories.raise_not_yours(packet_id uuid)
-returns void
-language sql
-immutable
-parallel safe
-set search_path = ''
-return identity.raise_error('L9OWN', pg_catalog.format('memory %s is not there, or not yours', packet_id), 'packet_id');
-
-comment on function memories.raise_not_yours(uuid) is
-  'The error for a memory that is not there, not visible, or someone else''s: one text for all, so that none can be told from another.';
-
+--! EndIncluded 080-memories/040-save-memory.sql
+--! Included 080-memories/050-get-memory.sql
 create function public.get_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
@@ -6612,12 +6729,10 @@ end
 $$;
 
 comment on function public.get_memory(uuid) is
-  'One memory, whole. Leaves an audit row, and one in the access log. L9OWN when it is not there or not visible: the two are never told apart.';
-
-grant execute on function memories.raise_not_yours(uuid) to l9_agent, l9_admin, l9_platform_admin;
+  'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the memory does not exist or is not visible; the two cases give the same error.';
 grant execute on function public.get_memory(uuid) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/040-get-memory.sql
---! Included 080-memories/050-update-memory.sql
+--! EndIncluded 080-memories/050-get-memory.sql
+--! Included 080-memories/060-update-memory.sql
 create function public.update_memory(
   packet_id uuid,
   content text default null,
@@ -6646,7 +6761,7 @@ declare
   new_scope text;
   new_project text;
 begin
-  -- Under row-level security FOR UPDATE finds only rows the caller may change.
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into old_row from public.packet_store p where p.packet_id = update_memory.packet_id for update;
   if not found then
     perform memories.raise_not_yours(update_memory.packet_id);
@@ -6654,12 +6769,12 @@ begin
   if update_memory.ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future; delete the memory instead', 'ttl');
   elsif jsonb_typeof(update_memory.envelope) <> 'object' then
-    perform identity.raise_error('L9VAL', 'envelope: an object', 'envelope');
+    perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   elsif jsonb_typeof(update_memory.metadata) <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata: an object', 'metadata');
+    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
   end if;
   new_scope := coalesce(update_memory.scope, old_row.scope);
-  -- A memory that moves to a scope without projects leaves its project behind.
+  -- A memory that moves to a scope without projects loses its project.
   new_project := case
     when update_memory.project_id is not null then update_memory.project_id
     when update_memory.scope is null or packets.scope_has_projects(new_scope) then old_row.project_id
@@ -6681,7 +6796,7 @@ begin
     where p.packet_id = update_memory.packet_id
     returning p.* into saved;
   exception when unique_violation then
-    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project and kind already says this', 'content');
+    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project and kind already has this content', 'content');
   end;
   answer.status := 'updated';
   answer.memory := saved;
@@ -6691,12 +6806,12 @@ $$;
 
 comment on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb) is
-  'Changes what is given of a memory and leaves the rest; ttl infinity takes the expiry away. Agents change only what they wrote: else, or where nothing is there, L9OWN. Changed content is embedded anew.';
+  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. Changed content is embedded again. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb) to l9_agent, l9_admin;
---! EndIncluded 080-memories/050-update-memory.sql
---! Included 080-memories/060-delete-memory.sql
+--! EndIncluded 080-memories/060-update-memory.sql
+--! Included 080-memories/070-delete-memory.sql
 create function public.delete_memory(packet_id uuid)
 returns uuid
 language plpgsql
@@ -6715,11 +6830,11 @@ end
 $$;
 
 comment on function public.delete_memory(uuid) is
-  'Deletes a memory and what was derived from it, and returns its id. Agents delete only what they wrote: else, or where nothing is there, L9OWN.';
+  'Deletes a memory and everything derived from it, and returns its id. Agents may delete only what they wrote; otherwise, or if the memory does not exist, L9OWN.';
 
 grant execute on function public.delete_memory(uuid) to l9_agent, l9_admin;
---! EndIncluded 080-memories/060-delete-memory.sql
---! Included 080-memories/070-delete-expired-memories.sql
+--! EndIncluded 080-memories/070-delete-memory.sql
+--! Included 080-memories/080-delete-expired-memories.sql
 create function memories.delete_expired(
   max_rows integer, me identity.identity default null)
 returns table (of_tenant uuid, deleted bigint)
@@ -6729,30 +6844,30 @@ set search_path = ''
 as $$
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
-    perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 100000', 'max_rows');
   end if;
   return query
-  with doomed as (
+  with expired as (
     select p.packet_id from public.packet_store p
     where p.ttl <= now()
       and ((me).caller is null
         or p.tenant_id = (me).tenant_id and identity.may_write(me, p.project_id, p.scope)
-          -- Agents see what belongs to their org and user, admins all of the tenant: so they clean up.
+          -- Agents clean up the memories of their org and user, admins those of the whole tenant.
           and ((me).role = 'l9_admin' or (
             (p.org_id is null or p.org_id = (me).org_id) and (p.user_id is null or p.user_id = (me).user_id))))
     order by p.ttl
     limit max_rows
-    -- What another cleanup is deleting, or a job holds, is left to it.
+    -- Rows locked by another cleanup or a job are skipped.
     for update skip locked
-  ), gone as (
-    delete from public.packet_store p using doomed where p.packet_id = doomed.packet_id returning p.tenant_id
+  ), removed as (
+    delete from public.packet_store p using expired where p.packet_id = expired.packet_id returning p.tenant_id
   )
-  select g.tenant_id, count(*) from gone g group by g.tenant_id;
+  select g.tenant_id, count(*) from removed g group by g.tenant_id;
 end
 $$;
 
 comment on function memories.delete_expired(integer, identity.identity) is
-  'Deletes what has expired, the oldest first, and says how many of which tenant: as far as this identity reaches; without one, of all. Not executable by callers: the two functions below say who may.';
+  'Deletes expired memories, the oldest first, and returns how many in each tenant. An identity restricts it to the memories in that identity''s reach; without one it covers all. Not executable by callers: the two functions that call it check who may.';
 
 create function public.delete_expired_memories(max_rows integer default 10000)
 returns bigint
@@ -6766,17 +6881,17 @@ declare
   deleted bigint;
 begin
   if not me.can_clean_up then
-    perform identity.raise_error('L9SCP', 'delete_expired_memories: cleanup is not yours to do');
+    perform identity.raise_error('L9SCP', 'delete_expired_memories: you are not allowed to clean up expired memories');
   end if;
-  select coalesce(sum(gone.deleted), 0) into deleted
-  from memories.delete_expired(max_rows, me) gone;
+  select coalesce(sum(d.deleted), 0) into deleted
+  from memories.delete_expired(max_rows, me) d;
   perform audit.write_audit('CLEANUP', 'packet_store', details => jsonb_build_object('deleted', deleted, 'max_rows', max_rows));
   return deleted;
 end
 $$;
 
 comment on function public.delete_expired_memories(integer) is
-  'Deletes memories of the caller''s tenant, org, user (an admin''s: the whole tenant), scopes and projects whose ttl has passed, the oldest first, max_rows (1 to 100000) at most; returns how many. Only for actors that may clean up: else L9SCP. Definer: expired memories are hidden from everyone.';
+  'Deletes expired memories of the caller''s tenant, org, user (for an admin: the whole tenant), scopes and projects, the oldest first and at most max_rows (1 to 100000); returns how many. L9SCP unless the actor may clean up. Definer: expired memories are hidden from everyone.';
 
 create function memories.delete_expired_batch(max_rows integer default 1000)
 returns bigint
@@ -6786,25 +6901,25 @@ security definer
 set search_path = ''
 as $$
 declare
-  gone record;
+  tenant_result record;
   deleted bigint := 0;
 begin
-  for gone in select g.of_tenant, g.deleted from memories.delete_expired(max_rows) g loop
-    perform audit.write_audit_of_tenant(gone.of_tenant, 'CLEANUP', 'packet_store',
-      details => jsonb_build_object('deleted', gone.deleted, 'max_rows', max_rows));
-    deleted := deleted + gone.deleted;
+  for tenant_result in select g.of_tenant, g.deleted from memories.delete_expired(max_rows) g loop
+    perform audit.write_audit_of_tenant(tenant_result.of_tenant, 'CLEANUP', 'packet_store',
+      details => jsonb_build_object('deleted', tenant_result.deleted, 'max_rows', max_rows));
+    deleted := deleted + tenant_result.deleted;
   end loop;
   return deleted;
 end
 $$;
 
 comment on function memories.delete_expired_batch(integer) is
-  'The scheduled cleanup: deletes memories of every tenant whose ttl has passed, the oldest first, max_rows (1 to 100000) at most; returns how many, and puts them on each tenant''s record. Fewer than max_rows: nothing is left but what others hold. Definer: expired memories are hidden from everyone.';
+  'The scheduled cleanup: deletes expired memories of every tenant, the oldest first and at most max_rows (1 to 100000), returns how many and audits them in each tenant. Fewer than max_rows means that only rows locked by others are left. Definer: expired memories are hidden from everyone.';
 
 grant execute on function public.delete_expired_memories(integer) to l9_agent, l9_admin;
 grant execute on function memories.delete_expired_batch(integer) to l9_worker;
---! EndIncluded 080-memories/070-delete-expired-memories.sql
---! Included 080-memories/080-memory-history.sql
+--! EndIncluded 080-memories/080-delete-expired-memories.sql
+--! Included 080-memories/090-memory-history.sql
 create type public.memory_change as (
   version integer,
   version_id uuid,
@@ -6818,18 +6933,20 @@ create type public.memory_change as (
   state jsonb
 );
 
-comment on type public.memory_change is 'One state of a memory: who made it so, when, and what that changed.';
-comment on column public.memory_change.version is 'Counted from 1, the oldest that the caller may see; the highest is the memory as it is now.';
-comment on column public.memory_change.version_id is 'The version; null for the memory as it is now.';
-comment on column public.memory_change.changed_at is 'When it became so.';
-comment on column public.memory_change.until is 'When it was changed again; null for the memory as it is now.';
-comment on column public.memory_change.creator is 'Who wrote it so.';
-comment on column public.memory_change.source is 'The source of whoever wrote it so.';
-comment on column public.memory_change.tool_name is 'The tool or mutation that made it so; null where what it replaced is not the caller''s to see.';
+comment on type public.memory_change is 'One state of a memory: who wrote it, when, and what the change was.';
+comment on column public.memory_change.version is
+  'The number of the state, counted from 1 for the oldest that the caller may see; the highest is the present state.';
+comment on column public.memory_change.version_id is 'The version; null for the present state.';
+comment on column public.memory_change.changed_at is 'Start of the period in which the memory had this state.';
+comment on column public.memory_change.until is 'When this state was replaced; null for the present state.';
+comment on column public.memory_change.creator is 'The writer of this state.';
+comment on column public.memory_change.source is 'The source of the writer.';
+comment on column public.memory_change.tool_name is
+  'The tool or mutation that wrote this state; null if the caller may not see the state that it replaced.';
 comment on column public.memory_change.changed_fields is
-  'What differs from the state before, in the words of save_memory''s parameters, and creator; empty for the oldest.';
-comment on column public.memory_change.content is 'The text it had.';
-comment on column public.memory_change.state is 'The rest of it, in the words of save_memory''s parameters.';
+  'The fields that differ from the previous state, named like the parameters of save_memory, and creator; empty for the oldest state.';
+comment on column public.memory_change.content is 'The text in this state.';
+comment on column public.memory_change.state is 'The other fields of this state, named like the parameters of save_memory.';
 
 create function public.memory_history(packet_id uuid, max_versions integer default 100)
 returns setof public.memory_change
@@ -6839,17 +6956,17 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  now_so public.packet_store;
+  current_row public.packet_store;
 begin
   perform identity.require_identity();
   if max_versions is null or max_versions not between 1 and 1000 then
-    perform identity.raise_error('L9VAL', 'max_versions: from 1 to 1000', 'max_versions');
+    perform identity.raise_error('L9VAL', 'max_versions: must be from 1 to 1000', 'max_versions');
   end if;
-  select p.* into now_so from public.packet_store p where p.packet_id = memory_history.packet_id;
+  select p.* into current_row from public.packet_store p where p.packet_id = memory_history.packet_id;
   if not found then
     perform memories.raise_not_yours(memory_history.packet_id);
   end if;
-  perform audit.audit_read('READ', '{"history": true}', now_so.packet_id, now_so.project_id, now_so.scope);
+  perform audit.audit_read('READ', '{"history": true}', current_row.packet_id, current_row.project_id, current_row.scope);
 
   return query
   with states as (
@@ -6861,16 +6978,16 @@ begin
     from public.packet_versions v
     where v.packet_id = memory_history.packet_id
     union all
-    select null, now_so.updated_at, null, null, now_so.envelope ->> 'content',
-      memories.memory_json(now_so) - array['packet_id', 'content', 'timestamp', 'updated_at']
-  ), placed as (
+    select null, current_row.updated_at, null, null, current_row.envelope ->> 'content',
+      memories.memory_json(current_row) - array['packet_id', 'content', 'timestamp', 'updated_at']
+  ), numbered as (
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,
-      -- Of the state before that the caller may see, which need not be the one that was replaced.
-      lag(s.valid_until) over past as before_until,
-      lag(s.replaced_with) over past as before_replaced_with,
-      lag(s.content) over past as before_content,
-      lag(s.memory) over past as before_memory
+      -- The previous state here is the previous visible one, which need not be the state that was replaced.
+      lag(s.valid_until) over past as previous_until,
+      lag(s.replaced_with) over past as previous_replaced_with,
+      lag(s.content) over past as previous_content,
+      lag(s.memory) over past as previous_memory
     from states s
     window past as (order by s.version_id nulls last)
   )
@@ -6878,36 +6995,36 @@ begin
     p.place::integer, p.version_id, p.changed_at, p.valid_until, p.memory -> 'metadata' ->> 'creator',
     p.memory -> 'metadata' ->> 'source',
     case
-      when p.before_until = p.changed_at then p.before_replaced_with
-      when p.changed_at = now_so."timestamp" then p.memory -> 'metadata' ->> 'tool_name'
+      when p.previous_until = p.changed_at then p.previous_replaced_with
+      when p.changed_at = current_row."timestamp" then p.memory -> 'metadata' ->> 'tool_name'
     end,
-    case when p.before_memory is null then '{}' else array(
+    case when p.previous_memory is null then '{}' else array(
       select f.name
       from (
-        select 'content', p.content is distinct from p.before_content
+        select 'content', p.content is distinct from p.previous_content
         union all
-        select 'creator', p.memory -> 'metadata' -> 'creator' is distinct from p.before_memory -> 'metadata' -> 'creator'
+        select 'creator', p.memory -> 'metadata' -> 'creator' is distinct from p.previous_memory -> 'metadata' -> 'creator'
         union all
         select 'metadata', (p.memory -> 'metadata') - array['creator', 'source']
-          is distinct from (p.before_memory -> 'metadata') - array['creator', 'source']
+          is distinct from (p.previous_memory -> 'metadata') - array['creator', 'source']
         union all
-        select m.key, m.value is distinct from p.before_memory -> m.key from jsonb_each(p.memory) as m where m.key <> 'metadata'
+        select m.key, m.value is distinct from p.previous_memory -> m.key from jsonb_each(p.memory) as m where m.key <> 'metadata'
       ) as f (name, is_changed)
       where f.is_changed
       order by f.name) end,
     p.content, p.memory
-  from placed p
+  from numbered p
   order by p.place desc
   limit max_versions;
 end
 $$;
 
 comment on function public.memory_history(uuid, integer) is
-  'Who changed a memory, what of it, and when: its states, the newest first, max_versions (1 to 1000) at most, as far as the caller may see both the memory and the state. Leaves an audit row. L9OWN when the memory is not there or not visible.';
+  'Returns who changed a memory, which fields and when: its states, the newest first, at most max_versions (1 to 1000). A state is listed if the caller may see both the memory and that state. Writes an audit row. L9OWN if the memory does not exist or is not visible.';
 
 grant execute on function public.memory_history(uuid, integer) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/080-memory-history.sql
---! Included 080-memories/090-memory-stats.sql
+--! EndIncluded 080-memories/090-memory-history.sql
+--! Included 080-memories/100-memory-stats.sql
 create type public.memory_stats as (
   total bigint,
   by_kind jsonb,
@@ -6920,16 +7037,18 @@ create type public.memory_stats as (
   newest timestamptz
 );
 
-comment on type public.memory_stats is 'Counts of the memories that the caller may read, and of nothing else.';
-comment on column public.memory_stats.total is 'How many memories there are.';
-comment on column public.memory_stats.oldest is 'When the oldest was saved.';
-comment on column public.memory_stats.newest is 'When the newest was saved.';
-comment on column public.memory_stats.by_kind is 'Kind → count.';
-comment on column public.memory_stats.by_scope is 'Scope → count.';
-comment on column public.memory_stats.by_project is 'Project → count; memories of no project are not in it.';
-comment on column public.memory_stats.by_creator is 'Creator → count.';
-comment on column public.memory_stats.embedded is 'How many can be found by meaning.';
-comment on column public.memory_stats.awaiting_embedding is 'How many can be found by words only, until their vectors land.';
+comment on type public.memory_stats is 'Counts of the memories that the caller may read, and of no others.';
+comment on column public.memory_stats.total is 'The number of memories.';
+comment on column public.memory_stats.oldest is 'When the oldest memory was saved.';
+comment on column public.memory_stats.newest is 'When the newest memory was saved.';
+comment on column public.memory_stats.by_kind is 'An object of kind and count.';
+comment on column public.memory_stats.by_scope is 'An object of scope and count.';
+comment on column public.memory_stats.by_project is
+  'An object of project and count; memories without a project are not included.';
+comment on column public.memory_stats.by_creator is 'An object of creator and count.';
+comment on column public.memory_stats.embedded is 'The number of memories that can be found by meaning.';
+comment on column public.memory_stats.awaiting_embedding is
+  'The number of memories that can be found only by words until their vectors are stored.';
 
 create function public.get_memory_stats(project_id text default null)
 returns public.memory_stats
@@ -6942,7 +7061,7 @@ declare
   stats public.memory_stats;
 begin
   perform identity.require_identity();
-  with seen as (
+  with readable as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p.metadata ->> 'creator' as creator, p."timestamp",
       exists (
         select from public.memory_embeddings e
@@ -6956,7 +7075,7 @@ begin
       grouping(creator) = 0 as is_creator,
       coalesce(packet_type, scope, project_id, creator) as name, count(*) as n,
       count(*) filter (where is_embedded) as embedded, min("timestamp") as oldest, max("timestamp") as newest
-    from seen
+    from readable
     group by grouping sets ((), (packet_type), (scope), (project_id), (creator))
   )
   select
@@ -6978,18 +7097,19 @@ end
 $$;
 
 comment on function public.get_memory_stats(text) is
-  'Counts of the memories that the caller may read, of one project or of all. Leaves an audit row.';
+  'Counts the memories that the caller may read, in one project or in all. Writes an audit row.';
 
 grant execute on function public.get_memory_stats(text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/090-memory-stats.sql
+--! EndIncluded 080-memories/100-memory-stats.sql
 --! Included 090-derived/000-schema.sql
 create schema derived;
 comment on schema derived is
-  'What every table that is derived from memories shares: its triggers, and the lock of the source memory. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Shared by all tables whose rows are derived from memories: their triggers, and the lock of the source memory. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema derived to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 090-derived/000-schema.sql
 --! Included 090-derived/010-definer-sources.sql
--- Functions of the owner make rows of memories that are not their own: they see the caller's, and lock them.
+-- Functions of the owner derive rows from memories of other writers: they see, and lock, the memories that the caller
+-- sees.
 
 do $$
 begin
@@ -7009,16 +7129,16 @@ create policy definer_source_locks on public.packet_store for update to l9_owner
   with check (false);
 
 comment on policy definer_sources on public.packet_store is
-  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all that have not expired.';
+  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories that have not expired.';
 comment on policy definer_source_locks on public.packet_store is
-  'Functions of the owner lock a memory that the caller sees while they derive from it; they change nothing.';
+  'Functions of the owner lock a memory that the caller sees while they derive from it. They can''t change any.';
 
 create function derived.is_source(memory public.packet_store)
 returns boolean
 language sql
 stable
 set search_path = ''
--- Other policies show the owner more: what has expired, for cleanup, and all of a tenant, for erasure.
+-- Other policies show the owner more: expired memories for cleanup, and a whole tenant for erasure.
 return case
   when identity.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()
   when identity.current_role_name() in ('l9_agent', 'l9_admin') then
@@ -7029,9 +7149,9 @@ return case
 end;
 
 comment on function derived.is_source(public.packet_store) is
-  'Whether the caller sees a memory, and may derive from it: the condition of policy definer_sources. Functions of the owner ask it of each memory that is named to them. For migrations that move old memories in: always. Not executable by callers.';
+  'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. Functions of the owner check it for each memory named to them. It is always true for migrations, which import old memories. Not executable by callers.';
 --! EndIncluded 090-derived/010-definer-sources.sql
---! Included 090-derived/020-source-of.sql
+--! Included 090-derived/020-lock-source-memory.sql
 create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet')
 returns public.packet_store
 language plpgsql
@@ -7043,11 +7163,11 @@ as $$
 declare
   source public.packet_store;
 begin
-  -- Locked: whoever moves it to other readers meanwhile waits, and then takes along what is derived now; or was first, and
-  -- then it is read as it has become.
+  -- The lock makes a concurrent move to other readers wait, and that move then also moves the new row; a move that came
+  -- first is read here.
   select p.* into source from public.packet_store p where p.packet_id = lock_source_memory.packet_id and derived.is_source(p) for share;
   if not found then
-    perform identity.raise_error('L9OWN', format('%s: memory %s is not there, or not yours', field, lock_source_memory.packet_id), field);
+    perform identity.raise_error('L9OWN', format('%s: memory %s does not exist, or is not yours', field, lock_source_memory.packet_id), field);
   end if;
   if identity.current_role_name() in ('l9_agent', 'l9_admin') then
     perform packets.check_scope(source.scope, source.project_id);
@@ -7057,10 +7177,10 @@ end
 $$;
 
 comment on function derived.lock_source_memory(uuid, text) is
-  'The memory that something is derived from, locked until the end of the transaction. The caller must see it (else L9OWN) and may write in its scope and project (else L9SCP). Not executable by callers: functions of the owner call it. Definer: locks memories of other writers.';
---! EndIncluded 090-derived/020-source-of.sql
---! Included 090-derived/040-triggers.sql
--- Triggers that derive_from_packets() puts on each table. Their first argument is the column that names the source.
+  'Returns the memory that a row is derived from, locked until the end of the transaction. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Not executable by callers: functions of the owner call it. Definer: locks memories of other writers.';
+--! EndIncluded 090-derived/020-lock-source-memory.sql
+--! Included 090-derived/030-triggers.sql
+-- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source.
 
 create function derived.tg__take_from_source()
 returns trigger
@@ -7085,7 +7205,7 @@ end
 $$;
 
 comment on function derived.tg__take_from_source() is
-  'A derived row is its source''s owner''s, in its project and scope, until it expires; and says who derived it. Definer: reads and locks the source.';
+  'Copies owner, project, scope and expiry from the source memory to a derived row, and records who derived it. Definer: reads and locks the source.';
 
 create function derived.tg_packet_store__derived_follow()
 returns trigger
@@ -7103,14 +7223,14 @@ end
 $$;
 
 comment on function derived.tg_packet_store__derived_follow() is
-  'Moves what was derived from a memory to where the memory has moved. Arguments: the table, its column that names the source. Definer: callers can''t write these tables.';
+  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it. Arguments: the table, its column that names the source. Definer: callers can''t write these tables.';
 
 create function derived.tg__audit_derived()
 returns trigger
 language plpgsql
 security definer
 set search_path = ''
--- As for packets: what is planned for a few rows must not be kept for a thousand.
+-- As for packets, a plan cached for a few rows must not be used for a thousand.
 set enable_nestloop = off
 as $$
 declare
@@ -7127,7 +7247,7 @@ begin
       jsonb_build_object('source_packet', o.row -> tg_argv[0]) || actor
     from (select to_jsonb(old_rows) as row from old_rows) o;
   else
-    -- Counters that jobs keep leave updated_at alone, and are no change.
+    -- Counters that jobs keep leave updated_at unchanged and are not audited.
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
       jsonb_build_object('source_packet', n.row -> tg_argv[0])
@@ -7142,9 +7262,9 @@ end
 $$;
 
 comment on function derived.tg__audit_derived() is
-  'One audit row for each derived row written, without contents. Arguments: the column that names the source, the key. Definer: callers can''t insert into audit_log.';
---! EndIncluded 090-derived/040-triggers.sql
---! Included 090-derived/045-follow-packets.sql
+  'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key. Definer: callers can''t insert into audit_log.';
+--! EndIncluded 090-derived/030-triggers.sql
+--! Included 090-derived/040-follow-packets.sql
 create procedure derived.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
 language plpgsql
 set search_path = ''
@@ -7165,14 +7285,15 @@ end
 $$;
 
 comment on procedure derived.follow_packets(text, text, text[]) is
-  'Makes a trigger that runs a trigger function (named with its schema) for each memory that comes to other readers, or is to expire at another time. Run by migrations only.';
---! EndIncluded 090-derived/045-follow-packets.sql
+  'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry change. Run by migrations only.';
+--! EndIncluded 090-derived/040-follow-packets.sql
 --! Included 090-derived/050-derive-from-packets.sql
 create procedure derived.derive_from_packets(
   derived regclass,
   key_column text,
   source_column text default 'source_packet',
-  follows boolean default true
+  follows boolean default true,
+  takes_from_source boolean default true
 )
 language plpgsql
 set search_path = ''
@@ -7194,22 +7315,24 @@ begin
 
   for described in
     select * from (values
-      ('tenant_id', 'As of the memory it comes from.'),
-      ('org_id', 'As of the memory it comes from.'),
-      ('user_id', 'As of the memory it comes from.'),
-      ('project_id', 'As of the memory it comes from.'),
-      ('scope', 'As of the memory it comes from: what decides who sees it.'),
-      ('ttl', 'As of the memory it comes from: from then on nobody reads it.'),
-      ('creator', 'Who derived it: the creator name of the caller, or job.'),
-      ('created_at', 'When it was first derived.'),
-      ('updated_at', 'When it last changed, or moved with the memory it comes from.')
+      ('tenant_id', 'The tenant of the source memory.'),
+      ('org_id', 'The org of the source memory.'),
+      ('user_id', 'The user of the source memory.'),
+      ('project_id', 'The project of the source memory.'),
+      ('scope', 'The scope of the source memory; it decides who may read the row.'),
+      ('ttl', 'The expiry of the source memory; after it nobody can read the row.'),
+      ('creator', 'Who derived the row: the creator name of the caller, or job.'),
+      ('created_at', 'When the row was first derived.'),
+      ('updated_at', 'When the row last changed, or moved with its source memory.')
     ) as c (name, description)
   loop
     execute format('comment on column %s.%I is %L', derived, described.name, described.description);
   end loop;
 
-  execute format('create trigger _300_take_from_source before insert on %s for each row
-    execute function derived.tg__take_from_source(%L)', derived, source_column);
+  if takes_from_source then
+    execute format('create trigger _300_take_from_source before insert on %s for each row
+      execute function derived.tg__take_from_source(%L)', derived, source_column);
+  end if;
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L)', derived, source_column, key_column);
   execute format('create trigger _500_audit_update after update on %s referencing old table as old_rows new table as new_rows for each statement
@@ -7222,8 +7345,8 @@ begin
 end
 $$;
 
-comment on procedure derived.derive_from_packets(regclass, text, text, boolean) is
-  'Makes a table one of rows derived from memories: row-level security with the policies of all such tables, grants to read, comments, and triggers that take owner, project, scope and expiry from the source, put each write on the record, and (follows) keep rows with their source. The table has source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean) is
+  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and triggers that copy owner, project, scope and expiry from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
 --! EndIncluded 090-derived/050-derive-from-packets.sql
 --! Included 100-entities/000-schema.sql
 create schema entities;
@@ -12291,13 +12414,12 @@ comment on column public.world_model_entities.version is 'Rises by one with each
 comment on column public.world_model_entities.source_packet is 'The memory behind the last update of it.';
 comment on column public.world_model_entities.audience_id is 'Its world: one for each owner, project and scope.';
 
-call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false);
+call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false);
 comment on column public.world_model_entities.ttl is
   'When the first of the memories behind it expires: from then on nobody reads it, until it is worked out again without that memory.';
 
--- Its room is that of the updates it is folded from, which took theirs from the source: nobody is asked again, since whoever
--- deletes a memory has others'' updates folded.
-drop trigger _300_take_from_source on public.world_model_entities;
+-- An entity takes its owner and scope from the updates it is folded from, which took theirs from their source. It does not ask
+-- for the caller's permission again, because deleting a memory refolds other callers' updates, too.
 
 create function world_model.tg_world_model_entities__take_from_update()
 returns trigger
@@ -13586,7 +13708,7 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
-  if content is null or content !~ '\S' or octet_length(content) > 1048576 then
+  if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert says what is wrong with it.
   end if;
   -- First: who waited for a lock in a scope that is not its own would learn that somebody is writing there.
@@ -17433,11 +17555,27 @@ grant execute on function public.erase_subject(uuid, text, uuid) to l9_agent, l9
 --! EndIncluded 220-forgetting/080-erase-subject.sql
 --! Included 230-legacy/000-schema.sql
 create schema legacy;
-comment on schema legacy is
-  'Importing memories from the old tables. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+comment on schema legacy is 'The import of memories from the old memory.* tables. Nothing here is granted to any caller.';
 grant usage on schema legacy to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 230-legacy/000-schema.sql
 --! Included 230-legacy/010-legacy-ids.sql
+create function legacy.tg_packet_store__forget_legacy()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  update legacy.legacy_ids i set source_hash = null, content_hash = null, leftover = null
+  from old_rows o
+  where i.new_id = o.packet_id;
+  return null;
+end
+$$;
+
+comment on function legacy.tg_packet_store__forget_legacy() is
+  'When a memory is deleted, clears what the list of old ids holds of its content; the ids stay. Definer: nobody else writes that list.';
+
 create table legacy.legacy_ids (
   source text not null,
   source_table text not null,
@@ -17456,49 +17594,34 @@ create table legacy.legacy_ids (
 create index legacy_ids_new_idx on legacy.legacy_ids (new_id);
 
 comment on table legacy.legacy_ids is
-  'What became of each row of the old tables. It outlives the memory, so that one deleted here is not moved in again.';
-comment on column legacy.legacy_ids.source is 'The database it came from.';
+  'What became of each row of the old tables. An entry outlives its memory, so that a memory deleted here is not imported again.';
+comment on column legacy.legacy_ids.source is 'The database that the row came from.';
 comment on column legacy.legacy_ids.source_table is 'The old table, such as memory.long_term.';
-comment on column legacy.legacy_ids.source_id is 'The id it had there, as text.';
-comment on column legacy.legacy_ids.new_id is 'The memory it is now (packet_id), or the audit row (audit_id).';
+comment on column legacy.legacy_ids.source_id is 'The id of the row in the old table, as text.';
+comment on column legacy.legacy_ids.new_id is 'The memory (packet_id) or audit row (audit_id) that the row became.';
 comment on column legacy.legacy_ids.outcome is
-  'moved: a memory of its own; merged: a memory with the same content was there already; recorded: a row of audit_log.';
-comment on column legacy.legacy_ids.source_hash is 'SHA-256 of the old content as it was (of an audit row: of the whole row). Null once the memory is deleted.';
-comment on column legacy.legacy_ids.content_hash is 'As packet_store.content_hash. Null once the memory is deleted.';
+  'moved: the row became a memory of its own; merged: a memory with the same content already existed; recorded: the row became a row of audit_log.';
+comment on column legacy.legacy_ids.source_hash is
+  'SHA-256 of the old content, unchanged (for an audit row, of the whole row). Null once the memory is deleted.';
+comment on column legacy.legacy_ids.content_hash is
+  'The content hash, computed like packet_store.content_hash. Null once the memory is deleted.';
 comment on column legacy.legacy_ids.leftover is
-  'Of a merged row what the memory that was there does not say: metadata, tags, unmapped columns. Null once the memory is deleted.';
-comment on column legacy.legacy_ids.moved_at is 'When it was moved.';
+  'For a merged row, what the existing memory does not contain: metadata, tags, unmapped columns. Null once the memory is deleted.';
+comment on column legacy.legacy_ids.moved_at is 'When the row was imported.';
 
 alter table legacy.legacy_ids enable row level security;
 alter table legacy.legacy_ids force row level security;
 
 create policy definer_functions on legacy.legacy_ids to l9_owner using (true);
-comment on policy definer_functions on legacy.legacy_ids is 'The functions of this chapter. Nobody else reads or writes it.';
-
-create function legacy.tg_packet_store__forget_legacy()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  update legacy.legacy_ids i set source_hash = null, content_hash = null, leftover = null
-  from old_rows o
-  where i.new_id = o.packet_id;
-  return null;
-end
-$$;
-
-comment on function legacy.tg_packet_store__forget_legacy() is
-  'With a memory goes what the list of old ids held of its content; the ids stay. Definer: nobody else writes that list.';
+comment on policy definer_functions on legacy.legacy_ids is 'The functions of schema legacy read and write it. Nobody else does.';
 
 create trigger _900_forget_legacy after delete on public.packet_store
   referencing old table as old_rows
   for each statement execute function legacy.tg_packet_store__forget_legacy();
--- No grant on legacy_ids: it names memories of every tenant and scope.
+-- There is no grant on legacy_ids: it names memories of every tenant and scope.
 --! EndIncluded 230-legacy/010-legacy-ids.sql
---! Included 230-legacy/020-door.sql
--- The door's own rules. Without is_legacy_import() these policies and the trigger are as if they were not there.
+--! Included 230-legacy/020-require-legacy-import.sql
+-- These policies and the trigger have no effect unless is_legacy_import().
 
 create function legacy.require_legacy_import()
 returns void
@@ -17508,13 +17631,14 @@ set search_path = ''
 as $$
 begin
   if not packets.is_legacy_import() then
-    perform identity.raise_error('L9SCP', 'old memories are moved in by l9_owner alone, through l9-memory migrate-legacy');
+    perform identity.raise_error('L9SCP', 'only l9_owner may import old memories, through l9-memory migrate-legacy');
   end if;
 end
 $$;
 
-comment on function legacy.require_legacy_import() is 'L9SCP unless is_legacy_import().';
-
+comment on function legacy.require_legacy_import() is 'Raises L9SCP unless is_legacy_import().';
+--! EndIncluded 230-legacy/020-require-legacy-import.sql
+--! Included 230-legacy/030-check-legacy.sql
 create policy definer_legacy_reads on public.packet_store for select to l9_owner
   using ((select packets.is_legacy_import()));
 create policy definer_legacy_imports on public.packet_store for insert to l9_owner
@@ -17522,11 +17646,11 @@ create policy definer_legacy_imports on public.packet_store for insert to l9_own
 create policy definer_legacy_merges on public.packet_store for update to l9_owner
   using ((select packets.is_legacy_import()));
 comment on policy definer_legacy_reads on public.packet_store is
-  'While old memories are moved in by l9_owner itself: it looks for duplicates, and compares what it moved.';
+  'While l9_owner imports old memories, it searches for duplicates and compares what it imported.';
 comment on policy definer_legacy_imports on public.packet_store is
-  'While old memories are moved in by l9_owner itself; tg_packet_store__check_legacy holds what else is asked of them.';
+  'While l9_owner imports old memories, it inserts them; tg_packet_store__check_legacy checks them.';
 comment on policy definer_legacy_merges on public.packet_store is
-  'While old memories are moved in by l9_owner itself: a memory takes the longer life, importance and tags of its duplicate.';
+  'While l9_owner imports old memories, an existing memory takes the longer life, the higher importance and the tags of its duplicate.';
 
 create function legacy.tg_packet_store__check_legacy()
 returns trigger
@@ -17544,22 +17668,22 @@ begin
   select s.is_project_scoped into has_projects from public.scopes s
   where s.tenant_id = new.tenant_id and s.scope = new.scope;
   if has_projects is null then
-    perform identity.raise_error('L9VAL', 'scope: not a scope of the tenant', 'scope');
+    perform identity.raise_error('L9VAL', 'scope: must be a scope of the tenant', 'scope');
   elsif has_projects <> (new.project_id is not null) then
-    perform identity.raise_error('L9VAL', 'project_id: required in a scope with projects, and only there', 'project_id');
+    perform identity.raise_error('L9VAL', 'project_id: required in a scope with projects, and not allowed in others', 'project_id');
   end if;
   return new;
 end
 $$;
 
 comment on function legacy.tg_packet_store__check_legacy() is
-  'What must hold of an old memory instead of the stamp and the scope check: its writer is an actor of the tenant, its scope and project fit together.';
+  'Checks an imported memory in place of the stamp and the scope check: its writer must be an actor of the tenant, and its scope and project must fit together.';
 
 create trigger _300_check_legacy before insert or update on public.packet_store
   for each row when (current_user = 'l9_owner' and packets.is_legacy_import())
   execute function legacy.tg_packet_store__check_legacy();
---! EndIncluded 230-legacy/020-door.sql
---! Included 230-legacy/030-judge-legacy.sql
+--! EndIncluded 230-legacy/030-check-legacy.sql
+--! Included 230-legacy/040-legacy-uuid.sql
 create function legacy.legacy_uuid(source text, source_table text, source_id text, created timestamptz)
 returns uuid
 language sql
@@ -17571,20 +17695,21 @@ begin atomic
     select substring(pg_catalog.sha256(pg_catalog.convert_to(
         pg_catalog.jsonb_build_array(source, source_table, source_id)::text, 'UTF8')) from 1 for 16) as hash,
       substring(pg_catalog.int8send(greatest(0, floor(extract(epoch from created) * 1000))::bigint) from 3 for 6) as time
-  ), placed as (
+  ), timed as (
     select overlay(hash placing coalesce(time, '\x000000000000') from 1 for 6) as bytes from parts
   ), versioned as (
     select pg_catalog.set_byte(
       pg_catalog.set_byte(bytes, 6, pg_catalog.get_byte(bytes, 6) & 15 | 112), 8, pg_catalog.get_byte(bytes, 8) & 63 | 128) as bytes
-    from placed
+    from timed
   )
   select pg_catalog.encode(bytes, 'hex')::uuid from versioned;
 end;
 
 comment on function legacy.legacy_uuid(text, text, text, timestamptz) is
-  'The id of an old row whose own is no UUID, or is taken: a version 7 UUID of its time and a hash of where it was, the same whenever it is asked for.';
-
--- Without seqscan: the plans are made while the tables are still empty, and they don't stay so.
+  'The id for an old row whose own id is not a UUID or is already used: a version 7 UUID made of its time and a hash of its origin. The same row always gets the same id.';
+--! EndIncluded 230-legacy/040-legacy-uuid.sql
+--! Included 230-legacy/050-classify-legacy-row.sql
+-- Sequential scans are off because the plans are cached while the tables are still empty, and the tables then grow.
 create function legacy.classify_legacy_row(source text, source_table text, tenant_id uuid, records jsonb)
 returns table (
   place bigint,
@@ -17626,49 +17751,49 @@ set search_path = ''
 set enable_seqscan = off
 set jit = off
 as $$
-  with given as materialized (
+  with input as materialized (
     select e.place, r.*,
       pg_catalog.sha256(pg_catalog.convert_to(r.content, 'UTF8')) as source_hash,
       packets.content_hash(r.content) as content_hash,
-      octet_length(r.metadata::text) > 65536 as has_much_metadata
+      octet_length(r.metadata::text) > packets.max_metadata_bytes() as has_much_metadata
     from jsonb_array_elements(records) with ordinality as e (record, place)
     cross join lateral jsonb_to_record(e.record) as r (
       source_id text, id uuid, content text, hash text, kind text, scope text, project_id text, user_id uuid, tags text[],
       importance real, ttl timestamptz, created timestamptz, updated timestamptz, thread_id text, correlation_id text,
       session_id text, trace_id text, access_count bigint, last_accessed timestamptz, metadata jsonb, legacy jsonb,
       embedding text)
-  ), kept as (
+  ), trimmed as (
     select g.*,
       g.legacy || case when g.has_much_metadata then jsonb_build_object('metadata', g.metadata) else '{}' end as all_legacy,
       case when g.has_much_metadata
         then jsonb_build_object('creator', g.metadata -> 'creator', 'source', g.metadata -> 'source', 'agent', g.metadata -> 'agent')
         else g.metadata
       end as small_metadata
-    from given g
+    from input g
   ), sized as (
-    select k.*, octet_length(jsonb_build_object('legacy', k.all_legacy)::text) as legacy_bytes from kept k
-  ), taken as materialized (
-    select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from given g))
-  ), alike as materialized (
-    -- By the hash alone, so that no other index tempts the planner.
+    select k.*, octet_length(jsonb_build_object('legacy', k.all_legacy)::text) as legacy_bytes from trimmed k
+  ), used_ids as materialized (
+    select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from input g))
+  ), same_content as materialized (
+    -- The hash is the only condition, so that the planner uses its index.
     select p.packet_id, p.content_hash, p.tenant_id, p.scope, p.project_id, p.packet_type, p.org_id, p.user_id
-    from public.packet_store p where p.content_hash = any (array(select g.content_hash from given g))
-  ), fitted as materialized (
+    from public.packet_store p where p.content_hash = any (array(select g.content_hash from input g))
+  ), classified as materialized (
     select s.*, j.reason, a.packet_id as existing_id,
       case
-        when s.id is not null and not exists (select from taken t where t.packet_id = s.id) then s.id
+        when s.id is not null and not exists (select from used_ids t where t.packet_id = s.id) then s.id
         else legacy.legacy_uuid(classify_legacy_row.source, classify_legacy_row.source_table, s.source_id, s.created)
       end as packet_id
     from sized s
     cross join lateral (
       select case
         when s.content is null or s.content !~ '\S' then 'blank'
-        when octet_length(s.content) > 1048576 then 'long'
-        when s.legacy_bytes > 262144 then 'large'
+        when octet_length(s.content) > packets.max_content_bytes() then 'long'
+        when s.legacy_bytes > packets.max_envelope_bytes() then 'large'
         when s.hash <> encode(s.source_hash, 'hex') then 'garbled'
       end as reason
     ) j
-    left join alike a
+    left join same_content a
       on j.reason is null
       and a.content_hash = s.content_hash
       and a.tenant_id = classify_legacy_row.tenant_id
@@ -17679,34 +17804,34 @@ as $$
       and a.user_id is not distinct from s.user_id
   )
   select f.place, f.source_id, f.reason, f.packet_id, f.existing_id,
-    first_value(f.place) over same, first_value(f.packet_id) over same,
+    first_value(f.place) over ordered, first_value(f.packet_id) over ordered,
     encode(pg_catalog.sha256(f.content_hash || pg_catalog.convert_to(
       jsonb_build_array(f.scope, f.project_id, f.kind, f.user_id)::text, 'UTF8')), 'base64'),
     f.kind,
     jsonb_build_object('content', f.content)
-      || case when f.legacy_bytes > 65536 then jsonb_build_object('legacy', f.all_legacy) else '{}' end,
+      || case when f.legacy_bytes > packets.max_metadata_bytes() then jsonb_build_object('legacy', f.all_legacy) else '{}' end,
     jsonb_build_object('legacy', case
-      when f.legacy_bytes <= 65536 then f.all_legacy
+      when f.legacy_bytes <= packets.max_metadata_bytes() then f.all_legacy
       else jsonb_build_object('source', f.all_legacy -> 'source', 'table', f.all_legacy -> 'table', 'id', f.all_legacy -> 'id',
         'more', 'envelope.legacy')
     end),
     f.small_metadata,
     f.all_legacy || jsonb_build_object('metadata', f.metadata, 'tags', f.tags),
     f.tags,
-    f.ttl, case when count(f.ttl) over every = count(*) over every then max(f.ttl) over every end,
-    f.importance, max(f.importance) over every,
+    f.ttl, case when count(f.ttl) over duplicates = count(*) over duplicates then max(f.ttl) over duplicates end,
+    f.importance, max(f.importance) over duplicates,
     f.scope, f.project_id, f.user_id, f.created, f.updated, f.thread_id, f.correlation_id, f.session_id, f.trace_id,
     f.access_count, f.last_accessed, f.source_hash, f.content_hash, f.embedding
-  from fitted f
+  from classified f
   window
-    every as (partition by f.reason, f.content_hash, f.scope, f.project_id, f.kind, f.user_id),
-    same as (every order by f.place)
+    duplicates as (partition by f.reason, f.content_hash, f.scope, f.project_id, f.kind, f.user_id),
+    ordered as (duplicates order by f.place)
 $$;
 
 comment on function legacy.classify_legacy_row(text, text, uuid, jsonb) is
-  'What would become of these old rows, and why not of some; changes nothing. Where is_legacy_import() does not hold it finds no duplicates.';
---! EndIncluded 230-legacy/030-judge-legacy.sql
---! Included 230-legacy/040-import-legacy.sql
+  'What importing these old rows would do, with a reason for each row that can''t be imported; changes nothing. It finds no duplicates unless is_legacy_import().';
+--! EndIncluded 230-legacy/050-classify-legacy-row.sql
+--! Included 230-legacy/060-preview-legacy.sql
 create type legacy.legacy_outcome as (
   source_id text,
   outcome text,
@@ -17716,7 +17841,7 @@ create type legacy.legacy_outcome as (
 );
 
 comment on type legacy.legacy_outcome is
-  'What became of an old row: moved or merged, the memory it is now, and whether its vector came with it; or why it was not moved.';
+  'What became of an old row: moved or merged with the resulting memory and whether its vector was imported, or the reason why it was not imported.';
 
 create function legacy.preview_legacy(source text, source_table text, tenant_id uuid, records jsonb)
 returns setof legacy.legacy_outcome
@@ -17738,7 +17863,8 @@ as $$
 $$;
 
 comment on function legacy.preview_legacy(text, text, uuid, jsonb) is 'What import_legacy() would do; changes nothing.';
-
+--! EndIncluded 230-legacy/060-preview-legacy.sql
+--! Included 230-legacy/070-import-legacy.sql
 create function legacy.import_legacy(
   source text, source_table text, tenant_id uuid, records jsonb, model text, dimensions integer, is_present_model boolean)
 returns setof legacy.legacy_outcome
@@ -17753,7 +17879,7 @@ declare
   outcomes legacy.legacy_outcome[];
 begin
   perform legacy.require_legacy_import();
-  with judged as materialized (
+  with classified as materialized (
     select j.*,
       case when j.embedding is not null
         then rtrim(j.embedding, ']') || repeat(',0', 1536 - import_legacy.dimensions) || ']' end as padded
@@ -17762,7 +17888,7 @@ begin
     select t.first_place, array_agg(t.tag order by t.tag_place) as tags
     from (
       select j.first_place, btrim(tag.tag) as tag, min(j.place * 1000 + tag.place) as tag_place
-      from judged j, unnest(j.tags) with ordinality as tag (tag, place)
+      from classified j, unnest(j.tags) with ordinality as tag (tag, place)
       where j.reason is null and btrim(tag.tag) <> ''
       group by 1, 2
     ) t
@@ -17771,29 +17897,29 @@ begin
     insert into public.packet_store (
       packet_id, packet_type, envelope, provenance, metadata, thread_id, tags, ttl, project_id, scope, importance_score,
       access_count, last_accessed, tenant_id, user_id, correlation_id, session_id, trace_id, "timestamp", updated_at)
-    select j.packet_id, j.packet_type, j.envelope, j.provenance, j.metadata, j.thread_id, coalesce(t.tags[:64], '{}'),
+    select j.packet_id, j.packet_type, j.envelope, j.provenance, j.metadata, j.thread_id, coalesce(t.tags[:packets.max_tags()], '{}'),
       j.longest_ttl, j.project_id, j.scope, j.highest_importance, coalesce(j.access_count, 0), j.last_accessed,
       import_legacy.tenant_id, j.user_id, j.correlation_id, j.session_id, j.trace_id,
       coalesce(j.created, now()), coalesce(j.updated, j.created, now())
-    from judged j
+    from classified j
     left join all_tags t on t.first_place = j.place
     where j.reason is null and j.existing_id is null and j.first_place = j.place
     order by j.place
     on conflict do nothing
     returning packet_store.packet_id
-  ), bettered as (
+  ), improved as (
     update public.packet_store p set
       ttl = case when p.ttl is null or j.longest_ttl is null then null else greatest(p.ttl, j.longest_ttl) end,
       importance_score = greatest(p.importance_score, j.highest_importance),
-      tags = (p.tags || array(select tag from unnest(t.tags) as tag where tag <> all (p.tags)))[:64],
+      tags = (p.tags || array(select tag from unnest(t.tags) as tag where tag <> all (p.tags)))[:packets.max_tags()],
       updated_at = clock_timestamp()
-    from judged j
+    from classified j
     left join all_tags t on t.first_place = j.place
     where p.packet_id = j.existing_id and j.first_place = j.place
       and (p.ttl < j.longest_ttl or (p.ttl is not null and j.longest_ttl is null)
         or p.importance_score < j.highest_importance
-        or (cardinality(p.tags) < 64 and not coalesce(t.tags, '{}') <@ p.tags))
-  ), landed as (
+        or (cardinality(p.tags) < packets.max_tags() and not coalesce(t.tags, '{}') <@ p.tags))
+  ), results as (
     select j.*, coalesce(j.existing_id, i.packet_id) as new_id,
       case
         when j.reason is not null then j.reason
@@ -17801,13 +17927,13 @@ begin
         when j.existing_id is not null or j.first_place < j.place then 'merged'
         else 'moved'
       end as outcome
-    from judged j
+    from classified j
     left join inserted i on i.packet_id = j.first_packet_id and j.reason is null
-  ), noted as (
+  ), recorded as (
     insert into legacy.legacy_ids (source, source_table, source_id, new_id, outcome, source_hash, content_hash, leftover)
     select import_legacy.source, import_legacy.source_table, l.source_id, l.new_id, l.outcome, l.source_hash, l.content_hash,
       case when l.outcome = 'merged' then l.leftover end
-    from landed l
+    from results l
     where l.outcome in ('moved', 'merged')
   ), embedded as (
     insert into public.memory_embeddings (packet_id, embedding_type, model, vector, tenant_id, user_id, project_id, scope, ttl)
@@ -17815,7 +17941,7 @@ begin
       v.project_id, v.scope, v.longest_ttl
     from (
       select l.*, case when pg_input_is_valid(l.padded, 'extensions.vector(1536)') then l.padded::extensions.vector(1536) end as vector
-      from landed l
+      from results l
       where l.outcome = 'moved' and l.padded is not null
     ) v
     where extensions.vector_norm(v.vector) > 0
@@ -17824,10 +17950,10 @@ begin
   select array_agg(row(l.source_id, l.outcome, l.new_id, l.duplicate_key, e.packet_id is not null)::legacy.legacy_outcome
     order by l.place)
   into outcomes
-  from landed l
+  from results l
   left join embedded e on e.packet_id = l.new_id and l.outcome = 'moved';
 
-  -- What has a vector that searches use waits for none; a long text still waits for those of its chunks.
+  -- A memory whose vector was imported needs no embedding, unless its text is long and its chunks still do.
   if is_present_model then
     delete from embeddings.pending_embeddings q
     using unnest(outcomes) o, public.packet_store p
@@ -17839,8 +17965,9 @@ end
 $$;
 
 comment on function legacy.import_legacy(text, text, uuid, jsonb, text, integer, boolean) is
-  'Moves old rows into packet_store, their vectors into memory_embeddings, and notes what became of each, in one transaction. Only where is_legacy_import() holds: no other could insert through it, were it granted.';
-
+  'Imports old rows into packet_store and their vectors into memory_embeddings, and records what became of each, in one transaction. It works only if is_legacy_import(): even with a grant, no other role could insert through it.';
+--! EndIncluded 230-legacy/070-import-legacy.sql
+--! Included 230-legacy/080-compare-legacy.sql
 create function legacy.compare_legacy(source text, source_table text, source_ids text[], source_hashes text[])
 returns table (source_id text, state text)
 language sql
@@ -17849,15 +17976,15 @@ set search_path = ''
 set enable_seqscan = off
 set jit = off
 as $$
-  with known as materialized (
+  with recorded as materialized (
     select i.source_id, i.new_id, i.outcome, i.source_hash, i.content_hash, i.moved_at
     from legacy.legacy_ids i
     where i.source = compare_legacy.source and i.source_table = compare_legacy.source_table
       and i.source_id = any (source_ids)
-  ), here as materialized (
+  ), present as materialized (
     select p.packet_id, p.content_hash, packets.content_hash(p.envelope ->> 'content') as hash_now, p.updated_at
     from public.packet_store p
-    where p.packet_id = any (array(select k.new_id from known k))
+    where p.packet_id = any (array(select k.new_id from recorded k))
   )
   select o.source_id,
     case
@@ -17871,15 +17998,15 @@ as $$
       else 'different'
     end
   from unnest(source_ids, source_hashes) with ordinality as o (source_id, hash, place)
-  left join known k on k.source_id = o.source_id
-  left join here h on h.packet_id = k.new_id
+  left join recorded k on k.source_id = o.source_id
+  left join present h on h.packet_id = k.new_id
   order by o.place
 $$;
 
 comment on function legacy.compare_legacy(text, text, text[], text[]) is
-  'What has become of old rows, by their ids and the hashes of their contents: new (not moved), kept (the same here), edited here since, gone (deleted here since), changed (in the old table, after it was moved), or different, which should not be.';
---! EndIncluded 230-legacy/040-import-legacy.sql
---! Included 230-legacy/050-legacy-audit.sql
+  'The state of old rows, given their ids and the hashes of their contents: new (not imported), kept (identical here), edited (changed here since), gone (deleted here since), changed (changed in the old table after the import), or different, which should not occur.';
+--! EndIncluded 230-legacy/080-compare-legacy.sql
+--! Included 230-legacy/090-import-legacy-audit.sql
 create function legacy.write_legacy_audit(tenant_id uuid, rows jsonb)
 returns void
 language sql
@@ -17898,7 +18025,7 @@ begin atomic
 end;
 
 comment on function legacy.write_legacy_audit(uuid, jsonb) is
-  'Adds rows of the old audit tables to audit_log, with the time and the caller they had. Only for import_legacy_audit().';
+  'Adds rows of the old audit tables to audit_log with their original times and callers. Only import_legacy_audit() calls it.';
 
 create function legacy.import_legacy_audit(source text, source_table text, tenant_id uuid, records jsonb)
 returns bigint
@@ -17911,7 +18038,7 @@ declare
   rows jsonb;
 begin
   perform legacy.require_legacy_import();
-  -- A row that was about an old memory is about what became of it.
+  -- An audit row about an old memory is attached to the memory it became.
   select jsonb_agg(e.record || jsonb_build_object(
     'audit_id', uuidv7(),
     'row_id', coalesce(
@@ -17933,6 +18060,6 @@ end
 $$;
 
 comment on function legacy.import_legacy_audit(text, text, uuid, jsonb) is
-  'Moves old audit rows into audit_log, and notes which, in one transaction. Only where is_legacy_import() holds.';
--- No grant on any function of this chapter: l9_owner owns them.
---! EndIncluded 230-legacy/050-legacy-audit.sql
+  'Imports old audit rows into audit_log and records which, in one transaction. It works only if is_legacy_import().';
+-- There is no grant on any function of this schema: l9_owner owns them.
+--! EndIncluded 230-legacy/090-import-legacy-audit.sql

@@ -44,13 +44,12 @@ comment on column public.world_model_entities.version is 'Rises by one with each
 comment on column public.world_model_entities.source_packet is 'The memory behind the last update of it.';
 comment on column public.world_model_entities.audience_id is 'Its world: one for each owner, project and scope.';
 
-call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false);
+call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false);
 comment on column public.world_model_entities.ttl is
   'When the first of the memories behind it expires: from then on nobody reads it, until it is worked out again without that memory.';
 
--- Its room is that of the updates it is folded from, which took theirs from the source: nobody is asked again, since whoever
--- deletes a memory has others'' updates folded.
-drop trigger _300_take_from_source on public.world_model_entities;
+-- An entity takes its owner and scope from the updates it is folded from, which took theirs from their source. It does not ask
+-- for the caller's permission again, because deleting a memory refolds other callers' updates, too.
 
 create function world_model.tg_world_model_entities__take_from_update()
 returns trigger

@@ -25,7 +25,7 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
-  if content is null or content !~ '\S' or octet_length(content) > 1048576 then
+  if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert says what is wrong with it.
   end if;
   -- First: who waited for a lock in a scope that is not its own would learn that somebody is writing there.
