@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:5d8f167f151da83b4e098e0f8398469350408e1b
+--! Hash: sha1:458327c612c7d09fd92e32e49e1b4a0aceeef4d3
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -12160,7 +12160,7 @@ grant execute on function public.search_memory(
 --! Included 160-world-model/000-schema.sql
 create schema world_model;
 comment on schema world_model is
-  'The world model: an event log of insights, folded into entities. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'The world model: an event log of insights, folded into entities. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema world_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 160-world-model/000-schema.sql
 --! Included 160-world-model/010-worlds.sql
@@ -12170,8 +12170,9 @@ create table world_model.worlds (
 );
 
 comment on table world_model.worlds is
-  'How far the versions of each world have come. Apart from the updates, so that no number comes twice when updates are erased.';
-comment on column world_model.worlds.state_version is 'The version that the world is at. Whoever changes the world holds the lock of this row.';
+  'The current version number of each world. It is a table of its own so that no version number is used twice, even after updates were erased.';
+comment on column world_model.worlds.state_version is
+  'The current version of the world. A transaction that changes the world locks this row.';
 
 create table world_model.removed_entities (
   audience_id uuid not null references world_model.worlds,
@@ -12182,9 +12183,9 @@ create table world_model.removed_entities (
 alter table world_model.removed_entities alter column entity_key set statistics 0;
 
 comment on table world_model.removed_entities is
-  'Entities that are no more, for as long as an update still speaks of them: should they come back, their versions go on.';
-comment on column world_model.removed_entities.entity_key is 'As entity_id_normalized.';
-comment on column world_model.removed_entities.version is 'The last version that it had.';
+  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, its version numbers continue.';
+comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
+comment on column world_model.removed_entities.version is 'The last version that the entity had.';
 
 create table world_model.stale_worlds (
   audience_id uuid not null,
@@ -12192,8 +12193,9 @@ create table world_model.stale_worlds (
 );
 
 comment on table world_model.stale_worlds is
-  'Worlds to be worked out again before the statement that moves memories ends: a trigger for each row writes it, one for the statement works it off.';
-comment on column world_model.stale_worlds.state_version is 'The version of an update that has left; null: updates have come, or live longer or shorter.';
+  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement trigger deletes and recomputes them.';
+comment on column world_model.stale_worlds.state_version is
+  'The version of an update that left the world; null when updates were added or their expiry changed.';
 
 do $$
 declare
@@ -12204,7 +12206,7 @@ begin
     execute format('alter table world_model.%I force row level security', name);
     execute format('create policy definer_functions on world_model.%I to l9_owner using (true)', name);
     execute format('comment on policy definer_functions on world_model.%I is %L', name,
-      'Functions of the owner alone, which know the world from a memory that the caller sees.');
+      'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
   end loop;
 end
 $$;
@@ -12226,7 +12228,7 @@ end
 $$;
 
 comment on function world_model.lock_world(uuid) is
-  'The version that a world is at, 0 for a new one; until the end of the transaction nobody else changes it. Not executable by callers.';
+  'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable by callers.';
 --! EndIncluded 160-world-model/010-worlds.sql
 --! Included 160-world-model/020-world-model-updates.sql
 create table public.world_model_updates (
@@ -12270,23 +12272,29 @@ create index world_model_updates_restores_idx on public.world_model_updates (aud
   where restored_versions is not null;
 
 comment on table public.world_model_updates is
-  'What changed the world, an insight a row, in the order of their versions: the world is these folded, and nothing else.';
+  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, and nothing else.';
 comment on column public.world_model_updates.update_id is 'UUID version 7.';
-comment on column public.world_model_updates.source_packet is 'The memory that the insight comes from: with it goes what it changed.';
-comment on column public.world_model_updates.insight_id is 'The caller''s own id of the insight, else the memory''s.';
-comment on column public.world_model_updates.insight_type is 'What sort of insight: a lower-case word. restore: the world went back to restored_version.';
+comment on column public.world_model_updates.source_packet is
+  'The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.';
+comment on column public.world_model_updates.insight_id is
+  'The id that the caller gave to the insight; by default the id of the memory.';
+comment on column public.world_model_updates.insight_type is
+  'The type of the insight, a lower-case word. An update of type restore takes the world back to restored_version.';
 comment on column public.world_model_updates.entities is
-  'What it says of which entities: entity_id, entity_type, attributes (set, or with null taken away), confidence, delete.';
+  'The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
 comment on column public.world_model_updates.content is 'The insight in words.';
-comment on column public.world_model_updates.confidence is 'How sure it is, from 0 to 1.';
-comment on column public.world_model_updates.restored_version is 'Of a restore: the version that the world went back to.';
-comment on column public.world_model_updates.restored_versions is 'Of a restore: the versions whose updates made that up.';
-comment on column public.world_model_updates.applied_at is 'When it was applied.';
-comment on column public.world_model_updates.state_version_before is 'The version that the world was at.';
-comment on column public.world_model_updates.state_version_after is 'The version that it made.';
-comment on column public.world_model_updates.audience_id is 'Its world: one for each owner, project and scope.';
+comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
+comment on column public.world_model_updates.restored_version is
+  'For a restore: the version that the world went back to. Null for other updates.';
+comment on column public.world_model_updates.restored_versions is
+  'For a restore: the versions of the updates that make up the restored state. Null for other updates.';
+comment on column public.world_model_updates.applied_at is 'The time when the update was applied.';
+comment on column public.world_model_updates.state_version_before is 'The version of the world before this update.';
+comment on column public.world_model_updates.state_version_after is 'The version of the world after this update.';
+comment on column public.world_model_updates.audience_id is
+  'The world. There is one for each owner (tenant, org, user), project and scope.';
 
--- It follows its source by a trigger of its own: in another world it needs another version.
+-- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
 --! EndIncluded 160-world-model/020-world-model-updates.sql
 --! Included 160-world-model/030-world-model-entities.sql
@@ -12298,8 +12306,8 @@ create table public.world_model_entities (
   attributes jsonb not null,
   confidence double precision not null,
   version integer not null,
-  -- No foreign key. When a memory goes its updates do, and the entities are worked out again in the same statement, under the
-  -- lock of the world; to name another memory with a key would be to wait for it, which may be going, too, and waiting for us.
+  -- A foreign key here could deadlock with a concurrent delete of that memory. None is needed: deleting a memory deletes its
+  -- updates, and the same statement recomputes the entities under the lock of the world.
   source_packet uuid not null,
   audience_id uuid not null generated always as (packets.audience_id(tenant_id, org_id, user_id, project_id, scope)) stored,
   tenant_id uuid not null references public.tenants,
@@ -12325,20 +12333,24 @@ create index world_model_entities_readers_idx on public.world_model_entities (te
 create index world_model_entities_expiry_idx on public.world_model_entities (audience_id, ttl) where ttl is not null;
 
 comment on table public.world_model_entities is
-  'The world as it is now: what all updates of a world make up, entity by entity. Worked out from world_model_updates, and again whenever one of those goes.';
-comment on column public.world_model_entities.entity_row_id is 'UUID version 7, for references; entity_id is its name.';
-comment on column public.world_model_entities.entity_id is 'Its name, as it was last spelt.';
-comment on column public.world_model_entities.entity_id_normalized is 'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
-comment on column public.world_model_entities.entity_type is 'What sort of thing it is.';
-comment on column public.world_model_entities.attributes is 'What holds of it: for each key the value that was said last.';
-comment on column public.world_model_entities.confidence is 'How sure the last update was of it, from 0 to 1.';
-comment on column public.world_model_entities.version is 'Rises by one with each change.';
-comment on column public.world_model_entities.source_packet is 'The memory behind the last update of it.';
-comment on column public.world_model_entities.audience_id is 'Its world: one for each owner, project and scope.';
+  'The current state of each world, one entity a row. It is computed from world_model_updates, and recomputed whenever one of those is deleted or moves.';
+comment on column public.world_model_entities.entity_row_id is
+  'UUID version 7, for references from other rows. The name of the entity is entity_id.';
+comment on column public.world_model_entities.entity_id is 'The name of the entity, as it was last spelled.';
+comment on column public.world_model_entities.entity_id_normalized is
+  'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
+comment on column public.world_model_entities.attributes is
+  'The attributes of the entity: for each key the value that was set last.';
+comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
+comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
+comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity.';
+comment on column public.world_model_entities.audience_id is
+  'The world. There is one for each owner (tenant, org, user), project and scope.';
 
 call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false);
 comment on column public.world_model_entities.ttl is
-  'When the first of the memories behind it expires: from then on nobody reads it, until it is worked out again without that memory.';
+  'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed without that memory.';
 
 -- An entity takes its owner and scope from the updates it is folded from, which took theirs from their source. It does not ask
 -- for the caller's permission again, because deleting a memory refolds other callers' updates, too.
@@ -12362,7 +12374,7 @@ end
 $$;
 
 comment on function world_model.tg_world_model_entities__take_from_update() is
-  'An entity is its updates'' owner''s, in their project and scope. Definer: callers can''t write entities.';
+  'Gives an entity the owner, project and scope of its updates. Definer: callers can''t write entities.';
 
 create trigger _300_take_from_update before insert on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__take_from_update();
@@ -12382,7 +12394,7 @@ end
 $$;
 
 comment on function world_model.tg_world_model_entities__record_removal() is
-  'Remembers how far the versions of an entity had come. Definer: callers don''t see that list.';
+  'Records the last version of an entity that is removed. Definer: callers can''t write removed_entities.';
 
 create trigger _610_record_removal after delete on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__record_removal();
@@ -12419,23 +12431,28 @@ create index world_model_snapshots_readers_idx on public.world_model_snapshots (
 create index world_model_snapshots_world_idx on public.world_model_snapshots (audience_id, state_version);
 
 comment on table public.world_model_snapshots is
-  'Versions of the world that somebody wants to come back to. None holds a copy: the updates that make it up are folded again, so what was erased is in no snapshot either.';
+  'Versions of a world that can be compared and restored. A snapshot holds no copy: the updates that make it up are folded on request, so it never shows anything that was erased.';
 comment on column public.world_model_snapshots.snapshot_id is 'UUID version 7.';
 comment on column public.world_model_snapshots.snapshot is
-  'The versions whose updates make it up: get_world_model(version => …) and diff_world() fold them.';
-comment on column public.world_model_snapshots.state_version is 'The version that the world was at.';
-comment on column public.world_model_snapshots.entity_count is 'How many entities it has, without those that were erased since.';
+  'The versions of the updates that make up the snapshot; get_world_model(version => …) and diff_world() fold them.';
+comment on column public.world_model_snapshots.state_version is 'The version of the world when the snapshot was made.';
+comment on column public.world_model_snapshots.entity_count is
+  'The number of entities in the snapshot. Entities erased since are not counted.';
 comment on column public.world_model_snapshots.relation_count is
-  'How many of their attributes name another entity of the snapshot, without those that were erased since.';
-comment on column public.world_model_snapshots.description is 'What for, in the words of whoever made it: 1000 bytes at most.';
-comment on column public.world_model_snapshots.created_by is 'The caller that made it.';
-comment on column public.world_model_snapshots.source_packet is 'The memory that says that it was made: the snapshot goes with it, or where it moves to another scope.';
-comment on column public.world_model_snapshots.audience_id is 'Its world: one for each owner, project and scope.';
+  'The number of attribute values that name another entity of the snapshot. Entities erased since are not counted.';
+comment on column public.world_model_snapshots.description is
+  'The purpose of the snapshot in the words of its creator: at most 1000 bytes.';
+comment on column public.world_model_snapshots.created_by is 'The caller that made the snapshot.';
+comment on column public.world_model_snapshots.source_packet is
+  'The memory that records the snapshot. The snapshot is deleted when that memory is deleted or moves to another world.';
+comment on column public.world_model_snapshots.audience_id is
+  'The world. There is one for each owner (tenant, org, user), project and scope.';
 
 call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);
 --! EndIncluded 160-world-model/040-world-model-snapshots.sql
 --! Included 160-world-model/050-fold-world.sql
--- Both run with the rights of whoever asks: a caller folds what it may read, which of a world is all or nothing.
+-- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
+-- audience, so that a caller folds all of them or none.
 
 create function world_model.world_lineage(audience_id uuid, version integer)
 returns int4multirange
@@ -12455,7 +12472,7 @@ begin atomic
 end;
 
 comment on function world_model.world_lineage(uuid, integer) is
-  'The versions whose updates make up a version of a world: all up to it, or those of what it was last restored to, and all since.';
+  'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those of the restored state and all since.';
 
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
@@ -12465,41 +12482,43 @@ stable
 parallel safe
 set search_path = ''
 begin atomic
-  with said as (
-    select entities.normalise_name(said.entity ->> 'entity_id') as entity_key, said.entity, u.state_version_after as version,
-      coalesce((said.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl
+  with changes as (
+    select entities.normalise_name(change.entity ->> 'entity_id') as entity_key, change.entity, u.state_version_after as version,
+      coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl
     from public.world_model_updates u
-    cross join lateral jsonb_array_elements(u.entities) as said (entity)
+    cross join lateral jsonb_array_elements(u.entities) as change (entity)
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
-  ), since as (
-    select s.*, max(s.version) filter (where s.entity -> 'delete' = 'true') over (partition by s.entity_key) as ended from said s
-  ), kept as (
-    select s.* from since s where s.ended is null or s.version > s.ended
-  ), last_said as (
-    select distinct on (k.entity_key, a.key) k.entity_key, a.key, a.value
-    from kept k cross join lateral jsonb_each(coalesce(k.entity -> 'attributes', '{}')) as a (key, value)
-    order by k.entity_key, a.key, k.version desc
+  ), dated_changes as (
+    select c.*, max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key) as deleted_at_version
+    from changes c
+  ), effective_changes as (
+    select d.* from dated_changes d where d.deleted_at_version is null or d.version > d.deleted_at_version
+  ), last_values as (
+    select distinct on (c.entity_key, a.key) c.entity_key, a.key, a.value
+    from effective_changes c cross join lateral jsonb_each(coalesce(c.entity -> 'attributes', '{}')) as a (key, value)
+    order by c.entity_key, a.key, c.version desc
   ), merged as (
     select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes
-    from last_said l group by l.entity_key
+    from last_values l group by l.entity_key
   ), entities as (
-    select k.entity_key,
-      (array_agg(k.entity ->> 'entity_id' order by k.version desc))[1] as entity_id,
-      (array_agg(k.entity ->> 'entity_type' order by k.version desc) filter (where k.entity ? 'entity_type'))[1] as entity_type,
-      (array_agg(k.confidence order by k.version desc))[1] as confidence,
-      (array_agg(k.source_packet order by k.version desc))[1] as source_packet,
-      min(k.ttl) as ttl
-    from kept k group by k.entity_key
+    select c.entity_key,
+      (array_agg(c.entity ->> 'entity_id' order by c.version desc))[1] as entity_id,
+      (array_agg(c.entity ->> 'entity_type' order by c.version desc) filter (where c.entity ? 'entity_type'))[1] as entity_type,
+      (array_agg(c.confidence order by c.version desc))[1] as confidence,
+      (array_agg(c.source_packet order by c.version desc))[1] as source_packet,
+      min(c.ttl) as ttl
+    from effective_changes c group by c.entity_key
   )
   select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
 
 comment on function world_model.fold_world(uuid, int4multirange) is
-  'The entities that the updates of these versions make up: for each attribute what was said last, since the entity was last deleted. What has expired is not among them.';
+  'The entities that the updates of these versions make up: for each attribute the last value that was set since the entity was last deleted. Expired updates are left out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
-comment on type world_model.world_size is 'How many entities a state has, and how many of their attributes name another.';
+comment on type world_model.world_size is
+  'The number of entities in a state of a world, and the number of attribute values that name another of these entities.';
 
 create function world_model.measure_world(audience_id uuid, versions int4multirange)
 returns world_model.world_size
@@ -12520,7 +12539,7 @@ begin atomic
 end;
 
 comment on function world_model.measure_world(uuid, int4multirange) is
-  'How many entities the updates of these versions make up, and how many attributes of theirs, or members of lists, name another of them.';
+  'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
 
 grant execute on function
   world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
@@ -12544,7 +12563,7 @@ begin
   end if;
   with folded as materialized (
     select f.* from world_model.fold_world(world, world_model.world_lineage(world, at_version)) f
-  ), gone as (
+  ), removed as (
     delete from public.world_model_entities e
     where e.audience_id = world and not exists (select from folded f where f.entity_key = e.entity_id_normalized)
   ), changed as (
@@ -12555,8 +12574,8 @@ begin
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
       and (e.entity_id, e.entity_type, e.attributes, e.confidence) is distinct from
         (f.entity_id, f.entity_type, f.attributes, f.confidence)
-  ), carried as (
-    -- The same as before, but for other memories behind it.
+  ), resourced as (
+    -- Only the memories behind the entity changed, so its version stays.
     update public.world_model_entities e set source_packet = f.source_packet, ttl = f.ttl
     from folded f
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
@@ -12571,39 +12590,39 @@ begin
   where not exists (
     select from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = f.entity_key);
 
-  -- Not even the name stays of what no update speaks of any more.
+  -- The name of a removed entity is kept only while an update names the entity.
   delete from world_model.removed_entities d
   where d.audience_id = world and (
     d.entity_key not in (
-      select entities.normalise_name(said.entity ->> 'entity_id')
-      from public.world_model_updates u cross join lateral jsonb_array_elements(u.entities) as said (entity)
+      select entities.normalise_name(change.entity ->> 'entity_id')
+      from public.world_model_updates u cross join lateral jsonb_array_elements(u.entities) as change (entity)
       where u.audience_id = world)
     or exists (select from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = d.entity_key));
 end
 $$;
 
 comment on function world_model.recompute_world(uuid, boolean) is
-  'Works the entities of a world out again from its updates; counts_as_change: as a new version of it. Not executable by callers.';
+  'Recomputes the entities of a world from its updates. With counts_as_change this is a new version of the world. Not executable by callers.';
 
-create function world_model.recompute_world_without(audience_id uuid, lost integer[])
+create function world_model.recompute_world_without(audience_id uuid, lost_versions integer[])
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
 begin
-  perform world_model.recompute_world(recompute_world_without.audience_id, lost <> '{}');
+  perform world_model.recompute_world(recompute_world_without.audience_id, lost_versions <> '{}');
   update public.world_model_snapshots s
   set entity_count = size.entity_count, relation_count = size.relation_count
   from public.world_model_snapshots other
   cross join lateral world_model.measure_world(other.audience_id, other.snapshot) as size
   where s.snapshot_id = other.snapshot_id and other.audience_id = recompute_world_without.audience_id
-    and exists (select from unnest(lost) as gone (version) where gone.version <@ other.snapshot);
+    and exists (select from unnest(lost_versions) as lost (version) where lost.version <@ other.snapshot);
 end
 $$;
 
 comment on function world_model.recompute_world_without(uuid, integer[]) is
-  'Works a world, and the counts of its snapshots, out again without the updates of the versions that it lost. Not executable by callers.';
+  'Recomputes a world and the counts of its snapshots after it lost the updates of these versions. Not executable by callers.';
 
 create function world_model.tg_world_model_updates__recompute()
 returns trigger
@@ -12612,19 +12631,20 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform world_model.recompute_world_without(lost.audience_id, lost.versions)
+  perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
   from (
-    select o.audience_id, array_agg(o.state_version_after) as versions from old_rows o group by o.audience_id order by o.audience_id
-  ) lost;
+    select o.audience_id, array_agg(o.state_version_after) as lost_versions
+    from old_rows o group by o.audience_id order by o.audience_id
+  ) stale;
   return null;
 end
 $$;
 
 comment on function world_model.tg_world_model_updates__recompute() is
-  'Works out what is left of worlds that lost updates with their memories. Definer: callers can''t write these tables.';
+  'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
 
--- It fires once for all that foreign keys took along with the memories of one statement, when all of that is gone.
-create trigger _700_settle after delete on public.world_model_updates
+-- A statement that deletes memories fires this once, after foreign keys have deleted the updates of all of them.
+create trigger _600_recompute after delete on public.world_model_updates
   referencing old table as old_rows
   for each statement execute function world_model.tg_world_model_updates__recompute();
 
@@ -12637,34 +12657,35 @@ as $$
 declare
   target uuid := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   former uuid := packets.audience_id(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
-  applied record;
+  world_update record;
   next_version integer;
 begin
-  -- A snapshot is of the world that it was made of.
+  -- A snapshot belongs to one world and can't move to another.
   delete from public.world_model_snapshots s where s.source_packet = new.packet_id and s.audience_id <> target;
   update public.world_model_snapshots s set ttl = new.ttl, updated_at = clock_timestamp()
   where s.source_packet = new.packet_id and s.ttl is distinct from new.ttl;
   if not exists (select from public.world_model_updates u where u.source_packet = new.packet_id) then
     return null;
   end if;
-  -- Both in the one order that all take.
+  -- Every transaction locks worlds in the order of their ids, so that two can't deadlock.
   perform world_model.lock_world(w.audience_id) from (values (target), (former)) as w (audience_id) group by w.audience_id order by w.audience_id;
-  for applied in
+  for world_update in
     select u.update_id, u.audience_id, u.state_version_after from public.world_model_updates u
     where u.source_packet = new.packet_id order by u.state_version_after
   loop
-    if applied.audience_id = target then
-      update public.world_model_updates u set ttl = new.ttl, updated_at = clock_timestamp() where u.update_id = applied.update_id;
+    if world_update.audience_id = target then
+      update public.world_model_updates u set ttl = new.ttl, updated_at = clock_timestamp() where u.update_id = world_update.update_id;
     else
       update world_model.worlds w set state_version = w.state_version + 1 where w.audience_id = target
       returning w.state_version into next_version;
-      -- What a restore went back to was a version of the other world.
+      -- A restore loses its reference, which is to a version of the former world.
       update public.world_model_updates u
       set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, scope = new.scope,
         ttl = new.ttl, state_version_before = next_version - 1, state_version_after = next_version,
         restored_version = null, restored_versions = null, updated_at = clock_timestamp()
-      where u.update_id = applied.update_id;
-      insert into world_model.stale_worlds (audience_id, state_version) values (applied.audience_id, applied.state_version_after);
+      where u.update_id = world_update.update_id;
+      insert into world_model.stale_worlds (audience_id, state_version)
+      values (world_update.audience_id, world_update.state_version_after);
     end if;
   end loop;
   insert into world_model.stale_worlds (audience_id) values (target);
@@ -12673,7 +12694,7 @@ end
 $$;
 
 comment on function world_model.tg_packet_store__worlds_follow() is
-  'Moves updates with their memory, to the end of the other world. Definer: callers can''t write these tables.';
+  'Moves updates with their memory: they become the newest updates of the other world. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_worlds_follow', 'world_model.tg_packet_store__worlds_follow');
 
@@ -12687,24 +12708,24 @@ declare
   stale record;
 begin
   for stale in
-    with taken as (delete from world_model.stale_worlds returning audience_id, state_version)
-    select t.audience_id, coalesce(array_agg(t.state_version) filter (where t.state_version is not null), '{}') as lost
-    from taken t group by t.audience_id order by t.audience_id
+    with deleted as (delete from world_model.stale_worlds returning audience_id, state_version)
+    select d.audience_id, coalesce(array_agg(d.state_version) filter (where d.state_version is not null), '{}') as lost_versions
+    from deleted d group by d.audience_id order by d.audience_id
   loop
-    perform world_model.recompute_world_without(stale.audience_id, stale.lost);
+    perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions);
   end loop;
   return null;
 end
 $$;
 
 comment on function world_model.tg_packet_store__recompute_worlds() is
-  'At the end of a statement that moved memories: works out the worlds that updates left or came to. Definer: callers can''t write these tables.';
+  'Recomputes, at the end of a statement that moved memories, the worlds that lost or gained updates. Definer: callers can''t write these tables.';
 
-create trigger _700_settle_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
+create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
   for each statement execute function world_model.tg_packet_store__recompute_worlds();
 --! EndIncluded 160-world-model/060-settle-world.sql
 --! Included 160-world-model/070-check-insight.sql
-create function world_model.check_keys(value jsonb, known text[], field text)
+create function world_model.check_keys(value jsonb, allowed text[], field text)
 returns void
 language plpgsql
 immutable
@@ -12712,15 +12733,17 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  stray text := (select min(k.key) from jsonb_object_keys(value) as k (key) where k.key <> all (known));
+  unknown_key text := (select min(k.key) from jsonb_object_keys(value) as k (key) where k.key <> all (allowed));
 begin
-  if stray is not null then
-    perform identity.raise_error('L9VAL', format('%s: has %s, not %s', field, array_to_string(known, ', '), left(stray, 60)), field);
+  if unknown_key is not null then
+    perform identity.raise_error('L9VAL',
+      format('%s: the key %s is unknown; use %s', field, left(unknown_key, 60), array_to_string(allowed, ', ')), field);
   end if;
 end
 $$;
 
-comment on function world_model.check_keys(jsonb, text[], text) is 'L9VAL, naming the field and what it has, where an object has other keys.';
+comment on function world_model.check_keys(jsonb, text[], text) is
+  'Raises L9VAL, naming the field and the allowed keys, if an object has another key.';
 
 create function world_model.check_insight_entity(entity jsonb)
 returns jsonb
@@ -12731,18 +12754,18 @@ set search_path = ''
 as $$
 begin
   if jsonb_typeof(entity) <> 'object' or jsonb_typeof(entity -> 'entity_id') is distinct from 'string' then
-    perform identity.raise_error('L9VAL', 'insight.entities: a list of objects with an entity_id', 'insight.entities');
+    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id', 'insight.entities');
   end if;
   perform entities.check_name(entity ->> 'entity_id', 'insight.entities.entity_id');
   perform world_model.check_keys(entity, '{entity_id,entity_type,attributes,confidence,delete}', 'insight.entities');
   if jsonb_typeof(entity -> 'delete') not in ('boolean', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.delete: true or false', 'insight.entities.delete');
+    perform identity.raise_error('L9VAL', 'insight.entities.delete: must be true or false', 'insight.entities.delete');
   elsif jsonb_typeof(entity -> 'entity_type') not in ('string', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.entity_type: a text', 'insight.entities.entity_type');
+    perform identity.raise_error('L9VAL', 'insight.entities.entity_type: must be a text', 'insight.entities.entity_type');
   elsif jsonb_typeof(entity -> 'attributes') not in ('object', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.attributes: an object', 'insight.entities.attributes');
+    perform identity.raise_error('L9VAL', 'insight.entities.attributes: must be an object', 'insight.entities.attributes');
   elsif jsonb_typeof(entity -> 'confidence') not in ('number', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.confidence: from 0 to 1', 'insight.entities.confidence');
+    perform identity.raise_error('L9VAL', 'insight.entities.confidence: must be from 0 to 1', 'insight.entities.confidence');
   end if;
   if jsonb_typeof(entity -> 'entity_type') = 'string' then
     perform entities.check_name(entity ->> 'entity_type', 'insight.entities.entity_type');
@@ -12753,13 +12776,14 @@ begin
   if entity -> 'delete' = 'true' then
     return jsonb_build_object('entity_id', btrim(entity ->> 'entity_id'), 'delete', true);
   end if;
-  -- Nulls are left out here; within attributes they take a key away.
+  -- A null means that a key is not given; within attributes a null removes the key, so those stay.
   return (select jsonb_object_agg(e.key, e.value) from jsonb_each(entity) as e where e.value <> 'null' and e.key <> 'delete')
     || jsonb_build_object('entity_id', btrim(entity ->> 'entity_id'));
 end
 $$;
 
-comment on function world_model.check_insight_entity(jsonb) is 'What an insight says of one entity, checked and without what it does not say.';
+comment on function world_model.check_insight_entity(jsonb) is
+  'Checks what an insight says about one entity, and returns it without empty keys. Raises L9VAL or L9LIM, naming the field.';
 
 create function world_model.check_insight(insight jsonb)
 returns jsonb
@@ -12772,7 +12796,7 @@ declare
   entities jsonb;
 begin
   if insight is null or jsonb_typeof(insight) <> 'object' then
-    perform identity.raise_error('L9VAL', 'insight: an object with insight_type, content, confidence and entities', 'insight');
+    perform identity.raise_error('L9VAL', 'insight: must be an object with insight_type, content, confidence and entities', 'insight');
   end if;
   perform identity.check_bytes(insight::text, 262144, 'insight');
   if jsonb_path_exists(insight, '$.**{64}') then
@@ -12782,17 +12806,17 @@ begin
   if jsonb_typeof(insight -> 'insight_type') is distinct from 'string'
     or insight ->> 'insight_type' !~ '^[a-z][a-z0-9_]{0,62}$' then
     perform identity.raise_error('L9VAL',
-      'insight.insight_type: a lower-case word of letters, digits and _, 63 characters at most', 'insight.insight_type');
+      'insight.insight_type: must be a word of lower-case letters, digits and _, at most 63 characters', 'insight.insight_type');
   elsif insight ->> 'insight_type' = 'restore' then
-    perform identity.raise_error('L9VAL', 'insight.insight_type: restore is what restore_world() makes', 'insight.insight_type');
+    perform identity.raise_error('L9VAL', 'insight.insight_type: restore is reserved for restore_world()', 'insight.insight_type');
   elsif jsonb_typeof(insight -> 'content') not in ('string', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.content: a text', 'insight.content');
+    perform identity.raise_error('L9VAL', 'insight.content: must be a text', 'insight.content');
   elsif jsonb_typeof(insight -> 'insight_id') not in ('string', 'null') or not pg_input_is_valid(insight ->> 'insight_id', 'uuid') then
-    perform identity.raise_error('L9VAL', 'insight.insight_id: a uuid', 'insight.insight_id');
+    perform identity.raise_error('L9VAL', 'insight.insight_id: must be a uuid', 'insight.insight_id');
   elsif jsonb_typeof(insight -> 'confidence') not in ('number', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.confidence: from 0 to 1', 'insight.confidence');
+    perform identity.raise_error('L9VAL', 'insight.confidence: must be from 0 to 1', 'insight.confidence');
   elsif jsonb_typeof(insight -> 'entities') not in ('array', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities: a list of objects with an entity_id', 'insight.entities');
+    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id', 'insight.entities');
   end if;
   perform identity.check_bytes(insight ->> 'content', 65536, 'insight.content');
   perform entities.check_confidence(coalesce((insight ->> 'confidence')::double precision, 1), 'insight.confidence');
@@ -12802,26 +12826,26 @@ begin
     perform identity.raise_error('L9LIM', format('insight.entities: at most 200, got %s', jsonb_array_length(entities)), 'insight.entities');
   end if;
   entities := coalesce((
-    select jsonb_agg(world_model.check_insight_entity(said.entity) order by said.place)
-    from jsonb_array_elements(entities) with ordinality as said (entity, place)), '[]');
-  if (select count(distinct entities.normalise_name(said.entity ->> 'entity_id')) < count(*)
-      from jsonb_array_elements(entities) as said (entity)) then
-    perform identity.raise_error('L9VAL', 'insight.entities: each entity once', 'insight.entities');
+    select jsonb_agg(world_model.check_insight_entity(change.entity) order by change.place)
+    from jsonb_array_elements(entities) with ordinality as change (entity, place)), '[]');
+  if (select count(distinct entities.normalise_name(change.entity ->> 'entity_id')) < count(*)
+      from jsonb_array_elements(entities) as change (entity)) then
+    perform identity.raise_error('L9VAL', 'insight.entities: must name each entity only once', 'insight.entities');
   end if;
   return insight || jsonb_build_object('entities', entities);
 end
 $$;
 
 comment on function world_model.check_insight(jsonb) is
-  'An insight with its entities checked: 200 of them at most, 256 KiB in all; else L9VAL or L9LIM, naming the field.';
+  'Checks an insight and its entities (at most 200 of them, 256 KiB in all) and returns it. Raises L9VAL or L9LIM, naming the field.';
 
 grant execute on function
   world_model.check_keys(jsonb, text[], text), world_model.check_insight_entity(jsonb), world_model.check_insight(jsonb)
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/070-check-insight.sql
 --! Included 160-world-model/080-apply-world-update.sql
-create function world_model.touch_entity(
-  audience_id uuid, said jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
+create function world_model.merge_into_entity(
+  audience_id uuid, change jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
 returns void
 language plpgsql
 volatile
@@ -12829,44 +12853,44 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  key text := entities.normalise_name(said ->> 'entity_id');
-  given jsonb := coalesce(said -> 'attributes', '{}');
-  removed text[] := array(select a.key from jsonb_each(given) as a where a.value = 'null');
-  sure double precision := coalesce((said ->> 'confidence')::double precision, touch_entity.confidence);
+  key text := entities.normalise_name(change ->> 'entity_id');
+  new_attributes jsonb := coalesce(change -> 'attributes', '{}');
+  removed_keys text[] := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
+  new_confidence double precision := coalesce((change ->> 'confidence')::double precision, merge_into_entity.confidence);
   bytes integer;
 begin
-  if said -> 'delete' = 'true' then
-    delete from public.world_model_entities e where e.audience_id = touch_entity.audience_id and e.entity_id_normalized = key;
+  if change -> 'delete' = 'true' then
+    delete from public.world_model_entities e where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key;
     return;
   end if;
   update public.world_model_entities e
-  set entity_id = said ->> 'entity_id', entity_type = coalesce(said ->> 'entity_type', e.entity_type),
-    attributes = (e.attributes || given) - removed, confidence = sure, version = e.version + 1,
-    source_packet = touch_entity.source_packet, ttl = least(e.ttl, touch_entity.ttl), updated_at = clock_timestamp()
-  where e.audience_id = touch_entity.audience_id and e.entity_id_normalized = key
+  set entity_id = change ->> 'entity_id', entity_type = coalesce(change ->> 'entity_type', e.entity_type),
+    attributes = (e.attributes || new_attributes) - removed_keys, confidence = new_confidence, version = e.version + 1,
+    source_packet = merge_into_entity.source_packet, ttl = least(e.ttl, merge_into_entity.ttl), updated_at = clock_timestamp()
+  where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key
   returning octet_length(e.attributes::text) into bytes;
   if not found then
     insert into public.world_model_entities as e (entity_id, entity_type, attributes, confidence, version, source_packet, ttl)
     values (
-      said ->> 'entity_id', coalesce(said ->> 'entity_type', 'entity'), given - removed, sure,
+      change ->> 'entity_id', coalesce(change ->> 'entity_type', 'entity'), new_attributes - removed_keys, new_confidence,
       1 + coalesce((
         select d.version from world_model.removed_entities d
-        where d.audience_id = touch_entity.audience_id and d.entity_key = key), 0),
-      touch_entity.source_packet, touch_entity.ttl)
+        where d.audience_id = merge_into_entity.audience_id and d.entity_key = key), 0),
+      merge_into_entity.source_packet, merge_into_entity.ttl)
     returning octet_length(e.attributes::text) into bytes;
-    delete from world_model.removed_entities d where d.audience_id = touch_entity.audience_id and d.entity_key = key;
+    delete from world_model.removed_entities d where d.audience_id = merge_into_entity.audience_id and d.entity_key = key;
   end if;
   if bytes > 65536 then
     perform identity.raise_error('L9LIM',
-      format('insight.entities.attributes: at most 65536 bytes (64 KiB) of an entity, would be %s', bytes), 'insight.entities.attributes');
+      format('insight.entities.attributes: an entity has at most 65536 bytes (64 KiB), this one would have %s', bytes), 'insight.entities.attributes');
   end if;
 end
 $$;
 
-comment on function world_model.touch_entity(uuid, jsonb, double precision, uuid, timestamptz) is
-  'Folds what an update says of one entity into it, as fold_world() would. Not executable by callers.';
+comment on function world_model.merge_into_entity(uuid, jsonb, double precision, uuid, timestamptz) is
+  'Merges what an update says about one entity into it, with the same result as fold_world(). Not executable by callers.';
 
-create function world_model.next_world_version(audience_id uuid, expected_version integer)
+create function world_model.take_next_version(audience_id uuid, expected_version integer)
 returns integer
 language plpgsql
 volatile
@@ -12878,15 +12902,15 @@ declare
 begin
   if expected_version <> version then
     perform identity.raise_error('L9VAL', format('expected_version: the world is at version %s', version), 'expected_version',
-      'Read it again, and decide anew.');
+      'Read the world again, then decide.');
   end if;
-  update world_model.worlds w set state_version = version + 1 where w.audience_id = next_world_version.audience_id;
+  update world_model.worlds w set state_version = version + 1 where w.audience_id = take_next_version.audience_id;
   return version + 1;
 end
 $$;
 
-comment on function world_model.next_world_version(uuid, integer) is
-  'Takes the next version of a world, which nobody else changes until the end of the transaction; L9VAL where another one than expected is the present one. Not executable by callers.';
+comment on function world_model.take_next_version(uuid, integer) is
+  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
@@ -12901,10 +12925,10 @@ declare
   checked jsonb := world_model.check_insight(insight);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
   applied public.world_model_updates;
-  version integer := world_model.next_world_version(world, expected_version);
+  version integer := world_model.take_next_version(world, expected_version);
 begin
   if exists (select from public.world_model_entities e where e.audience_id = world and e.ttl <= now()) then
-    -- Nothing is to be built on what has expired, and is not cleaned up yet.
+    -- Leave out memories that have expired and are not cleaned up yet.
     perform world_model.recompute_world(world, false);
   end if;
   insert into public.world_model_updates as u (
@@ -12913,14 +12937,14 @@ begin
     source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
     checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
-  perform world_model.touch_entity(world, said.entity, applied.confidence, applied.source_packet, applied.ttl)
-  from jsonb_array_elements(applied.entities) with ordinality as said (entity, place) order by said.place;
+  perform world_model.merge_into_entity(world, change.entity, applied.confidence, applied.source_packet, applied.ttl)
+  from jsonb_array_elements(applied.entities) with ordinality as change (entity, place) order by change.place;
   return applied;
 end
 $$;
 
 comment on function world_model.write_world_update(uuid, jsonb, integer) is
-  'apply_world_update() for a memory that is there. Definer: callers can''t write these tables. The caller must see the memory, and may write where it is.';
+  'Does the work of apply_world_update() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 create function public.apply_world_update(
   insight jsonb,
@@ -12940,7 +12964,7 @@ begin
   perform identity.require_identity();
   if packet_id is null then
     if coalesce(world_model.check_insight(insight) ->> 'content', '') !~ '\S' then
-      perform identity.raise_error('L9VAL', 'insight.content: required where no source_packet is given', 'insight.content');
+      perform identity.raise_error('L9VAL', 'insight.content: required unless source_packet is given', 'insight.content');
     end if;
     packet_id := (
       (public.save_memory(
@@ -12952,17 +12976,17 @@ end
 $$;
 
 comment on function public.apply_world_update(jsonb, integer, uuid, text, text) is
-  'Changes the world by an insight: insight_type, content, confidence (1 unless said) and entities, each with entity_id, entity_type, attributes (merged; null takes a key away), confidence, or delete: true. The world of source_packet; without one the content is saved as a memory of kind insight in that scope and project, and the world is the one there. With expected_version only if that is the present version: else L9VAL, which names the present one. Versions of the world and of each entity touched rise by one. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'Changes a world by an insight: insight_type, content, confidence (1 by default) and entities, each with entity_id, entity_type, attributes (merged; null removes a key), confidence, or delete: true. The world is that of source_packet; without source_packet the content is saved as a memory of kind insight in this scope and project, whose world it is. With expected_version the insight is applied only if that is the current version; else L9VAL names the current one. The versions of the world and of each entity in the insight rise by one. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_update(uuid, jsonb, integer) to l9_agent, l9_admin;
 grant execute on function public.apply_world_update(jsonb, integer, uuid, text, text) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/080-apply-world-update.sql
 --! Included 160-world-model/090-world-points.sql
-create type world_model.world_point as (audience_id uuid, scope text, project_id text, state_version integer, versions int4multirange);
-comment on type world_model.world_point is 'A world, or one of its former versions.';
+create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer, versions int4multirange);
+comment on type world_model.world_version is 'A version of a world, current or former.';
 
-create function world_model.reach_world(scope text, project_id text, audience_id uuid default null)
-returns world_model.world_point
+create function world_model.resolve_world(scope text, project_id text, audience_id uuid default null)
+returns world_model.world_version
 language plpgsql
 stable
 security definer
@@ -12971,82 +12995,82 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  reached world_model.world_point;
+  resolved world_model.world_version;
 begin
   if audience_id is null then
-    -- One text for a scope that does not exist and one that is not the caller's.
+    -- The error is the same for a scope that does not exist and for one that the caller may not read.
     if scope is null or scope <> all (me.readable_scopes) then
       perform identity.raise_error('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')), 'scope');
     elsif project_id is not null and not ('*' = any (me.projects) or project_id = any (me.projects)) then
       perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
-    elsif packets.scope_has_projects(reach_world.scope) and project_id is null then
+    elsif packets.scope_has_projects(resolve_world.scope) and project_id is null then
       perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
-    elsif not packets.scope_has_projects(reach_world.scope) and project_id is not null then
+    elsif not packets.scope_has_projects(resolve_world.scope) and project_id is not null then
       perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
     end if;
-    reached.scope := reach_world.scope;
-    reached.project_id := reach_world.project_id;
-    reached.audience_id := packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope);
+    resolved.scope := resolve_world.scope;
+    resolved.project_id := resolve_world.project_id;
+    resolved.audience_id := packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope);
   else
-    -- The policies for functions of the owner: no world but one of which the caller could read a row.
-    select known.audience_id, known.scope, known.project_id into reached.audience_id, reached.scope, reached.project_id
+    -- The policies for functions of the owner show only worlds of which the caller may read a row.
+    select visible.audience_id, visible.scope, visible.project_id into resolved.audience_id, resolved.scope, resolved.project_id
     from (
       select u.audience_id, u.scope, u.project_id from public.world_model_updates u
-      where u.audience_id = reach_world.audience_id and (u.ttl is null or u.ttl > now())
+      where u.audience_id = resolve_world.audience_id and (u.ttl is null or u.ttl > now())
       union all
       select s.audience_id, s.scope, s.project_id from public.world_model_snapshots s
-      where s.audience_id = reach_world.audience_id and (s.ttl is null or s.ttl > now())
-    ) known
+      where s.audience_id = resolve_world.audience_id and (s.ttl is null or s.ttl > now())
+    ) visible
     limit 1;
     if not found then
-      perform identity.raise_error('L9OWN', format('audience_id: world %s is not there, or not yours', reach_world.audience_id), 'audience_id');
+      perform identity.raise_error('L9OWN', format('audience_id: world %s does not exist or is not yours', resolve_world.audience_id), 'audience_id');
     end if;
   end if;
-  reached.state_version := coalesce((select w.state_version from world_model.worlds w where w.audience_id = reached.audience_id), 0);
-  return reached;
+  resolved.state_version := coalesce((select w.state_version from world_model.worlds w where w.audience_id = resolved.audience_id), 0);
+  return resolved;
 end
 $$;
 
-comment on function world_model.reach_world(text, text, uuid) is
-  'The world of this scope and project that is the caller''s own (as its org''s and user''s memories are), or (audience_id) any of which it could read a row; and the version that it is at. Else L9SCP, L9VAL or L9OWN. Definer: reads how far the versions have come.';
+comment on function world_model.resolve_world(text, text, uuid) is
+  'Resolves a scope and project to the caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
 
-create function world_model.world_point(point text, field text, scope text, project_id text, audience_id uuid default null)
-returns world_model.world_point
+create function world_model.resolve_version(point text, field text, scope text, project_id text, audience_id uuid default null)
+returns world_model.world_version
 language plpgsql
 stable
 set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  found_point world_model.world_point;
+  resolved world_model.world_version;
 begin
   if point is not null and point !~ '^\d{1,9}$' then
     if not pg_input_is_valid(point, 'uuid') then
-      perform identity.raise_error('L9VAL', format('%s: the id of a snapshot, or a version', field), field);
+      perform identity.raise_error('L9VAL', format('%s: must be the id of a snapshot or a version', field), field);
     end if;
-    -- Under the caller's own policies.
-    select s.audience_id, s.scope, s.project_id, s.state_version, s.snapshot into found_point
+    -- The policies of the caller apply to this query.
+    select s.audience_id, s.scope, s.project_id, s.state_version, s.snapshot into resolved
     from public.world_model_snapshots s
-    where s.snapshot_id = point::uuid and (world_point.audience_id is null or s.audience_id = world_point.audience_id);
+    where s.snapshot_id = point::uuid and (resolve_version.audience_id is null or s.audience_id = resolve_version.audience_id);
     if not found then
-      perform identity.raise_error('L9OWN', format('%s: snapshot %s is not there, or not yours, or of another world', field, point), field);
+      perform identity.raise_error('L9OWN', format('%s: snapshot %s does not exist, is not yours or is of another world', field, point), field);
     end if;
-    return found_point;
+    return resolved;
   end if;
-  found_point := world_model.reach_world(scope, project_id, audience_id);
-  if point::integer > found_point.state_version then
-    perform identity.raise_error('L9VAL', format('%s: the world is at version %s', field, found_point.state_version), field);
+  resolved := world_model.resolve_world(scope, project_id, audience_id);
+  if point::integer > resolved.state_version then
+    perform identity.raise_error('L9VAL', format('%s: at most %s, the current version of the world', field, resolved.state_version), field);
   end if;
-  found_point.state_version := coalesce(point::integer, found_point.state_version);
-  found_point.versions := world_model.world_lineage(found_point.audience_id, found_point.state_version);
-  return found_point;
+  resolved.state_version := coalesce(point::integer, resolved.state_version);
+  resolved.versions := world_model.world_lineage(resolved.audience_id, resolved.state_version);
+  return resolved;
 end
 $$;
 
-comment on function world_model.world_point(text, text, text, text, uuid) is
-  'What a caller means by the id of a snapshot, by a version of a world, or (null) by its present.';
+comment on function world_model.resolve_version(text, text, text, text, uuid) is
+  'Resolves the id of a snapshot, a version of a world, or null for its current version.';
 
-grant execute on function world_model.reach_world(text, text, uuid), world_model.world_point(text, text, text, text, uuid)
+grant execute on function world_model.resolve_world(text, text, uuid), world_model.resolve_version(text, text, text, text, uuid)
   to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/090-world-points.sql
 --! Included 160-world-model/100-get-world-model.sql
@@ -13059,12 +13083,13 @@ create type public.world_entity as (
   source_packet uuid
 );
 comment on type public.world_entity is 'An entity of a world.';
-comment on column public.world_entity.entity_id is 'Its name, as it was last spelled.';
-comment on column public.world_entity.entity_type is 'What sort of thing it is, such as service.';
-comment on column public.world_entity.attributes is 'What holds of it.';
-comment on column public.world_entity.confidence is 'How sure that is, from 0 to 1.';
-comment on column public.world_entity.version is 'Rises by one with each change; null in a former version of the world.';
-comment on column public.world_entity.source_packet is 'The memory behind the last update of it.';
+comment on column public.world_entity.entity_id is 'The name of the entity, as it was last spelled.';
+comment on column public.world_entity.entity_type is 'The type of the entity, such as service.';
+comment on column public.world_entity.attributes is 'The attributes of the entity: for each key the value that was set last.';
+comment on column public.world_entity.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
+comment on column public.world_entity.version is
+  'The version of the entity. It rises by one with each change; null in a former version of the world.';
+comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity.';
 
 create type public.world_model as (
   audience_id uuid,
@@ -13074,13 +13099,15 @@ create type public.world_model as (
   entity_count integer,
   entities public.world_entity[]
 );
-comment on type public.world_model is 'A world, at one of its versions.';
-comment on column public.world_model.audience_id is 'The world: one for each owner, project and scope.';
+comment on type public.world_model is 'A world at one of its versions.';
+comment on column public.world_model.audience_id is
+  'The world. There is one for each owner (tenant, org, user), project and scope.';
 comment on column public.world_model.scope is 'The scope of the world.';
-comment on column public.world_model.project_id is 'Its project; null in scope global.';
-comment on column public.world_model.version is 'The version: what apply_world_update() takes as expected_version.';
-comment on column public.world_model.entity_count is 'How many entities match, of which entities may hold the first only.';
-comment on column public.world_model.entities is 'The entities, by their names.';
+comment on column public.world_model.project_id is 'The project of the world; null in scope global.';
+comment on column public.world_model.version is 'The version of the world. apply_world_update() takes it as expected_version.';
+comment on column public.world_model.entity_count is
+  'The number of entities that match. It can be larger than the number in entities, which max_entities limits.';
+comment on column public.world_model.entities is 'The entities that match, sorted by name.';
 
 create function public.get_world_model(
   scope text default 'developer',
@@ -13098,35 +13125,35 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  wanted text[];
-  at world_model.world_point;
-  answer public.world_model;
+  wanted_keys text[];
+  resolved world_model.world_version;
+  result public.world_model;
 begin
   if max_entities is null or max_entities not between 1 and 1000 then
-    perform identity.raise_error('L9VAL', 'max_entities: from 1 to 1000', 'max_entities');
+    perform identity.raise_error('L9VAL', 'max_entities: must be from 1 to 1000', 'max_entities');
   elsif cardinality(entity_ids) > 1000 then
     perform identity.raise_error('L9LIM', format('entity_ids: at most 1000, got %s', cardinality(entity_ids)), 'entity_ids');
   elsif get_world_model.version < 0 then
-    perform identity.raise_error('L9VAL', 'version: 0 or more', 'version');
+    perform identity.raise_error('L9VAL', 'version: must be 0 or more', 'version');
   end if;
-  wanted := case when entity_ids is not null then array(select entities.normalise_name(i.id) from unnest(entity_ids) as i (id)) end;
-  at := world_model.world_point(get_world_model.version::text, 'version', get_world_model.scope, get_world_model.project_id,
+  wanted_keys := case when entity_ids is not null then array(select entities.normalise_name(i.id) from unnest(entity_ids) as i (id)) end;
+  resolved := world_model.resolve_version(get_world_model.version::text, 'version', get_world_model.scope, get_world_model.project_id,
     get_world_model.audience_id);
-  answer.audience_id := at.audience_id;
-  answer.scope := at.scope;
-  answer.project_id := at.project_id;
-  answer.version := at.state_version;
+  result.audience_id := resolved.audience_id;
+  result.scope := resolved.scope;
+  result.project_id := resolved.project_id;
+  result.version := resolved.state_version;
   with matching as (
     select e.entity_id, e.entity_type, e.attributes, e.confidence, e.version, e.source_packet
     from public.world_model_entities e
-    where get_world_model.version is null and e.audience_id = at.audience_id
-      and (wanted is null or e.entity_id_normalized = any (wanted))
+    where get_world_model.version is null and e.audience_id = resolved.audience_id
+      and (wanted_keys is null or e.entity_id_normalized = any (wanted_keys))
       and (get_world_model.entity_type is null or e.entity_type = get_world_model.entity_type)
     union all
     select f.entity_id, f.entity_type, f.attributes, f.confidence, null, f.source_packet
-    from world_model.fold_world(at.audience_id, at.versions) f
+    from world_model.fold_world(resolved.audience_id, resolved.versions) f
     where get_world_model.version is not null
-      and (wanted is null or f.entity_key = any (wanted))
+      and (wanted_keys is null or f.entity_key = any (wanted_keys))
       and (get_world_model.entity_type is null or f.entity_type = get_world_model.entity_type)
   ), first as (
     select * from matching order by entity_id limit max_entities
@@ -13136,13 +13163,13 @@ begin
       select array_agg(row(f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet)::public.world_entity
         order by f.entity_id)
       from first f), '{}')
-  into answer.entity_count, answer.entities;
-  return answer;
+  into result.entity_count, result.entities;
+  return result;
 end
 $$;
 
 comment on function public.get_world_model(text, text, text[], text, integer, integer, uuid) is
-  'The world of a scope and project, as it is or (version) as it was: its version and entities, by name, max_entities (1 to 1000) at most; only those named, or of one type. The world is that of the caller''s own org and user, unless audience_id names another that it may read. What was erased since is in no former version either. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
+  'The world of a scope and project, as it is now or as it was at a former version: its version and its entities by name, at most max_entities (1 to 1000); with entity_ids or entity_type only these. The world is that of the caller''s own org and user, unless audience_id names another one that the caller may read. A former version does not show anything that was erased since. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.get_world_model(text, text, text[], text, integer, integer, uuid) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/100-get-world-model.sql
@@ -13158,24 +13185,24 @@ as $$
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
-  at_version integer := world_model.lock_world(world);
-  lineage int4multirange := world_model.world_lineage(world, at_version);
+  current_version integer := world_model.lock_world(world);
+  lineage int4multirange := world_model.world_lineage(world, current_version);
   size world_model.world_size := world_model.measure_world(world, lineage);
-  made public.world_model_snapshots;
+  saved public.world_model_snapshots;
 begin
   perform identity.check_bytes(write_world_snapshot.description, 1000, 'description');
   insert into public.world_model_snapshots as s (
     snapshot, state_version, entity_count, relation_count, description, created_by, source_packet)
   values (
-    lineage, at_version, size.entity_count, size.relation_count, write_world_snapshot.description,
+    lineage, current_version, size.entity_count, size.relation_count, write_world_snapshot.description,
     coalesce(identity.current_caller(), 'job'), source.packet_id)
-  returning s.* into made;
-  return made;
+  returning s.* into saved;
+  return saved;
 end
 $$;
 
 comment on function world_model.write_world_snapshot(uuid, text) is
-  'snapshot_world() for a memory that is there. Definer: callers can''t write these tables. The caller must see the memory, and may write where it is.';
+  'Does the work of snapshot_world() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 create function public.snapshot_world(
   description text default null,
@@ -13204,7 +13231,7 @@ end
 $$;
 
 comment on function public.snapshot_world(text, text, text, uuid) is
-  'Notes the present version of the world of a scope and project (or of source_packet''s), to compare with and come back to. Without source_packet a memory of kind world_snapshot is saved; the snapshot goes with it. It holds no copy. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
+  'Records the current version of the world of a scope and project (or of the world of source_packet), to compare with and to restore later. Without source_packet a memory of kind world_snapshot is saved; the snapshot is deleted with it. A snapshot holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_snapshot(uuid, text) to l9_agent, l9_admin;
 grant execute on function public.snapshot_world(text, text, text, uuid) to l9_agent, l9_admin;
@@ -13220,17 +13247,20 @@ create type public.world_difference as (
   confidence double precision,
   former_confidence double precision
 );
-comment on type public.world_difference is 'What is another in one state of a world than in another, of one entity.';
-comment on column public.world_difference.entity_id is 'The entity, as it is spelled in the later state, or in the earlier where it is gone.';
-comment on column public.world_difference.entity_type is 'Its type in the later state.';
-comment on column public.world_difference.former_type is 'Its type in the earlier state.';
-comment on column public.world_difference.confidence is 'How sure it is in the later state.';
-comment on column public.world_difference.former_confidence is 'How sure it was in the earlier state.';
-comment on column public.world_difference.change is 'added, removed or changed.';
-comment on column public.world_difference.attributes is 'Those that are new or others, as they became; null where one is gone.';
-comment on column public.world_difference.former_attributes is 'The same ones as they were, where they were.';
+comment on type public.world_difference is 'The difference of one entity between two versions of a world.';
+comment on column public.world_difference.entity_id is
+  'The name of the entity as spelled in the later version, or in the earlier version if it was removed.';
+comment on column public.world_difference.entity_type is 'The type of the entity in the later version.';
+comment on column public.world_difference.former_type is 'The type of the entity in the earlier version.';
+comment on column public.world_difference.confidence is 'The confidence of the entity in the later version, from 0 to 1.';
+comment on column public.world_difference.former_confidence is 'The confidence of the entity in the earlier version, from 0 to 1.';
+comment on column public.world_difference.change is 'The kind of change: added, removed or changed.';
+comment on column public.world_difference.attributes is
+  'The attributes that differ, with their values in the later version; null for one that was removed.';
+comment on column public.world_difference.former_attributes is
+  'The attributes that differ, with their values in the earlier version; null for one that was added.';
 
-create function world_model.changed_keys(attributes jsonb, other jsonb)
+create function world_model.changed_keys(attributes jsonb, other_attributes jsonb)
 returns jsonb
 language sql
 immutable
@@ -13238,11 +13268,11 @@ parallel safe
 set search_path = ''
 return coalesce((
   select pg_catalog.jsonb_object_agg(a.key, attributes -> a.key)
-  from pg_catalog.jsonb_object_keys(attributes || other) as a (key)
-  where attributes -> a.key is distinct from other -> a.key), '{}');
+  from pg_catalog.jsonb_object_keys(attributes || other_attributes) as a (key)
+  where attributes -> a.key is distinct from other_attributes -> a.key), '{}');
 
 comment on function world_model.changed_keys(jsonb, jsonb) is
-  'Of the keys that are not the same in two objects, the values in the first; null for those that it has not.';
+  'The keys that differ between two objects, with their values in the first; null for a key that the first lacks.';
 
 create function public.diff_world(
   a text,
@@ -13260,20 +13290,20 @@ as $$
 #variable_conflict use_column
 declare
   b_is_snapshot boolean := b !~ '^\d{1,9}$';
-  one world_model.world_point;
-  other world_model.world_point;
+  earlier world_model.world_version;
+  later world_model.world_version;
 begin
   if a is null then
-    perform identity.raise_error('L9VAL', 'a: the id of a snapshot, or a version', 'a');
+    perform identity.raise_error('L9VAL', 'a: must be the id of a snapshot or a version', 'a');
   end if;
-  -- Where one is a snapshot, the other is of its world.
+  -- If one of the two is a snapshot, the other one is a version of its world.
   if b_is_snapshot then
-    other := world_model.world_point(b, 'b', diff_world.scope, diff_world.project_id, diff_world.audience_id);
+    later := world_model.resolve_version(b, 'b', diff_world.scope, diff_world.project_id, diff_world.audience_id);
   end if;
-  one := world_model.world_point(a, 'a', diff_world.scope, diff_world.project_id, coalesce(other.audience_id, diff_world.audience_id));
+  earlier := world_model.resolve_version(a, 'a', diff_world.scope, diff_world.project_id, coalesce(later.audience_id, diff_world.audience_id));
   if b_is_snapshot is distinct from true then
-    other := world_model.world_point(b, 'b', one.scope, one.project_id, case
-      when a !~ '^\d{1,9}$' then one.audience_id else diff_world.audience_id end);
+    later := world_model.resolve_version(b, 'b', earlier.scope, earlier.project_id, case
+      when a !~ '^\d{1,9}$' then earlier.audience_id else diff_world.audience_id end);
   end if;
   return query
   select coalesce(n.entity_id, o.entity_id),
@@ -13282,8 +13312,8 @@ begin
     case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end,
     case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end,
     n.confidence, o.confidence
-  from world_model.fold_world(one.audience_id, one.versions) o
-  full join world_model.fold_world(other.audience_id, other.versions) n on n.entity_key = o.entity_key
+  from world_model.fold_world(earlier.audience_id, earlier.versions) o
+  full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
   where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
     or o.entity_key is null or n.entity_key is null
   order by coalesce(n.entity_id, o.entity_id);
@@ -13291,7 +13321,7 @@ end
 $$;
 
 comment on function public.diff_world(text, text, text, text, uuid) is
-  'What changed in a world from a to b, each the id of a snapshot or a version (b null: the present): entities added, removed, and changed with the attributes that are others. Both are folded from what is left of the updates, so what was erased is in neither. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither shows anything that was erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.changed_keys(jsonb, jsonb) to l9_agent, l9_admin;
 grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;
@@ -13308,31 +13338,31 @@ as $$
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
-  version integer := world_model.next_world_version(world, expected_version);
-  wanted integer;
+  version integer := world_model.take_next_version(world, expected_version);
+  target_version integer;
   lineage int4multirange;
   applied public.world_model_updates;
 begin
   if snapshot ~ '^\d{1,9}$' then
-    wanted := snapshot::integer;
-    if wanted >= version then
-      perform identity.raise_error('L9VAL', format('snapshot: the world is at version %s', version - 1), 'snapshot');
+    target_version := snapshot::integer;
+    if target_version >= version then
+      perform identity.raise_error('L9VAL', format('snapshot: at most %s, the current version of the world', version - 1), 'snapshot');
     end if;
-    lineage := world_model.world_lineage(world, wanted);
+    lineage := world_model.world_lineage(world, target_version);
   else
     if snapshot is null or not pg_input_is_valid(snapshot, 'uuid') then
-      perform identity.raise_error('L9VAL', 'snapshot: the id of a snapshot, or a version', 'snapshot');
+      perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version', 'snapshot');
     end if;
-    select s.state_version, s.snapshot into wanted, lineage from public.world_model_snapshots s
+    select s.state_version, s.snapshot into target_version, lineage from public.world_model_snapshots s
     where s.snapshot_id = write_world_restore.snapshot::uuid and s.audience_id = world and (s.ttl is null or s.ttl > now());
     if not found then
       perform identity.raise_error('L9OWN',
-        format('snapshot: snapshot %s is not there, or not yours, or of another world', write_world_restore.snapshot), 'snapshot');
+        format('snapshot: snapshot %s does not exist, is not yours or is of another world', write_world_restore.snapshot), 'snapshot');
     end if;
   end if;
   insert into public.world_model_updates as u (
     source_packet, insight_id, insight_type, restored_version, restored_versions, state_version_before, state_version_after)
-  values (source.packet_id, source.packet_id, 'restore', wanted, lineage, version - 1, version)
+  values (source.packet_id, source.packet_id, 'restore', target_version, lineage, version - 1, version)
   returning u.* into applied;
   perform world_model.recompute_world(world, false);
   return applied;
@@ -13340,7 +13370,7 @@ end
 $$;
 
 comment on function world_model.write_world_restore(uuid, text, integer) is
-  'restore_world() for a memory that is there. Definer: callers can''t write these tables. The caller must see the memory, and may write where it is.';
+  'Does the work of restore_world() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 create function public.restore_world(
   snapshot text,
@@ -13356,29 +13386,29 @@ set search_path = ''
 as $$
 declare
   packet_id uuid := source_packet;
-  back_to world_model.world_point;
+  target world_model.world_version;
 begin
   perform identity.require_identity();
   if snapshot is null then
-    perform identity.raise_error('L9VAL', 'snapshot: the id of a snapshot, or a version', 'snapshot');
+    perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version', 'snapshot');
   end if;
   if packet_id is null then
-    back_to := world_model.world_point(snapshot, 'snapshot', scope, project_id);
-    if back_to.audience_id <> (world_model.reach_world(back_to.scope, back_to.project_id)).audience_id then
+    target := world_model.resolve_version(snapshot, 'snapshot', scope, project_id);
+    if target.audience_id <> (world_model.resolve_world(target.scope, target.project_id)).audience_id then
       perform identity.raise_error('L9VAL',
-        'source_packet: the snapshot is of the world of another org or user; name a memory of theirs that says why', 'source_packet');
+        'source_packet: required, since the snapshot is of the world of another org or user; name a memory of theirs that gives the reason', 'source_packet');
     end if;
     packet_id := (
       (public.save_memory(
-        content => format('The world is restored to version %s, %s', back_to.state_version, clock_timestamp()),
-        scope => back_to.scope, project_id => back_to.project_id, kind => 'insight')).memory).packet_id;
+        content => format('The world is restored to version %s, %s', target.state_version, clock_timestamp()),
+        scope => target.scope, project_id => target.project_id, kind => 'insight')).memory).packet_id;
   end if;
   return world_model.write_world_restore(packet_id, snapshot, expected_version);
 end
 $$;
 
 comment on function public.restore_world(text, integer, uuid, text, text) is
-  'Brings a world back to a snapshot (its id) or to a former version, as a new version: an update of insight_type restore, which refers to it and copies nothing. Without source_packet a memory of kind insight is saved that says so. What was erased does not come back. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'Takes a world back to a snapshot (by id) or to a former version. This makes a new version: an update of insight_type restore, which refers to the restored version and copies nothing. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
 grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;
