@@ -81,8 +81,8 @@ describe('a world', () => {
     for (const call of [
       'recompute_world(gen_random_uuid(), true)',
       'lock_world(gen_random_uuid())',
-      'next_world_version(gen_random_uuid(), null)',
-      "touch_entity(gen_random_uuid(), '{}', 1, null, null)",
+      'take_next_version(gen_random_uuid(), null)',
+      "merge_into_entity(gen_random_uuid(), '{}', 1, null, null)",
       "measure_world(gen_random_uuid(), '{}')",
     ])
       await assert.rejects(house.sql('C', `select world_model.${call}`), { code: '42501' }, call);
