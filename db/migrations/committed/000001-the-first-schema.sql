@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:53419cc4b91d2ee94c0f9097c472aae3f92e1652
+--! Hash: sha1:64b0a632112dc1824860246e1709c55bbdb3a575
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -13374,9 +13374,58 @@ grant execute on function public.restore_world(text, integer, uuid, text, text) 
 --! Included 170-reflection/000-schema.sql
 create schema reflection;
 comment on schema reflection is
-  'Lessons and reflections on tasks. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Lessons and reflections on tasks. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema reflection to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/000-schema.sql
+--! Included 170-reflection/005-choices.sql
+-- The values that columns of this chapter take, and its limits: constraints, checks and ranks all use these functions.
+
+create function reflection.reflection_types()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['lesson', 'pattern', 'failure', 'success', 'insight', 'improvement', 'false_constraint'];
+
+create function reflection.priorities()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['low', 'medium', 'high', 'critical'];
+
+create function reflection.task_outcomes()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['success', 'partial', 'failure', 'unknown'];
+
+create function reflection.max_list_length()
+returns integer
+language sql
+immutable
+parallel safe
+return 64;
+
+create function reflection.max_text_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 8192;
+
+comment on function reflection.reflection_types() is 'The types of reflections.';
+comment on function reflection.priorities() is 'The priorities of reflections, lowest first.';
+comment on function reflection.task_outcomes() is 'The outcomes of tasks.';
+comment on function reflection.max_list_length() is 'The maximum number of entries in a list of entities, texts or memories.';
+comment on function reflection.max_text_bytes() is 'The maximum length of a context, or of a text in a list, in bytes.';
+
+grant execute on function
+  reflection.reflection_types(), reflection.priorities(), reflection.task_outcomes(), reflection.max_list_length(),
+  reflection.max_text_bytes()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 170-reflection/005-choices.sql
 --! Included 170-reflection/010-reflection-store.sql
 create table public.reflection_store (
   reflection_id uuid primary key default uuidv7(),
@@ -13399,36 +13448,38 @@ create table public.reflection_store (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint reflection_type_known check (
-    reflection_type in ('lesson', 'pattern', 'failure', 'success', 'insight', 'improvement', 'false_constraint')),
-  constraint reflection_priority_known check (priority in ('critical', 'high', 'medium', 'low')),
+  constraint reflection_type_known check (reflection_type = any (reflection.reflection_types())),
+  constraint reflection_priority_known check (priority = any (reflection.priorities())),
   constraint reflection_confidence_from_0_to_99 check (confidence between 0 and 0.99),
   constraint reflection_seen_once_at_least check (times_seen >= 1),
-  constraint reflection_context_at_most_8_kib check (octet_length(context) <= 8192),
-  constraint reflection_entities_at_most_64 check (cardinality(entities) <= 64)
+  constraint reflection_context_at_most_8_kib check (octet_length(context) <= reflection.max_text_bytes()),
+  constraint reflection_entities_at_most_64 check (cardinality(entities) <= reflection.max_list_length())
 );
 
 alter table public.reflection_store alter column context set statistics 0, alter column entities set statistics 0;
 
--- The lessons that a caller may read, where a search looks whether they are few.
+-- A search uses this index to check whether the caller may read only few lessons.
 create index reflection_store_readers_idx on public.reflection_store (tenant_id, scope, user_id, org_id, project_id);
 
 comment on table public.reflection_store is
-  'What agents learned: what is particular to memories of kind reflection, one row each. Text, tags and vector are the memory''s own, and so is how often it was found: reflection_store_content(), reflection_store_tags() and reflection_store_access_count() give them, and memory_embeddings has the vector.';
-comment on column public.reflection_store.reflection_id is 'UUID version 7: ordered by when it was first told.';
+  'Lessons that agents learned, one row for each memory of kind reflection. Text, tags, vector and access count belong to the memory: reflection_store_content(), reflection_store_tags() and reflection_store_access_count() return them, and memory_embeddings holds the vector.';
+comment on column public.reflection_store.reflection_id is
+  'UUID version 7, ordered by the time when the reflection was first saved.';
 comment on column public.reflection_store.source_packet is
-  'The memory that says it: its text, tags and, in memory_embeddings, its vector. A row for each memory at most.';
+  'The memory that holds the text, the tags and, in memory_embeddings, the vector. A memory has at most one row here.';
 comment on column public.reflection_store.reflection_type is
-  'lesson, pattern, failure, success, insight, improvement, or false_constraint: what was thought to bind and does not.';
-comment on column public.reflection_store.context is 'When it applies, or how it was learned: 8 KiB at most.';
-comment on column public.reflection_store.entities is 'What it is about: 64 names at most, normalised (case, white space, Unicode).';
+  'lesson, pattern, failure, success, insight, improvement, or false_constraint (a constraint that was believed to hold and does not).';
+comment on column public.reflection_store.context is
+  'The circumstances in which the reflection applies or was learned: at most 8 KiB.';
+comment on column public.reflection_store.entities is
+  'The names of the entities that the reflection is about: at most 64, normalised (case, white space, Unicode).';
 comment on column public.reflection_store.confidence is
-  'How sure it is, from 0 to 0.99: 1 - (1 - c) (1 - c) … over all who told it, so it grows with each and never reaches 1.';
-comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest that anyone gave it.';
-comment on column public.reflection_store.times_seen is 'How often it was told.';
-comment on column public.reflection_store.last_seen is 'When it was last told.';
-comment on column public.reflection_store.source_agent is 'The agent that told it first.';
-comment on column public.reflection_store.expires_at is 'The same as ttl: from then on nobody recalls it.';
+  'The confidence, from 0 to 0.99. It is 1 - (1 - c) (1 - c) … over each time the reflection was saved, so it grows each time and never reaches 1.';
+comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that anyone gave it.';
+comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved.';
+comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
+comment on column public.reflection_store.source_agent is 'The agent that saved the reflection first.';
+comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
 
 call derived.derive_from_packets('public.reflection_store', 'reflection_id');
 --! EndIncluded 170-reflection/010-reflection-store.sql
@@ -13458,10 +13509,10 @@ set search_path = ''
 return (
   select public.packet_store_access_count(p) from public.packet_store p where p.packet_id = (reflection).source_packet);
 
-comment on function public.reflection_store_content(public.reflection_store) is 'What was learned: the text of its memory.';
-comment on function public.reflection_store_tags(public.reflection_store) is 'The tags of its memory.';
+comment on function public.reflection_store_content(public.reflection_store) is 'The text of the reflection, from its memory.';
+comment on function public.reflection_store_tags(public.reflection_store) is 'The tags of the reflection, from its memory.';
 comment on function public.reflection_store_access_count(public.reflection_store) is
-  'How often it was found, recalled or read, up to the last roll-up of the access log.';
+  'The number of times that the reflection was found, recalled or read, up to the last roll-up of the access log.';
 
 grant execute on function
   public.reflection_store_content(public.reflection_store), public.reflection_store_tags(public.reflection_store),
@@ -13474,20 +13525,20 @@ returns integer
 language sql
 immutable
 parallel safe
-return array_position(array['low', 'medium', 'high', 'critical'], priority) - 1;
+return array_position(reflection.priorities(), priority) - 1;
 
-comment on function reflection.priority_rank(text) is 'low 0, medium 1, high 2, critical 3.';
+comment on function reflection.priority_rank(text) is 'The rank of a priority: low 0, medium 1, high 2, critical 3.';
 
-create function reflection.are_one_sort(one_type text, other_type text)
+create function reflection.can_reinforce(one_type text, other_type text)
 returns boolean
 language sql
 immutable
 parallel safe
 return one_type = other_type
-  or one_type in ('lesson', 'pattern', 'insight', 'improvement') and other_type in ('lesson', 'pattern', 'insight', 'improvement');
+  or array[one_type, other_type] <@ array['lesson', 'pattern', 'insight', 'improvement'];
 
-comment on function reflection.are_one_sort(text, text) is
-  'Whether reflections of these types that say the same mean the same: the words of a success mean something else as a failure, and those of a false constraint the opposite.';
+comment on function reflection.can_reinforce(text, text) is
+  'True if reflections of these two types with the same text mean the same. The text of a success means something else as a failure, and the opposite as a false constraint.';
 
 create function reflection.check_choice(value text, choices text[], field text)
 returns void
@@ -13498,12 +13549,13 @@ set search_path = ''
 as $$
 begin
   if value is null or value <> all (choices) then
-    perform identity.raise_error('L9VAL', format('%s: one of %s', field, array_to_string(choices, ', ')), field);
+    perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(choices, ', ')), field);
   end if;
 end
 $$;
 
-comment on function reflection.check_choice(text, text[], text) is 'L9VAL, naming the field and the choices, unless it is one of them.';
+comment on function reflection.check_choice(text, text[], text) is
+  'Raises L9VAL, naming the field and the choices, if the value is not one of them.';
 
 create function reflection.check_reflection(
   type text, context text, entities text[], confidence double precision, priority text, out names text[])
@@ -13514,32 +13566,31 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  perform reflection.check_choice(
-    type, '{lesson,pattern,failure,success,insight,improvement,false_constraint}', 'type');
-  perform reflection.check_choice(priority, '{critical,high,medium,low}', 'priority');
+  perform reflection.check_choice(type, reflection.reflection_types(), 'type');
+  perform reflection.check_choice(priority, reflection.priorities(), 'priority');
   perform entities.check_confidence(confidence);
-  perform identity.check_bytes(context, 8192, 'context');
-  if cardinality(entities) > 64 then
-    perform identity.raise_error('L9LIM', format('entities: at most 64, got %s', cardinality(entities)), 'entities');
+  perform identity.check_bytes(context, reflection.max_text_bytes(), 'context');
+  if cardinality(entities) > reflection.max_list_length() then
+    perform identity.raise_error('L9LIM',
+      format('entities: at most %s, got %s', reflection.max_list_length(), cardinality(entities)), 'entities');
   end if;
   names := entities.check_names(entities, 'entities');
 end
 $$;
 
 comment on function reflection.check_reflection(text, text, text[], double precision, text) is
-  'L9VAL or L9LIM, naming the field, for what a reflection can''t have; its entities, normalised, each once.';
+  'Raises L9VAL or L9LIM, naming the field, for values that a reflection can''t have. Returns the entities, normalised and without duplicates.';
 
 grant execute on function
-  reflection.priority_rank(text), reflection.are_one_sort(text, text), reflection.check_choice(text, text[], text),
+  reflection.priority_rank(text), reflection.can_reinforce(text, text), reflection.check_choice(text, text[], text),
   reflection.check_reflection(text, text, text[], double precision, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/020-check-reflection.sql
 --! Included 170-reflection/030-store-reflection.sql
 create type public.reflect_result as (status text, reflection public.reflection_store);
-comment on type public.reflect_result is
-  'status: inserted, or reinforced where it was known; reflection: the row as it is now.';
-comment on column public.reflect_result.status is 'inserted, or reinforced where it was known.';
-comment on column public.reflect_result.reflection is 'The row as it is now.';
+comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
+comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
+comment on column public.reflect_result.reflection is 'The reflection as it is now.';
 
 create function reflection.store_reflection(
   packet_id uuid, type text, context text, entities text[], confidence double precision, priority text)
@@ -13556,12 +13607,12 @@ declare
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
   is_new boolean;
-  answer public.reflect_result;
+  result public.reflect_result;
 begin
   if source.packet_type <> 'reflection' then
     perform identity.raise_error('L9VAL', 'source_packet: a memory of kind reflection', 'source_packet');
   end if;
-  -- What was told first stays as it was told: who repeats it makes it surer, and more urgent.
+  -- A repetition raises the confidence and the priority. The rest stays as it was first saved.
   insert into public.reflection_store as r (source_packet, reflection_type, context, entities, confidence, priority, source_agent)
   values (
     source.packet_id, store_reflection.type, nullif(btrim(store_reflection.context), ''), names,
@@ -13574,24 +13625,24 @@ begin
     times_seen = r.times_seen + 1,
     last_seen = clock_timestamp(),
     updated_at = clock_timestamp()
-  returning old.reflection_id is null, r into is_new, answer.reflection;
-  if not reflection.are_one_sort((answer.reflection).reflection_type, store_reflection.type) then
+  returning old.reflection_id is null, r into is_new, result.reflection;
+  if not reflection.can_reinforce((result.reflection).reflection_type, store_reflection.type) then
     perform identity.raise_error('L9VAL', format(
-      'content: known in these words as a %s; say in other words what is a %s of it',
-      (answer.reflection).reflection_type, store_reflection.type), 'content');
+      'content: this text is already saved as a %s; use another text for a %s',
+      (result.reflection).reflection_type, store_reflection.type), 'content');
   end if;
-  answer.status := case when is_new then 'inserted' else 'reinforced' end;
-  return answer;
+  result.status := case when is_new then 'inserted' else 'reinforced' end;
+  return result;
 end
 $$;
 
 comment on function reflection.store_reflection(uuid, text, text, text[], double precision, text) is
-  'What is particular to a memory of kind reflection; or, where that is stored, reinforces it: confidence (bounded by 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+  'Writes the row of a memory of kind reflection or, if there is one, reinforces it: confidence (at most 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/030-store-reflection.sql
 --! Included 170-reflection/040-reflect.sql
-create function reflection.telling_words(content text)
+create function reflection.distinguishing_words(content text)
 returns text[]
 language sql
 stable
@@ -13600,12 +13651,12 @@ set search_path = ''
 return array(
   select distinct case when w.word ~ '[0-9]' then w.word else 'not' end as word
   from pg_catalog.unnest(duplicates.distinct_words(content)) as w (word)
-  -- "t" is what was left of "don't".
+  -- "don't" is split into "don" and "t".
   where w.word ~ '[0-9]' or w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')
   order by word);
 
-comment on function reflection.telling_words(text) is
-  'The numbers in a text, and whether it negates: texts that differ in these are never the same lesson, however alike they are.';
+comment on function reflection.distinguishing_words(text) is
+  'The numbers in a text, and "not" if the text negates. Two texts that differ in these are never the same lesson, however similar they are.';
 
 create function reflection.find_reflection(
   content text, type text, scope text, project_id text, content_vector extensions.vector, model text)
@@ -13619,11 +13670,11 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if content is null or content !~ '\S' or octet_length(content) > 1048576 then
-    return null; -- The insert says what is wrong with it.
+    return null; -- The insert raises the error that names the reason.
   end if;
-  -- First: who waited for a lock in a scope that is not its own would learn that somebody is writing there.
+  -- Check the scope before taking the lock: a caller that waited for it would learn that somebody writes in that scope.
   perform packets.check_scope(scope, project_id);
-  -- Until the end of the transaction. The statement that follows sees what those committed who had it before.
+  -- Held until the end of the transaction. The next statement sees the rows that earlier holders of the lock committed.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory reflections %s',
     packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope)), 0));
   return (
@@ -13632,15 +13683,15 @@ begin
       content, scope, project_id, 'reflection', me.org_id, me.user_id, null, content_vector, model) s
     join public.reflection_store r on r.source_packet = s.packet_id
     join public.packet_store p on p.packet_id = s.packet_id
-    where reflection.are_one_sort(r.reflection_type, type)
-      and reflection.telling_words(p.envelope ->> 'content') = reflection.telling_words(content)
+    where reflection.can_reinforce(r.reflection_type, type)
+      and reflection.distinguishing_words(p.envelope ->> 'content') = reflection.distinguishing_words(content)
     order by s.similarity desc, s.packet_id
     limit 1);
 end
 $$;
 
 comment on function reflection.find_reflection(text, text, text, text, extensions.vector, text) is
-  'The memory of a reflection that says the same or nearly the same in the caller''s room, or null; whoever asks holds the room until its transaction ends, so that none is told twice at once.';
+  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and project), or null. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
 
 create function public.reflect(
   content text,
@@ -13665,49 +13716,50 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  place text := coalesce(reflect.scope, 'developer');
-  what text := coalesce(reflect.type, 'lesson');
-  urgency text := coalesce(reflect.priority, 'medium');
-  certainty double precision := coalesce(reflect.confidence, 0.7);
-  known uuid;
+  target_scope text := coalesce(reflect.scope, 'developer');
+  wanted_type text := coalesce(reflect.type, 'lesson');
+  wanted_priority text := coalesce(reflect.priority, 'medium');
+  wanted_confidence double precision := coalesce(reflect.confidence, 0.7);
+  lesson_packet uuid;
   refused_field text;
-  refusal text;
+  refused_message text;
 begin
-  perform reflection.check_reflection(what, reflect.context, reflect.entities, certainty, urgency);
+  perform reflection.check_reflection(wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
   if reflect.expires_at <= now() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   end if;
-  known := reflection.find_reflection(
-    reflect.content, what, place, reflect.project_id, reflect.content_vector, reflect.model);
-  if known is null then
+  lesson_packet := reflection.find_reflection(
+    reflect.content, wanted_type, target_scope, reflect.project_id, reflect.content_vector, reflect.model);
+  if lesson_packet is null then
     begin
-      known := (public.save_memory(
-        reflect.content, scope => place, project_id => reflect.project_id, kind => 'reflection', tags => reflect.tags,
+      lesson_packet := (public.save_memory(
+        reflect.content, scope => target_scope, project_id => reflect.project_id, kind => 'reflection', tags => reflect.tags,
         thread_id => reflect.thread_id, parent_ids => reflect.learned_from, ttl => reflect.expires_at,
-        importance => (0.3 + 0.2 * reflection.priority_rank(urgency))::real)).memory.packet_id;
+        importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
     exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
-      get stacked diagnostics refused_field = column_name, refusal = message_text;
+      get stacked diagnostics refused_field = column_name, refused_message = message_text;
       if refused_field <> 'parent_ids' then
         raise;
       end if;
-      -- Named as the caller knows it.
-      perform identity.raise_error(sqlstate, regexp_replace(refusal, '^parent_ids', 'learned_from'), 'learned_from');
+      -- Callers of this function know parent_ids as learned_from.
+      perform identity.raise_error(sqlstate, regexp_replace(refused_message, '^parent_ids', 'learned_from'), 'learned_from');
     end;
   else
-    -- Kept as long as any of them meant it to be, where it is the caller's to say: under its own policies.
+    -- Extend the expiry to the later one, if the policies let the caller change this memory.
     update public.packet_store p set ttl = reflect.expires_at
-    where p.packet_id = known and p.ttl < coalesce(reflect.expires_at, 'infinity');
+    where p.packet_id = lesson_packet and p.ttl < coalesce(reflect.expires_at, 'infinity');
   end if;
-  return reflection.store_reflection(known, what, reflect.context, reflect.entities, certainty, urgency);
+  return reflection.store_reflection(
+    lesson_packet, wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
 end
 $$;
 
 comment on function public.reflect(
   text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text) is
-  'Saves what was learned, as a memory of kind reflection; where the same or nearly the same is known in that scope and project, reinforces that instead, whoever told it (reinforced): confidence, times_seen, the higher priority. type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: memories it was learned from. content_vector, of the model named, lets meaning count in what is nearly the same. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope and project, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  reflection.telling_words(text), reflection.find_reflection(text, text, text, text, extensions.vector, text),
+  reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, extensions.vector, text),
   public.reflect(
     text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text)
 to l9_agent, l9_admin;
@@ -13715,7 +13767,7 @@ to l9_agent, l9_admin;
 create function reflection.reflection_json(reflection public.reflection_store)
 returns jsonb
 language sql
--- Volatile: so that it sees the memory which the same statement has just saved.
+-- Volatile, so that it sees a memory that the same statement has just saved.
 volatile
 set search_path = ''
 return pg_catalog.jsonb_build_object(
@@ -13736,7 +13788,8 @@ return pg_catalog.jsonb_build_object(
   'last_seen', (reflection).last_seen,
   'expires_at', (reflection).ttl);
 
-comment on function reflection.reflection_json(public.reflection_store) is 'A reflection as the gateway hands it out, with what is its memory''s.';
+comment on function reflection.reflection_json(public.reflection_store) is
+  'A reflection as the gateway returns it, with the text and tags of its memory.';
 
 grant execute on function reflection.reflection_json(public.reflection_store) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/040-reflect.sql
@@ -13762,31 +13815,33 @@ create type public.recalled_lesson as (
   score real
 );
 
-comment on type public.recalled_lesson is 'A reflection that was recalled.';
-comment on column public.recalled_lesson.reflection_id is 'The reflection.';
-comment on column public.recalled_lesson.is_truncated is 'Whether content was cut.';
-comment on column public.recalled_lesson.reflection_type is 'As of reflection_store.';
+comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
+comment on column public.recalled_lesson.reflection_id is 'The id of the reflection.';
+comment on column public.recalled_lesson.is_truncated is 'True if content was cut.';
+comment on column public.recalled_lesson.reflection_type is 'The type, as in reflection_store.';
 comment on column public.recalled_lesson.priority is 'critical, high, medium or low.';
-comment on column public.recalled_lesson.confidence is 'How sure it is, from 0 to 0.99.';
-comment on column public.recalled_lesson.times_seen is 'How often it was told.';
-comment on column public.recalled_lesson.context is 'When it applies, or how it was learned.';
-comment on column public.recalled_lesson.entities is 'What it is about: names, normalised.';
-comment on column public.recalled_lesson.tags is 'The labels of its memory.';
-comment on column public.recalled_lesson.scope is 'What decides who sees it.';
-comment on column public.recalled_lesson.project_id is 'Its project; null in scope global.';
-comment on column public.recalled_lesson.source_agent is 'The agent that told it first.';
-comment on column public.recalled_lesson.last_seen is 'When it was last told.';
-comment on column public.recalled_lesson.expires_at is 'From when on nobody recalls it; null: never.';
-comment on column public.recalled_lesson.packet_id is 'The memory that says it.';
-comment on column public.recalled_lesson.access_id is 'What record_feedback takes: this lesson of this recall.';
-comment on column public.recalled_lesson.content is 'What was learned, cut after 8000 characters, or a preview where max_tokens left no more room.';
-comment on column public.recalled_lesson.score is 'From 0 to 1: as of search_memory, lifted by priority and confidence.';
+comment on column public.recalled_lesson.confidence is 'The confidence, from 0 to 0.99.';
+comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved.';
+comment on column public.recalled_lesson.context is 'The circumstances in which the reflection applies or was learned.';
+comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about, normalised.';
+comment on column public.recalled_lesson.tags is 'The tags of the memory.';
+comment on column public.recalled_lesson.scope is 'The scope, which decides who can read the reflection.';
+comment on column public.recalled_lesson.project_id is 'The project; null in scope global.';
+comment on column public.recalled_lesson.source_agent is 'The agent that saved the reflection first.';
+comment on column public.recalled_lesson.last_seen is 'The time when the reflection was last saved.';
+comment on column public.recalled_lesson.expires_at is 'The time from which the reflection is no longer recalled; null: never.';
+comment on column public.recalled_lesson.packet_id is 'The memory of the reflection.';
+comment on column public.recalled_lesson.access_id is 'The id of this access, which record_feedback() takes.';
+comment on column public.recalled_lesson.content is 'The text: cut after 8000 characters, or earlier if max_tokens requires it.';
+comment on column public.recalled_lesson.score is
+  'The score from 0 to 1: as in search_memory(), raised by priority and confidence.';
 
 create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb);
 
-comment on type public.recall_result is 'Lessons, best first, and what was searched: so that an empty result can''t be taken for a missing permission.';
+comment on type public.recall_result is
+  'Lessons, best first, and a description of the search, so that an empty result can''t be mistaken for a missing permission.';
 comment on column public.recall_result.lessons is 'The lessons, best first.';
-comment on column public.recall_result.searched is 'What was searched, as of search_memory.';
+comment on column public.recall_result.searched is 'What was searched: the same object as in the result of search_memory().';
 
 create function reflection.lesson_factor(priority text, confidence double precision)
 returns real
@@ -13796,7 +13851,7 @@ parallel safe
 return ((1 + 0.2 * reflection.priority_rank(priority) / 3.0 + 0.1 * confidence) / 1.3)::real;
 
 comment on function reflection.lesson_factor(text, double precision) is
-  'What the score of a lesson is multiplied with: priority lifts by a fifth at most, confidence by a tenth. So of two lessons the one that scored less can come before the other only where it scored more than 1 / 1.3 of it: 77 %.';
+  'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. A lesson with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of the other''s.';
 
 grant execute on function reflection.lesson_factor(text, double precision) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/050-recall-types.sql
@@ -13813,7 +13868,7 @@ return pg_catalog.concat_ws(' and ', 'true',
     'reflection.priority_rank(%I.priority) >= %s', alias, reflection.priority_rank(priority)) end);
 
 comment on function reflection.lesson_conditions(text, text[], text) is
-  'Conditions on what reflection_store says of a lesson, with their values in them.';
+  'SQL conditions on the reflection_store columns of a lesson, with their values included.';
 
 create function reflection.narrow_to_lessons(
   request search.search_request, me identity.identity, searched_scopes text[], scopes text[], project_id text,
@@ -13824,8 +13879,8 @@ stable
 set search_path = ''
 as $$
 declare
-  -- As for all searches: scoring so many one by one costs as much as walking an index past all that is no lesson.
-  bound constant integer := 2000;
+  -- Scoring this many rows one by one costs as much as scanning an index past all memories that are no lessons.
+  max_scored_rows constant integer := 2000;
   source search.search_source;
 begin
   if request.k is null then
@@ -13839,7 +13894,7 @@ begin
       reflection.lesson_conditions('r', types, priority)));
   request.on_states := request.on_packets;
 
-  -- Lessons are few among memories, and have an index of their own.
+  -- Lessons are a small part of all memories and have their own index, which finds them fast.
   source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
   source.columns := 'p.*';
   source.branches := search.reader_branches(me, 'p', searched_scopes, project_id);
@@ -13848,7 +13903,7 @@ begin
     case when tags is not null then format(
       'exists (select from public.packet_store memory where memory.packet_id = p.packet_id and %s)',
       search.packet_conditions('memory', null, tags, tags_match, null, null, null, null, null)) end);
-  request.ids := search.few_matches(source, bound, bound);
+  request.ids := search.few_matches(source, max_scored_rows, max_scored_rows);
   request.context_ids := request.ids;
   request.reasoning_ids := '{}';
   return search.choose_ways(request);
@@ -13857,7 +13912,7 @@ $$;
 
 comment on function reflection.narrow_to_lessons(
   search.search_request, identity.identity, text[], text[], text, text[], text, text[], text) is
-  'As narrow_search, for a search among lessons: its conditions, and all that match where they are few.';
+  'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart of narrow_search for recall_lessons().';
 
 grant execute on function
   reflection.lesson_conditions(text, text[], text),
@@ -13881,7 +13936,8 @@ return (
     project_id, tags, thread_id, creator, importance, "timestamp", explanation, place)
   join public.reflection_store r on r.source_packet = h.packet_id);
 
-comment on function reflection.to_lessons(public.memory_hit[]) is 'Hits that are lessons, with what reflection_store says of them, in the same order.';
+comment on function reflection.to_lessons(public.memory_hit[]) is
+  'Adds the values of reflection_store to hits that are lessons, in the same order.';
 
 create function public.recall_lessons(
   query text default null,
@@ -13914,7 +13970,7 @@ declare
   notice text;
   one_type text;
   request search.search_request;
-  found search.fused;
+  fused search.fused;
   hits public.memory_hit[];
   fitted record;
   result public.recall_result;
@@ -13922,15 +13978,14 @@ begin
   perform search.check_search(
     query, k, 'hybrid', tags_match, null, null, null, null, null, max_tokens, filters);
   foreach one_type in array coalesce(types, '{}') loop
-    perform reflection.check_choice(
-      one_type, '{lesson,pattern,failure,success,insight,improvement,false_constraint}', 'types');
+    perform reflection.check_choice(one_type, reflection.reflection_types(), 'types');
   end loop;
   if priority is not null then
-    perform reflection.check_choice(priority, '{critical,high,medium,low}', 'priority');
+    perform reflection.check_choice(priority, reflection.priorities(), 'priority');
   end if;
 
   request.query := query;
-  -- More than are asked for: priority and confidence may lift one of the later ones.
+  -- Find more than k lessons: priority and confidence can raise a later one into the first k.
   request.k := greatest(3 * k, 30);
   request.candidates := least(greatest(5 * request.k, 100), 300);
   request.settings := search.current_search_settings();
@@ -13943,7 +13998,7 @@ begin
       request.mode := 'lexical';
       notice := 'The embedder is not available: searched by words only.';
     elsif extensions.vector_dims(query_vector) <> 1536 then
-      perform identity.raise_error('L9VAL', 'query_vector: 1536 dimensions', 'query_vector');
+      perform identity.raise_error('L9VAL', 'query_vector: must have 1536 dimensions', 'query_vector');
     else
       request.mode := 'hybrid';
       request.vector := query_vector;
@@ -13952,14 +14007,14 @@ begin
   end if;
   request := reflection.narrow_to_lessons(
     request, me, searched_scopes, scopes, project_id, types, priority, tags, tags_match);
-  found := search.find_hits(request);
+  fused := search.find_hits(request);
 
   hits := array(
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
       h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h."timestamp", h.explanation
     )::public.memory_hit
-    from unnest(found.hits) as h
+    from unnest(fused.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id
     cross join lateral (select reflection.lesson_factor(r.priority, r.confidence) as factor) f
     order by h.score * f.factor desc, h."timestamp" desc, h.packet_id desc
@@ -13968,9 +14023,9 @@ begin
 
   result.searched := jsonb_build_object(
     'mode', request.mode, 'requested_mode', 'hybrid', 'scopes', searched_scopes, 'projects', me.projects, 'filters', filters,
-    'like', null, 'as_of', null, 'entities', null, 'k', k, 'threshold', null, 'candidates', coalesce(found.considered, 0), 'cut', fitted.cut, 'notice', notice,
+    'like', null, 'as_of', null, 'entities', null, 'k', k, 'threshold', null, 'candidates', coalesce(fused.considered, 0), 'cut', fitted.cut, 'notice', notice,
     'vectors', case request.mode when 'hybrid' then 'used' when 'recent' then 'not asked for' else 'unavailable' end);
-  -- All that a recall leaves behind is written here: it is a search, and each lesson that it shows was used.
+  -- A recall is logged as a search, and each lesson that it returns as an access.
   hits := search.log_hits(fitted.fitted, audit.audit_read('SEARCH', jsonb_build_object(
     'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', request.mode, 'k', k, 'filters', filters,
     'scopes', searched_scopes, 'ids', to_jsonb(array(select h.packet_id from unnest(fitted.fitted) as h)),
@@ -13985,7 +14040,7 @@ $$;
 
 comment on function public.recall_lessons(
   text, text[], text[], text, text, integer, text[], text, integer, extensions.vector, text) is
-  'Finds what was learned, as search_memory finds memories (by words, and by meaning where query_vector, of the model named, is given), among the reflections that the caller may read; priority and confidence lift a score by 30 % together at most. types: only these. priority: this one or a higher one. tags_match: any or all. k: 1 to 100. Without a query: of the newest, the most pressing. max_tokens: trims them to about that many. Leaves an audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.to_lessons(public.memory_hit[]),
@@ -14016,7 +14071,7 @@ create table public.task_reflections (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   constraint task_id_short check (task_id ~ '\S' and octet_length(task_id) <= 200),
-  constraint task_outcome_known check (outcome in ('success', 'partial', 'failure', 'unknown')),
+  constraint task_outcome_known check (outcome = any (reflection.task_outcomes())),
   constraint task_time_not_negative check (execution_time_ms >= 0)
 );
 
@@ -14025,25 +14080,26 @@ alter table public.task_reflections
   alter column what_failed set statistics 0, alter column recommendations set statistics 0, alter column related_decisions set statistics 0,
   alter column metrics_improved set statistics 0, alter column metrics_degraded set statistics 0;
 
--- One for a task, in its room. The room is in the key, so that a collision is never with a row that the writer can't see.
+-- One row for a task of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
 create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;
 
 comment on table public.task_reflections is
-  'What came of tasks: one row for each task of a room (owner, project and scope). The memory of kind task_reflection that it comes from says the same in words, so that it is found. Its lessons are reflections, linked: task_reflections_lessons() and, as texts, task_reflections_lessons_learned().';
-comment on column public.task_reflections.task_reflection_id is 'UUID version 7: ordered by when it was first written.';
-comment on column public.task_reflections.source_packet is 'The memory that says it in words.';
-comment on column public.task_reflections.task_id is 'The writer''s own name for the task: 200 bytes at most.';
-comment on column public.task_reflections.description is 'What was to be done.';
+  'Results of tasks: one row for each task of an audience (owner, project and scope). The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: task_reflections_lessons() returns them, task_reflections_lessons_learned() their texts.';
+comment on column public.task_reflections.task_reflection_id is
+  'UUID version 7, ordered by the time when the row was first written.';
+comment on column public.task_reflections.source_packet is 'The memory that holds the same in words.';
+comment on column public.task_reflections.task_id is 'The name that the writer gives to the task: at most 200 bytes.';
+comment on column public.task_reflections.description is 'The goal of the task.';
 comment on column public.task_reflections.outcome is 'success, partial, failure or unknown.';
-comment on column public.task_reflections.what_worked is 'What worked.';
-comment on column public.task_reflections.what_failed is 'What failed.';
-comment on column public.task_reflections.recommendations is 'What to do the next time.';
+comment on column public.task_reflections.what_worked is 'The things that worked.';
+comment on column public.task_reflections.what_failed is 'The things that failed.';
+comment on column public.task_reflections.recommendations is 'Recommendations for the next such task.';
 comment on column public.task_reflections.related_decisions is
-  'Memories of decisions that it rests on: each visible to the writer, and to everyone who could read this when it was written.';
-comment on column public.task_reflections.execution_time_ms is 'How long it took, in milliseconds.';
-comment on column public.task_reflections.metrics_improved is 'What got better, such as p95 120 ms to 80 ms.';
-comment on column public.task_reflections.metrics_degraded is 'What got worse.';
+  'Memories of decisions that the task rests on. When the row was written, the writer and everyone who could read the row could read each of them.';
+comment on column public.task_reflections.execution_time_ms is 'The duration of the task in milliseconds.';
+comment on column public.task_reflections.metrics_improved is 'The metrics that improved, such as p95 120 ms to 80 ms.';
+comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
 
@@ -14058,12 +14114,12 @@ create table public.task_reflection_lessons (
 
 create index task_reflection_lessons_reflection_idx on public.task_reflection_lessons (reflection_id);
 
-comment on table public.task_reflection_lessons is 'Which lessons came of which task.';
+comment on table public.task_reflection_lessons is 'Links between tasks and the lessons that were learned from them.';
 comment on column public.task_reflection_lessons.task_reflection_id is 'The task.';
 comment on column public.task_reflection_lessons.reflection_id is 'The lesson.';
-comment on column public.task_reflection_lessons.tenant_id is 'As of both.';
-comment on column public.task_reflection_lessons.created_at is 'When they were linked.';
-comment on column public.task_reflection_lessons.updated_at is 'As created_at: a link does not change.';
+comment on column public.task_reflection_lessons.tenant_id is 'The tenant of both the task and the lesson.';
+comment on column public.task_reflection_lessons.created_at is 'The time when the two were linked.';
+comment on column public.task_reflection_lessons.updated_at is 'The same as created_at, because a link never changes.';
 
 alter table public.task_reflection_lessons enable row level security;
 alter table public.task_reflection_lessons force row level security;
@@ -14084,14 +14140,14 @@ create policy definer_functions on public.task_reflection_lessons to l9_owner
   using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
 
-comment on policy tenant_isolation on public.task_reflection_lessons is 'Nothing crosses tenants.';
+comment on policy tenant_isolation on public.task_reflection_lessons is 'Nothing is shared between tenants.';
 comment on policy scope_access on public.task_reflection_lessons is
-  'Of tasks and lessons that the caller may read, both: under its own policies, so that it follows either wherever it moves.';
+  'A link is visible to callers that may read both the task and the lesson. The policies of these two tables decide, so the link follows both wherever they move.';
 comment on policy platform_override on public.task_reflection_lessons is
-  'Operators read across tenants, each look on the record; what has expired at either end is gone.';
-comment on policy worker_access on public.task_reflection_lessons is 'Jobs read it.';
+  'Operators read across tenants, and each read is audited. A link is hidden when the task or the lesson has expired.';
+comment on policy worker_access on public.task_reflection_lessons is 'Background jobs read all rows.';
 comment on policy definer_functions on public.task_reflection_lessons is
-  'The function that links writes them, in the caller''s tenant, once it has looked at both ends.';
+  'link_lesson() writes links in the tenant of the caller, after it has checked that the caller may read both ends.';
 
 grant select on public.task_reflection_lessons to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.task_reflection_lessons to l9_worker;
@@ -14143,10 +14199,11 @@ begin atomic
   select p.* from public.packet_store p where p.packet_id = any ((task).related_decisions) order by p.packet_id;
 end;
 
-comment on function public.task_reflections_lessons(public.task_reflections) is 'The lessons that came of a task, as far as the caller may read them.';
+comment on function public.task_reflections_lessons(public.task_reflections) is 'The lessons from a task that the caller may read.';
 comment on function public.task_reflections_lessons_learned(public.task_reflections) is
-  'The texts of the lessons that came of a task, as far as the caller may read them. They are kept with the lessons alone: what is erased there is gone here.';
-comment on function public.reflection_store_tasks(public.reflection_store) is 'The tasks that a lesson came of, as far as the caller may read them.';
+  'The texts of the lessons from a task that the caller may read. The texts are stored only with the lessons, so that erasing a lesson removes its text here too.';
+comment on function public.reflection_store_tasks(public.reflection_store) is
+  'The tasks that a lesson was learned from, as far as the caller may read them.';
 comment on function public.task_reflections_decisions(public.task_reflections) is
   'The memories of decisions that a task rests on, as far as the caller may read them now.';
 
@@ -14165,17 +14222,19 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  if cardinality(texts) > 64 then
-    perform identity.raise_error('L9LIM', format('%s: at most 64, got %s', field, cardinality(texts)), field);
-  elsif exists (select from unnest(texts) as t (text) where octet_length(t.text) > 8192) then
-    perform identity.raise_error('L9LIM', format('%s: at most 8192 bytes each', field), field);
+  if cardinality(texts) > reflection.max_list_length() then
+    perform identity.raise_error('L9LIM',
+      format('%s: at most %s, got %s', field, reflection.max_list_length(), cardinality(texts)), field);
+  elsif exists (select from unnest(texts) as t (text) where octet_length(t.text) > reflection.max_text_bytes()) then
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
   elsif exists (select from unnest(texts) as t (text) where coalesce(t.text, '') !~ '\S') then
-    perform identity.raise_error('L9VAL', format('%s: texts, none of them blank', field), field);
+    perform identity.raise_error('L9VAL', format('%s: no text may be blank', field), field);
   end if;
 end
 $$;
 
-comment on function reflection.check_texts(text[], text) is 'L9LIM or L9VAL, naming the field, unless these are at most 64 texts of at most 8 KiB, none of them blank.';
+comment on function reflection.check_texts(text[], text) is
+  'Raises L9LIM or L9VAL, naming the field, unless the list has at most 64 texts of at most 8 KiB each, none of them blank.';
 
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
@@ -14192,13 +14251,13 @@ begin
   elsif description is null or description !~ '\S' then
     perform identity.raise_error('L9VAL', 'description: required', 'description');
   elsif execution_time_ms < 0 then
-    perform identity.raise_error('L9VAL', 'execution_time_ms: 0 or more', 'execution_time_ms');
-  elsif cardinality(related_decisions) > 64 then
-    perform identity.raise_error(
-      'L9LIM', format('related_decisions: at most 64, got %s', cardinality(related_decisions)), 'related_decisions');
+    perform identity.raise_error('L9VAL', 'execution_time_ms: must be 0 or more', 'execution_time_ms');
+  elsif cardinality(related_decisions) > reflection.max_list_length() then
+    perform identity.raise_error('L9LIM',
+      format('related_decisions: at most %s, got %s', reflection.max_list_length(), cardinality(related_decisions)), 'related_decisions');
   end if;
   perform identity.check_bytes(task_id, 200, 'task_id'), identity.check_bytes(description, 65536, 'description');
-  perform reflection.check_choice(outcome, '{success,partial,failure,unknown}', 'outcome');
+  perform reflection.check_choice(outcome, reflection.task_outcomes(), 'outcome');
   perform reflection.check_texts(what_worked, 'what_worked');
   perform reflection.check_texts(what_failed, 'what_failed');
   perform reflection.check_texts(recommendations, 'recommendations');
@@ -14208,7 +14267,7 @@ end
 $$;
 
 comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]) is
-  'L9VAL or L9LIM, naming the field, for what a reflection on a task can''t have.';
+  'Raises L9VAL or L9LIM, naming the field, for values that a reflection on a task can''t have.';
 
 create function reflection.task_text(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
@@ -14228,7 +14287,7 @@ return (
   where pg_catalog.cardinality(part.texts) > 0);
 
 comment on function reflection.task_text(text, text, text, text[], text[], text[], text[], text[]) is
-  'What came of a task, in words: the text of its memory. Its lessons are memories of their own.';
+  'The result of a task in words: the text of its memory. Its lessons are memories of their own.';
 
 grant execute on function
   reflection.check_texts(text[], text),
@@ -14237,7 +14296,7 @@ grant execute on function
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 170-reflection/078-check-task.sql
 --! Included 170-reflection/080-store-task-reflection.sql
-create function reflection.are_readers_within(narrow public.packet_store, wide public.packet_store)
+create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store)
 returns boolean
 language sql
 stable
@@ -14247,8 +14306,8 @@ return packets.is_scope_within((narrow).scope, (wide).scope)
   and ((wide).org_id is null or (wide).org_id is not distinct from (narrow).org_id)
   and ((wide).user_id is null or (wide).user_id is not distinct from (narrow).user_id);
 
-comment on function reflection.are_readers_within(public.packet_store, public.packet_store) is
-  'Whether everyone who may read the one memory may read the other, of the same tenant.';
+comment on function reflection.is_audience_within(public.packet_store, public.packet_store) is
+  'True if everyone who may read the first memory may also read the second one, of the same tenant.';
 
 create function reflection.check_references(source public.packet_store, ids uuid[], field text)
 returns void
@@ -14257,25 +14316,25 @@ stable
 set search_path = ''
 as $$
 declare
-  found_ones integer;
-  are_open boolean;
+  visible_count integer;
+  all_readable boolean;
 begin
-  select count(*), bool_and(reflection.are_readers_within(source, p)) into found_ones, are_open
+  select count(*), bool_and(reflection.is_audience_within(source, p)) into visible_count, all_readable
   from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p);
-  if not are_open then
-    -- Else the row would show its readers the id of something they may not know of.
-    perform identity.raise_error('L9VAL', format('%s: a memory that fewer may read than scope %s', field, source.scope), field);
+  if not all_readable then
+    -- Otherwise the row would show its readers the id of a memory that they may not know of.
+    perform identity.raise_error('L9VAL', format('%s: names a memory that not every reader of scope %s may read', field, source.scope), field);
   end if;
-  if found_ones < (select count(distinct i.id) from unnest(ids) as i (id)) then
-    perform identity.raise_error('L9OWN', format('%s: at least one of these memories is not there, or not yours', field), field);
+  if visible_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
+    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist or is not yours', field), field);
   end if;
 end
 $$;
 
 comment on function reflection.check_references(public.packet_store, uuid[], text) is
-  'L9OWN unless the caller sees all of these memories; L9VAL where one is for fewer readers than the source of the row that names them. Not executable by callers: functions of the owner, who see what the caller does, call it.';
+  'Raises L9OWN unless the caller may read all of these memories, and L9VAL if one of them has fewer readers than the source of the row that names it. Not executable by callers: functions of the owner, which see what the caller sees, call it.';
 
-create function reflection.may_refer(task public.task_reflections, ids uuid[])
+create function reflection.shareable_decisions(task public.task_reflections, ids uuid[])
 returns uuid[]
 language sql
 stable
@@ -14284,10 +14343,10 @@ return array(
   select p.packet_id
   from public.packet_store p
   join public.packet_store source on source.packet_id = (task).source_packet
-  where p.packet_id = any (ids) and reflection.are_readers_within(source, p));
+  where p.packet_id = any (ids) and reflection.is_audience_within(source, p));
 
-comment on function reflection.may_refer(public.task_reflections, uuid[]) is
-  'Of these memories those that the caller sees and that whoever reads this task may.';
+comment on function reflection.shareable_decisions(public.task_reflections, uuid[]) is
+  'Those of these memories that the caller may read and that every reader of this task may read.';
 
 create function reflection.store_task_reflection(
   packet_id uuid, task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
@@ -14301,7 +14360,7 @@ as $$
 #variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_task_reflection.packet_id);
-  known uuid;
+  expired_packet uuid;
   saved public.task_reflections;
 begin
   if source.packet_type <> 'task_reflection' then
@@ -14316,13 +14375,13 @@ begin
     store_task_reflection.metrics_degraded);
   perform reflection.check_references(source, store_task_reflection.related_decisions, 'related_decisions');
 
-  -- What has expired, and was not cleaned up yet, does not stand in the way.
-  select t.source_packet into known
+  -- An expired row of the same task that is not cleaned up yet would violate the unique index.
+  select t.source_packet into expired_packet
   from public.task_reflections t
   where t.tenant_id = source.tenant_id and t.scope = source.scope and t.project_id is not distinct from source.project_id
     and t.org_id is not distinct from source.org_id and t.user_id is not distinct from source.user_id
     and t.task_id = store_task_reflection.task_id and t.ttl <= now() and t.source_packet <> source.packet_id;
-  delete from public.packet_store p where p.packet_id = known and p.ttl <= now();
+  delete from public.packet_store p where p.packet_id = expired_packet and p.ttl <= now();
 
   insert into public.task_reflections as t (
     source_packet, task_id, description, outcome, what_worked, what_failed, recommendations, related_decisions,
@@ -14342,7 +14401,7 @@ begin
   where t.task_id = excluded.task_id
   returning t.* into saved;
   if not found then
-    perform identity.raise_error('L9VAL', 'description: in these words another task is described', 'description');
+    perform identity.raise_error('L9VAL', 'description: another task has the same text; describe this one in other words', 'description');
   end if;
   return saved;
 end
@@ -14350,7 +14409,7 @@ $$;
 
 comment on function reflection.store_task_reflection(
   uuid, text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]) is
-  'What came of a task, for a memory of kind task_reflection that the caller wrote (an admin: any), in its room; in place of what was stored for it before. related_decisions: memories that the caller sees, and whoever reads this may. Definer: callers can''t write task_reflections.';
+  'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
 
 create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid)
 returns void
@@ -14369,14 +14428,14 @@ begin
   if packet_id is not null then
     source := derived.lock_source_memory(packet_id, 'task_reflection_id');
   end if;
-  -- The caller must see both, and the task must be its own.
+  -- The caller must see both rows and must have written the task.
   if source.packet_id is null
     or identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator()
     or not exists (
       select from public.reflection_store r
       where r.reflection_id = link_lesson.reflection_id and (r.ttl is null or r.ttl > now()))
   then
-    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: not there, or not yours', 'reflection_id');
+    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: one of them does not exist or is not yours', 'reflection_id');
   end if;
   insert into public.task_reflection_lessons (task_reflection_id, reflection_id, tenant_id)
   values (link_lesson.task_reflection_id, link_lesson.reflection_id, source.tenant_id)
@@ -14385,13 +14444,13 @@ end
 $$;
 
 comment on function reflection.link_lesson(uuid, uuid) is
-  'Links a lesson that the caller sees to a task that it wrote (an admin: any). Definer: callers can''t write task_reflection_lessons.';
+  'Links a lesson that the caller may read to a task that it wrote (an admin: any). Definer: callers can''t write task_reflection_lessons.';
 
 grant execute on function
   reflection.store_task_reflection(
     uuid, text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]),
-  reflection.link_lesson(uuid, uuid), reflection.may_refer(public.task_reflections, uuid[]),
-  reflection.are_readers_within(public.packet_store, public.packet_store)
+  reflection.link_lesson(uuid, uuid), reflection.shareable_decisions(public.task_reflections, uuid[]),
+  reflection.is_audience_within(public.packet_store, public.packet_store)
 to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/080-store-task-reflection.sql
 --! Included 170-reflection/085-reflect-on-task.sql
@@ -14418,26 +14477,26 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  place text := coalesce(reflect_on_task.scope, 'developer');
+  target_scope text := coalesce(reflect_on_task.scope, 'developer');
   task public.task_reflections;
   packet_id uuid;
   content text;
   lesson text;
-  known uuid;
-  learned public.reflection_store;
+  known_lesson uuid;
+  saved_lesson public.reflection_store;
 begin
-  perform packets.check_scope(place, reflect_on_task.project_id);
+  perform packets.check_scope(target_scope, reflect_on_task.project_id);
   perform reflection.check_texts(lessons, 'lessons');
-  -- Two who write of one task at once: the second adds to what the first wrote.
+  -- Concurrent calls for the same task wait here, so that the second one adds to the row of the first.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory task %s %s',
-    packets.audience_id(me.tenant_id, me.org_id, me.user_id, reflect_on_task.project_id, place), reflect_on_task.task_id), 0));
+    packets.audience_id(me.tenant_id, me.org_id, me.user_id, reflect_on_task.project_id, target_scope), reflect_on_task.task_id), 0));
   select t.* into task
   from public.task_reflections t
-  where t.tenant_id = me.tenant_id and t.scope = place and t.project_id is not distinct from reflect_on_task.project_id
+  where t.tenant_id = me.tenant_id and t.scope = target_scope and t.project_id is not distinct from reflect_on_task.project_id
     and t.org_id is not distinct from me.org_id and t.user_id is not distinct from me.user_id
     and t.task_id = reflect_on_task.task_id;
 
-  -- What is not given stays as it was.
+  -- Arguments that are null leave the stored values as they are.
   task.task_id := reflect_on_task.task_id;
   task.description := coalesce(reflect_on_task.description, task.description);
   task.outcome := coalesce(reflect_on_task.outcome, task.outcome, 'unknown');
@@ -14447,10 +14506,10 @@ begin
   task.execution_time_ms := coalesce(reflect_on_task.execution_time_ms, task.execution_time_ms);
   task.metrics_improved := coalesce(reflect_on_task.metrics_improved, task.metrics_improved, '{}');
   task.metrics_degraded := coalesce(reflect_on_task.metrics_degraded, task.metrics_degraded, '{}');
-  -- Of those that were named before some may be gone, or hidden, and that must not freeze the rest.
+  -- Stored decisions that were deleted or became hidden are dropped, so that the row can still be changed.
   task.related_decisions := array(
     select distinct d.id
-    from unnest(coalesce(reflect_on_task.related_decisions, reflection.may_refer(task, task.related_decisions))) as d (id)
+    from unnest(coalesce(reflect_on_task.related_decisions, reflection.shareable_decisions(task, task.related_decisions))) as d (id)
     where d.id is not null order by d.id);
   perform reflection.check_task(
     task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
@@ -14461,24 +14520,24 @@ begin
     task.metrics_improved, task.metrics_degraded);
   packet_id := task.source_packet;
   if packet_id is not null then
-    -- Where it is another's, this refuses.
+    -- Raises L9OWN if another agent wrote the memory.
     perform public.update_memory(packet_id, content => content);
   else
     packet_id := (public.save_memory(
-      content, scope => place, project_id => reflect_on_task.project_id, kind => 'task_reflection')).memory.packet_id;
+      content, scope => target_scope, project_id => reflect_on_task.project_id, kind => 'task_reflection')).memory.packet_id;
   end if;
   task := reflection.store_task_reflection(
     packet_id, task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
     task.related_decisions, task.execution_time_ms, task.metrics_improved, task.metrics_degraded);
 
   foreach lesson in array coalesce(lessons, '{}') loop
-    known := reflection.find_reflection(lesson, 'lesson', place, reflect_on_task.project_id, null, null);
-    -- Told again for the same task it is not learned again.
+    known_lesson := reflection.find_reflection(lesson, 'lesson', target_scope, reflect_on_task.project_id, null, null);
+    -- A lesson that is already linked to this task is not reinforced again.
     continue when exists (
-      select from public.task_reflections_lessons(task) r where r.source_packet = known);
-    learned := (public.reflect(
-      lesson, scope => place, project_id => reflect_on_task.project_id, learned_from => array[packet_id])).reflection;
-    perform reflection.link_lesson(task.task_reflection_id, learned.reflection_id);
+      select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
+    saved_lesson := (public.reflect(
+      lesson, scope => target_scope, project_id => reflect_on_task.project_id, learned_from => array[packet_id])).reflection;
+    perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
   end loop;
   return task;
 end
@@ -14486,7 +14545,7 @@ $$;
 
 comment on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text) is
-  'Keeps what came of a task, once for each task_id of a scope and project: again with the same task_id, what is given replaces what was said, and the rest stays. Saved as a memory of kind task_reflection, which agents change only where they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons: each is told by reflect(), so repeated ones are reinforced, and linked. related_decisions: memories that the caller may read, and whoever may read this. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons: each is saved by reflect(), so repeated lessons are reinforced, and linked to the task. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text)
