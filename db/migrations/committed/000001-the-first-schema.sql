@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:64b0a632112dc1824860246e1709c55bbdb3a575
+--! Hash: sha1:dd771a83cccdd87505773dfa0871fea7adb83b6c
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -14554,9 +14554,41 @@ to l9_agent, l9_admin;
 --! Included 180-summaries/000-schema.sql
 create schema summaries;
 comment on schema summaries is
-  'Summaries of memories, and who may read them. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Summaries of memories, and the audiences that may read them. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema summaries to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/000-schema.sql
+--! Included 180-summaries/005-choices.sql
+-- The values of scope_type and the limits of this chapter: constraints, checks and searches all use these functions.
+
+create function summaries.scope_types()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['thread', 'agent', 'topic', 'time_period', 'project', 'task'];
+
+create function summaries.max_sources()
+returns integer
+language sql
+immutable
+parallel safe
+return 500;
+
+create function summaries.max_subject_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 1000;
+
+comment on function summaries.scope_types() is
+  'The types of subjects that can be summarised. The column is named scope_type, but has nothing to do with the scope of memories.';
+comment on function summaries.max_sources() is 'The maximum number of memories that a summary can rest on.';
+comment on function summaries.max_subject_bytes() is 'The maximum length of scope_value in bytes.';
+
+grant execute on function summaries.scope_types(), summaries.max_sources(), summaries.max_subject_bytes()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 180-summaries/005-choices.sql
 --! Included 180-summaries/010-memory-summaries.sql
 create table public.memory_summaries (
   summary_id uuid primary key default uuidv7(),
@@ -14580,9 +14612,9 @@ create table public.memory_summaries (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint summary_scope_type_known check (scope_type in ('thread', 'agent', 'topic', 'time_period', 'project', 'task')),
-  constraint summary_scope_value_short check (scope_value ~ '\S' and octet_length(scope_value) <= 1000),
-  constraint summary_rests_on_something check (packet_count between 1 and 500),
+  constraint summary_scope_type_known check (scope_type = any (summaries.scope_types())),
+  constraint summary_scope_value_short check (scope_value ~ '\S' and octet_length(scope_value) <= summaries.max_subject_bytes()),
+  constraint summary_rests_on_something check (packet_count between 1 and summaries.max_sources()),
   constraint summary_confidence_from_0_to_1 check (confidence between 0 and 1),
   constraint summary_coverage_in_order check (coverage_start <= coverage_end)
 );
@@ -14591,25 +14623,28 @@ alter table public.memory_summaries
   alter column scope_value set statistics 0, alter column key_facts set statistics 0, alter column key_entities set statistics 0,
   alter column key_decisions set statistics 0;
 
--- One for a subject, in its room. The room is in the key, so that a collision is never with a row that the writer can't see.
+-- One row for a subject of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
 create unique index memory_summaries_current_unique on public.memory_summaries
   (tenant_id, scope, project_id, org_id, user_id, scope_type, scope_value) nulls not distinct;
 
 comment on table public.memory_summaries is
-  'What many memories say, in short: what is particular to memories of kind summary, one row each. Text and vector are the memory''s own: memory_summaries_summary_text(), memory_embeddings. What it rests on: memory_summaries_sources(), and memory_summaries_source_packet_ids().';
-comment on column public.memory_summaries.summary_id is 'UUID version 7: ordered by when it was written.';
-comment on column public.memory_summaries.source_packet is 'The memory that it is: its text and, in memory_embeddings, its vector.';
-comment on column public.memory_summaries.scope_type is 'What it sums up: thread, agent, topic, time_period, project or task.';
+  'Summaries of many memories, one row for each memory of kind summary. Text and vector belong to that memory: memory_summaries_summary_text() returns the text, memory_embeddings holds the vector. memory_summaries_sources() and memory_summaries_source_packet_ids() return the memories that a summary rests on.';
+comment on column public.memory_summaries.summary_id is 'UUID version 7, ordered by the time when the summary was written.';
+comment on column public.memory_summaries.source_packet is 'The memory that holds the text and, in memory_embeddings, the vector.';
+comment on column public.memory_summaries.scope_type is
+  'The type of the subject: thread, agent, topic, time_period, project or task. It has nothing to do with scope, which decides who can read the summary.';
 comment on column public.memory_summaries.scope_value is
-  'Which one: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id, a correlation_id.';
-comment on column public.memory_summaries.key_facts is 'The facts that matter most.';
-comment on column public.memory_summaries.key_entities is 'What it is about: names, normalised (case, white space, Unicode).';
-comment on column public.memory_summaries.key_decisions is 'What was decided.';
-comment on column public.memory_summaries.packet_count is 'On how many memories it rests.';
-comment on column public.memory_summaries.confidence is 'How far its writer vouches for it, from 0 to 1.';
-comment on column public.memory_summaries.coverage_start is 'When the oldest of its sources was saved.';
-comment on column public.memory_summaries.coverage_end is 'When the newest of its sources was saved.';
-comment on column public.memory_summaries.valid_until is 'From when on it is due again, though nothing was added; null: never by time alone.';
+  'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
+comment on column public.memory_summaries.key_facts is 'The most important facts.';
+comment on column public.memory_summaries.key_entities is
+  'The names of the entities that the summary is about, normalised (case, white space, Unicode).';
+comment on column public.memory_summaries.key_decisions is 'The decisions that were made.';
+comment on column public.memory_summaries.packet_count is 'The number of memories that the summary rests on, at most 500.';
+comment on column public.memory_summaries.confidence is 'The confidence of the writer in the summary, from 0 to 1.';
+comment on column public.memory_summaries.coverage_start is 'The time when the oldest source was saved.';
+comment on column public.memory_summaries.coverage_end is 'The time when the newest source was saved.';
+comment on column public.memory_summaries.valid_until is
+  'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
 
@@ -14625,13 +14660,14 @@ create table public.memory_summary_sources (
 
 create index memory_summary_sources_packet_idx on public.memory_summary_sources (packet_id);
 
-comment on table public.memory_summary_sources is 'Which memories a summary rests on.';
-comment on column public.memory_summary_sources.summary_packet is 'The summary, by its memory.';
-comment on column public.memory_summary_sources.packet_id is 'The memory that it rests on.';
-comment on column public.memory_summary_sources.is_changed is 'Whether its text was changed since: then the summary is due again.';
-comment on column public.memory_summary_sources.tenant_id is 'As of both.';
-comment on column public.memory_summary_sources.created_at is 'When the summary was written.';
-comment on column public.memory_summary_sources.updated_at is 'When is_changed was last set.';
+comment on table public.memory_summary_sources is 'The memories that each summary rests on.';
+comment on column public.memory_summary_sources.summary_packet is 'The memory of the summary.';
+comment on column public.memory_summary_sources.packet_id is 'The memory that the summary rests on.';
+comment on column public.memory_summary_sources.is_changed is
+  'True if the text of the source was changed since; then the summary is due again.';
+comment on column public.memory_summary_sources.tenant_id is 'The tenant of both memories.';
+comment on column public.memory_summary_sources.created_at is 'The time when the summary was written.';
+comment on column public.memory_summary_sources.updated_at is 'The time when is_changed was last set.';
 
 alter table public.memory_summary_sources enable row level security;
 alter table public.memory_summary_sources force row level security;
@@ -14650,14 +14686,14 @@ create policy platform_override on public.memory_summary_sources for select to l
 create policy worker_access on public.memory_summary_sources for select to l9_worker using (true);
 create policy definer_functions on public.memory_summary_sources to l9_owner using (true);
 
-comment on policy tenant_isolation on public.memory_summary_sources is 'Nothing crosses tenants.';
+comment on policy tenant_isolation on public.memory_summary_sources is 'Nothing is shared between tenants.';
 comment on policy scope_access on public.memory_summary_sources is
-  'Of summaries and memories that the caller may read, both: under its own policies, so that it follows either wherever it moves.';
+  'A row is visible to callers that may read both the summary and the source. The policies of these two tables decide, so the row follows both wherever they move.';
 comment on policy platform_override on public.memory_summary_sources is
-  'Operators read across tenants, each look on the record; what has expired at either end is gone.';
-comment on policy worker_access on public.memory_summary_sources is 'Jobs read it.';
+  'Operators read across tenants, and each read is audited. A row is hidden when the summary or the source has expired.';
+comment on policy worker_access on public.memory_summary_sources is 'Background jobs read all rows.';
 comment on policy definer_functions on public.memory_summary_sources is
-  'What keeps summaries within the reach of their sources must see also those that the caller does not.';
+  'Functions that delete summaries when a source is deleted or moves must also see rows that the caller does not.';
 
 grant select on public.memory_summary_sources to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.memory_summary_sources to l9_worker;
@@ -14665,21 +14701,22 @@ grant maintain on public.memory_summary_sources to l9_worker;
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
 
 comment on table summaries.summaries_being_deleted is
-  'Summaries that are being deleted because a source of theirs went or moved: rows live no longer than the statement. What is here, functions of the owner may delete.';
+  'Summaries that are being deleted because one of their sources was deleted or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.';
 comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
 
 alter table summaries.summaries_being_deleted enable row level security;
 alter table summaries.summaries_being_deleted force row level security;
 create policy definer_functions on summaries.summaries_being_deleted to l9_owner using (true);
-comment on policy definer_functions on summaries.summaries_being_deleted is 'Only functions of the owner know it.';
+comment on policy definer_functions on summaries.summaries_being_deleted is 'Only functions of the owner read and write it.';
 
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
 create policy definer_upkeep on public.packet_store for delete to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
-comment on policy definer_upkeep_reads on public.packet_store is 'Functions of the owner see the summaries that they are to delete.';
+comment on policy definer_upkeep_reads on public.packet_store is
+  'Functions of the owner see the summaries that they are about to delete.';
 comment on policy definer_upkeep on public.packet_store is
-  'Whoever deletes or moves a memory deletes, by a trigger, the summaries that rest on it, also those that it does not see.';
+  'Deleting or moving a memory deletes, by a trigger, the summaries that rest on it, also those that the caller does not see.';
 --! EndIncluded 180-summaries/010-memory-summaries.sql
 --! Included 180-summaries/015-of-the-summary.sql
 create function summaries.summary_heading(scope_type text, scope_value text)
@@ -14691,7 +14728,8 @@ set search_path = ''
 return pg_catalog.format('Summary of %s %s', pg_catalog.replace(scope_type, '_', ' '),
   pg_catalog.btrim(pg_catalog.regexp_replace(scope_value, '\s+', ' ', 'g')));
 
-comment on function summaries.summary_heading(text, text) is 'The first line of a summary''s memory, so that it is found by what it sums up.';
+comment on function summaries.summary_heading(text, text) is
+  'The first line of the memory of a summary, so that a search for the subject finds it.';
 
 create function public.memory_summaries_summary_text(summary public.memory_summaries)
 returns text
@@ -14739,11 +14777,14 @@ set search_path = ''
 return coalesce((summary).valid_until <= pg_catalog.now(), false) or exists (
   select from public.memory_summary_sources l where l.summary_packet = (summary).source_packet and l.is_changed);
 
-comment on function public.memory_summaries_summary_text(public.memory_summaries) is 'What it says: the text of its memory, without the heading.';
-comment on function public.memory_summaries_sources(public.memory_summaries) is 'The memories that it rests on, the oldest first.';
-comment on function public.memory_summaries_source_packet_ids(public.memory_summaries) is 'The ids of the memories that it rests on.';
+comment on function public.memory_summaries_summary_text(public.memory_summaries) is
+  'The text of the summary: the text of its memory without the heading.';
+comment on function public.memory_summaries_sources(public.memory_summaries) is
+  'The memories that the summary rests on, oldest first.';
+comment on function public.memory_summaries_source_packet_ids(public.memory_summaries) is
+  'The ids of the memories that the summary rests on.';
 comment on function public.memory_summaries_is_stale(public.memory_summaries) is
-  'Whether the text of one of its sources was changed since it was written, or it is past valid_until.';
+  'True if the text of a source was changed since the summary was written, or valid_until has passed.';
 
 grant execute on function summaries.summary_heading(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function
@@ -14764,7 +14805,8 @@ create type summaries.summary_audience as (
   coverage_end timestamptz
 );
 
-comment on type summaries.summary_audience is 'Who may read all of some memories, and until when; and when these were saved.';
+comment on type summaries.summary_audience is
+  'The audience that may read all of some memories, until when it may, the number of these memories and when they were saved.';
 
 create function summaries.audience_of_sources(ids uuid[])
 returns summaries.summary_audience
@@ -14774,7 +14816,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  audience_id summaries.summary_audience;
+  audience summaries.summary_audience;
   scopes text[];
   projects text[];
   orgs uuid[];
@@ -14782,68 +14824,68 @@ declare
   tenants uuid[];
 begin
   if coalesce(cardinality(ids), 0) = 0 or array_position(ids, null) is not null then
-    perform identity.raise_error('L9VAL', 'source_packet_ids: the memories that it rests on', 'source_packet_ids');
-  elsif cardinality(ids) > 500 then
-    perform identity.raise_error(
-      'L9LIM', format('source_packet_ids: at most 500, got %s', cardinality(ids)), 'source_packet_ids');
+    perform identity.raise_error('L9VAL', 'source_packet_ids: required, the memories that the summary rests on', 'source_packet_ids');
+  elsif cardinality(ids) > summaries.max_sources() then
+    perform identity.raise_error('L9LIM',
+      format('source_packet_ids: at most %s, got %s', summaries.max_sources(), cardinality(ids)), 'source_packet_ids');
   end if;
-  -- Locked: whoever moves one to other readers meanwhile waits, and then finds the summary that rests on it.
+  -- The lock makes a concurrent transaction that moves a source wait, so that it then finds the summary and deletes it.
   perform from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p) order by p.packet_id for share;
   select array_agg(distinct p.tenant_id), array_agg(distinct p.scope),
     array_agg(distinct p.project_id) filter (where p.project_id is not null),
     array_agg(distinct p.org_id) filter (where p.org_id is not null),
     array_agg(distinct p.user_id) filter (where p.user_id is not null),
     min(p.ttl), count(*), min(p."timestamp"), max(p."timestamp")
-  into tenants, scopes, projects, orgs, users, audience_id.ttl, audience_id.packet_count, audience_id.coverage_start, audience_id.coverage_end
+  into tenants, scopes, projects, orgs, users, audience.ttl, audience.packet_count, audience.coverage_start, audience.coverage_end
   from public.packet_store p
   where p.packet_id = any (ids) and derived.is_source(p);
-  if audience_id.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
+  if audience.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
     perform identity.raise_error(
-      'L9OWN', 'source_packet_ids: at least one of these memories is not there, or not yours', 'source_packet_ids');
+      'L9OWN', 'source_packet_ids: at least one of these memories does not exist or is not yours', 'source_packet_ids');
   elsif cardinality(tenants) > 1 or cardinality(projects) > 1 or cardinality(orgs) > 1 or cardinality(users) > 1 then
     perform identity.raise_error('L9VAL',
-      'source_packet_ids: memories of several projects, orgs or users, which nobody else may read all of; make a summary of each',
+      'source_packet_ids: belong to several projects, orgs or users, and no audience may read all of them; summarise each separately',
       'source_packet_ids');
   end if;
-  audience_id.tenant_id := tenants[1];
-  audience_id.project_id := projects[1];
-  audience_id.org_id := orgs[1];
-  audience_id.user_id := users[1];
-  select s.scope into audience_id.scope
+  audience.tenant_id := tenants[1];
+  audience.project_id := projects[1];
+  audience.org_id := orgs[1];
+  audience.user_id := users[1];
+  select s.scope into audience.scope
   from unnest(scopes) as s (scope)
   where not exists (select from unnest(scopes) as o (scope) where packets.is_scope_within(s.scope, o.scope) is not true)
-    -- A scope without projects is read in all of them.
-    and (audience_id.project_id is null or not exists (
+    -- A scope without projects is readable in every project.
+    and (audience.project_id is null or not exists (
       select from public.packet_store p where p.packet_id = any (ids) and p.scope = s.scope and p.project_id is null))
   order by s.scope
   limit 1;
   if not found then
     perform identity.raise_error('L9VAL', format(
-      'source_packet_ids: memories in scopes %s, none of which is for those alone who may read all of them; make a summary of each',
+      'source_packet_ids: belong to scopes %s, and the readers of none of them may read all of these memories; summarise each scope separately',
       array_to_string(scopes, ', ')), 'source_packet_ids');
   end if;
-  return audience_id;
+  return audience;
 end
 $$;
 
 comment on function summaries.audience_of_sources(uuid[]) is
-  'The narrowest room of these memories, which are locked until the end of the transaction: whoever is in it may read all of them. The caller must see them (else L9OWN); L9VAL where there is no such room. Definer: locks memories of other writers; it sees what the caller sees.';
+  'The narrowest audience of these memories: everyone in it may read all of them. Locks the memories until the end of the transaction. The caller must see them (else L9OWN); L9VAL if there is no such audience. Definer: locks memories of other writers; it sees what the caller sees.';
 
-create function summaries.is_audience_within(memory public.packet_store, audience_id summaries.summary_audience)
+create function summaries.is_audience_within(memory public.packet_store, audience summaries.summary_audience)
 returns boolean
 language sql
 stable
 parallel safe
 set search_path = ''
-return packets.is_scope_within((memory).scope, (audience_id).scope)
-  and (memory).tenant_id = (audience_id).tenant_id
-  and ((audience_id).project_id is null or (audience_id).project_id is not distinct from (memory).project_id)
-  and ((audience_id).org_id is null or (audience_id).org_id is not distinct from (memory).org_id)
-  and ((audience_id).user_id is null or (audience_id).user_id is not distinct from (memory).user_id)
-  and ((audience_id).ttl is null or coalesce((memory).ttl <= (audience_id).ttl, false));
+return packets.is_scope_within((memory).scope, (audience).scope)
+  and (memory).tenant_id = (audience).tenant_id
+  and ((audience).project_id is null or (audience).project_id is not distinct from (memory).project_id)
+  and ((audience).org_id is null or (audience).org_id is not distinct from (memory).org_id)
+  and ((audience).user_id is null or (audience).user_id is not distinct from (memory).user_id)
+  and ((audience).ttl is null or coalesce((memory).ttl <= (audience).ttl, false));
 
 comment on function summaries.is_audience_within(public.packet_store, summaries.summary_audience) is
-  'Whether everyone who may read this memory may read all that is in the room, for as long.';
+  'True if everyone who may read this memory may also read everything that this audience reads, for at least as long.';
 
 grant execute on function summaries.audience_of_sources(uuid[]) to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 180-summaries/020-room-of-sources.sql
@@ -14866,9 +14908,9 @@ end
 $$;
 
 comment on function summaries.delete_summaries(uuid[]) is
-  'Deletes summaries, whoever may see them. Not executable by callers: triggers of the owner call it for those that rest on what went or moved.';
+  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for summaries whose sources were deleted or moved, and for summaries that are replaced.';
 
-create function summaries.tg_memory_summary_sources__lost()
+create function summaries.tg_memory_summary_sources__delete_summaries()
 returns trigger
 language plpgsql
 security definer
@@ -14876,20 +14918,20 @@ set search_path = ''
 set enable_nestloop = off
 as $$
 begin
-  -- Those whose own memory went are not there any more, and are passed over.
+  -- Summaries whose own memory was deleted in this statement no longer exist, and deleting them has no effect.
   perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
   return null;
 end
 $$;
 
-comment on function summaries.tg_memory_summary_sources__lost() is
-  'A summary does not outlive what it rests on: deleted with the first of its sources. Definer: deletes also what the caller does not see.';
+comment on function summaries.tg_memory_summary_sources__delete_summaries() is
+  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
 
-create trigger _600_lost after delete on public.memory_summary_sources
+create trigger _600_delete_summaries after delete on public.memory_summary_sources
   referencing old table as old_rows
-  for each statement execute function summaries.tg_memory_summary_sources__lost();
+  for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
 
-create function summaries.tg_packet_store__summaries_within()
+create function summaries.tg_packet_store__check_summaries()
 returns trigger
 language plpgsql
 security definer
@@ -14899,10 +14941,10 @@ declare
   sources uuid[] := array(
     select l.packet_id from public.memory_summary_sources l where l.summary_packet = new.packet_id);
 begin
-  -- The memory of a summary: it goes nowhere where one of its sources could not be read.
+  -- If the memory is a summary itself, all its new readers must be able to read all its sources.
   if cardinality(sources) > 0 and summaries.is_audience_within(new, summaries.audience_of_sources(sources)) is not true then
     perform identity.raise_error('L9VAL',
-      'scope: a summary stays with those who may read, and as long as they may read, all that it rests on', 'scope');
+      'scope: every reader of a summary must be able to read all its sources, for as long as the summary exists', 'scope');
   end if;
   perform summaries.delete_summaries(array(
     select l.summary_packet from public.memory_summary_sources l where l.packet_id = new.packet_id));
@@ -14910,12 +14952,12 @@ begin
 end
 $$;
 
-comment on function summaries.tg_packet_store__summaries_within() is
-  'A memory that moves, or is to expire at another time, takes the summaries that rest on it with it; they are due again. Definer: deletes also what the caller does not see.';
+comment on function summaries.tg_packet_store__check_summaries() is
+  'Runs when a memory moves or its expiry changes: refuses to move a summary to readers of fewer than all its sources, and deletes the summaries that rest on the memory; they become due again. Definer: deletes also summaries that the caller does not see.';
 
-call derived.follow_packets('_640_summaries_within', 'summaries.tg_packet_store__summaries_within');
+call derived.follow_packets('_640_check_summaries', 'summaries.tg_packet_store__check_summaries');
 
-create function summaries.tg_packet_store__summaries_stale()
+create function summaries.tg_packet_store__mark_summaries_stale()
 returns trigger
 language plpgsql
 security definer
@@ -14928,12 +14970,12 @@ begin
 end
 $$;
 
-comment on function summaries.tg_packet_store__summaries_stale() is
-  'A memory whose text changes makes the summaries that rest on it due again. Definer: also those that the caller does not see.';
+comment on function summaries.tg_packet_store__mark_summaries_stale() is
+  'Marks the summaries that rest on a memory as due again when its text changes. Definer: updates also rows that the caller does not see.';
 
-create trigger _645_summaries_stale after update of envelope on public.packet_store
+create trigger _645_mark_summaries_stale after update of envelope on public.packet_store
   for each row when (new.content_hash <> old.content_hash)
-  execute function summaries.tg_packet_store__summaries_stale();
+  execute function summaries.tg_packet_store__mark_summaries_stale();
 --! EndIncluded 180-summaries/025-keep-within.sql
 --! Included 180-summaries/030-check-summary.sql
 create function summaries.check_summary(
@@ -14946,13 +14988,13 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  perform reflection.check_choice(scope_type, '{thread,agent,topic,time_period,project,task}', 'scope_type');
+  perform reflection.check_choice(scope_type, summaries.scope_types(), 'scope_type');
   if scope_value is null or scope_value !~ '\S' then
-    perform identity.raise_error('L9VAL', 'scope_value: which thread, agent, topic …', 'scope_value');
+    perform identity.raise_error('L9VAL', 'scope_value: required, the id or name of the thread, agent, topic, …', 'scope_value');
   elsif summary_text is null or summary_text !~ '\S' then
     perform identity.raise_error('L9VAL', 'summary_text: must not be blank', 'summary_text');
   end if;
-  perform identity.check_bytes(scope_value, 1000, 'scope_value'), identity.check_bytes(summary_text, 262144, 'summary_text');
+  perform identity.check_bytes(scope_value, summaries.max_subject_bytes(), 'scope_value'), identity.check_bytes(summary_text, 262144, 'summary_text');
   perform entities.check_confidence(confidence);
   perform reflection.check_texts(key_facts, 'key_facts');
   perform reflection.check_texts(key_entities, 'key_entities');
@@ -14961,7 +15003,7 @@ end
 $$;
 
 comment on function summaries.check_summary(text, text, text, text[], text[], text[], double precision) is
-  'L9VAL or L9LIM, naming the field, for what a summary can''t have.';
+  'Raises L9VAL or L9LIM, naming the field, for values that a summary can''t have.';
 
 grant execute on function summaries.check_summary(text, text, text, text[], text[], text[], double precision)
   to l9_agent, l9_admin, l9_worker;
@@ -14980,22 +15022,22 @@ as $$
 #variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_summary_row.packet_id);
-  audience_id summaries.summary_audience := summaries.audience_of_sources(store_summary_row.source_packet_ids);
+  audience summaries.summary_audience := summaries.audience_of_sources(store_summary_row.source_packet_ids);
   saved public.memory_summaries;
 begin
   perform summaries.check_summary(
     store_summary_row.scope_type, store_summary_row.scope_value, source.envelope ->> 'content', store_summary_row.key_facts,
     store_summary_row.key_entities, store_summary_row.key_decisions, store_summary_row.confidence);
   if source.packet_type <> 'summary' or source.packet_id = any (store_summary_row.source_packet_ids) then
-    perform identity.raise_error('L9VAL', 'source_packet: a memory of kind summary, not one of its own sources', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind summary that is not one of its own sources', 'source_packet');
   elsif identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator() then
     perform memories.raise_not_yours(source.packet_id);
-  elsif summaries.is_audience_within(source, audience_id) is not true then
+  elsif summaries.is_audience_within(source, audience) is not true then
     perform identity.raise_error('L9VAL',
-      'source_packet: a summary is for those alone who may read, and as long as they may read, all that it rests on', 'source_packet');
+      'source_packet: every reader of a summary must be able to read all its sources, for as long as the summary exists', 'source_packet');
   end if;
 
-  -- What has expired, and was not cleaned up yet, does not stand in the way.
+  -- An expired summary of the subject that is not cleaned up yet would violate the unique index.
   perform summaries.delete_summaries(array(
     select s.source_packet from public.memory_summaries s
     where s.tenant_id = source.tenant_id and s.scope = source.scope and s.project_id is not distinct from source.project_id
@@ -15009,12 +15051,12 @@ begin
   values (
     source.packet_id, store_summary_row.scope_type, store_summary_row.scope_value, coalesce(store_summary_row.key_facts, '{}'),
     entities.check_names(store_summary_row.key_entities, 'key_entities'),
-    coalesce(store_summary_row.key_decisions, '{}'), audience_id.packet_count, store_summary_row.confidence,
-    audience_id.coverage_start, audience_id.coverage_end, store_summary_row.valid_until)
+    coalesce(store_summary_row.key_decisions, '{}'), audience.packet_count, store_summary_row.confidence,
+    audience.coverage_start, audience.coverage_end, store_summary_row.valid_until)
   on conflict do nothing
   returning memory_summaries.* into saved;
   if not found then
-    perform identity.raise_error('L9VAL', 'scope_value: has a summary already, or this memory is one', 'scope_value');
+    perform identity.raise_error('L9VAL', 'scope_value: already has a summary, or source_packet already is one', 'scope_value');
   end if;
   insert into public.memory_summary_sources (summary_packet, packet_id, tenant_id)
   select distinct saved.source_packet, i.id, saved.tenant_id from unnest(store_summary_row.source_packet_ids) as i (id);
@@ -15024,12 +15066,12 @@ $$;
 
 comment on function summaries.store_summary_row(
   uuid, text, text, uuid[], text[], text[], text[], double precision, timestamptz) is
-  'What is particular to a memory of kind summary that the caller wrote (an admin: any), and what it rests on: memories that the caller sees, and that whoever may read the summary may read. Definer: callers can''t write memory_summaries.';
+  'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: memories that the caller sees and that every reader of the summary may read. Definer: callers can''t write memory_summaries.';
 
 grant execute on function summaries.store_summary_row(
   uuid, text, text, uuid[], text[], text[], text[], double precision, timestamptz) to l9_agent, l9_admin;
 
--- For parents of a memory there is room for 64: the newest of its sources. All of them are in memory_summary_sources.
+-- A memory has at most 64 parents, so these are the newest sources. memory_summary_sources has all of them.
 create function summaries.newest_sources(ids uuid[])
 returns uuid[]
 language sql
@@ -15054,7 +15096,7 @@ begin atomic
 end;
 
 comment on function summaries.lock_summary(uuid, text, text) is
-  'Two who sum up one thing at once: the second waits, and takes the place of the first.';
+  'Locks the summary of a subject until the end of the transaction: of two concurrent calls the second waits and replaces the summary of the first.';
 
 create function public.save_summary(
   scope_type text,
@@ -15075,56 +15117,56 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  certainty double precision := coalesce(save_summary.confidence, 0.8);
-  audience_id summaries.summary_audience;
-  former uuid;
+  wanted_confidence double precision := coalesce(save_summary.confidence, 0.8);
+  audience summaries.summary_audience;
+  former_packet uuid;
   packet_id uuid;
 begin
   perform summaries.check_summary(
     save_summary.scope_type, save_summary.scope_value, summary_text, save_summary.key_facts, save_summary.key_entities,
-    save_summary.key_decisions, certainty);
+    save_summary.key_decisions, wanted_confidence);
   if save_summary.valid_until <= now() then
     perform identity.raise_error('L9VAL', 'valid_until: must be in the future', 'valid_until');
   end if;
-  audience_id := summaries.audience_of_sources(source_packet_ids);
-  if audience_id.org_id <> me.org_id or audience_id.user_id <> me.user_id
-    or audience_id.org_id is not null and me.org_id is null or audience_id.user_id is not null and me.user_id is null then
+  audience := summaries.audience_of_sources(source_packet_ids);
+  if audience.org_id <> me.org_id or audience.user_id <> me.user_id
+    or audience.org_id is not null and me.org_id is null or audience.user_id is not null and me.user_id is null then
     perform identity.raise_error('L9VAL',
-      'source_packet_ids: memories of an org or user that you do not act for: others could read the summary', 'source_packet_ids');
+      'source_packet_ids: belong to an org or user that you do not act for, so that others could read the summary', 'source_packet_ids');
   end if;
-  perform packets.check_scope(audience_id.scope, audience_id.project_id);
+  perform packets.check_scope(audience.scope, audience.project_id);
 
   perform summaries.lock_summary(
-    packets.audience_id(me.tenant_id, me.org_id, me.user_id, audience_id.project_id, audience_id.scope), save_summary.scope_type,
+    packets.audience_id(me.tenant_id, me.org_id, me.user_id, audience.project_id, audience.scope), save_summary.scope_type,
     save_summary.scope_value);
-  select s.source_packet into former
+  select s.source_packet into former_packet
   from public.memory_summaries s
-  where s.tenant_id = me.tenant_id and s.scope = audience_id.scope and s.project_id is not distinct from audience_id.project_id
+  where s.tenant_id = me.tenant_id and s.scope = audience.scope and s.project_id is not distinct from audience.project_id
     and s.org_id is not distinct from me.org_id and s.user_id is not distinct from me.user_id
     and s.scope_type = save_summary.scope_type and s.scope_value = save_summary.scope_value;
-  if former = any (source_packet_ids) then
+  if former_packet = any (source_packet_ids) then
     perform identity.raise_error(
-      'L9VAL', 'source_packet_ids: the summary that this one replaces; name what it rests on', 'source_packet_ids');
-  elsif former is not null then
-    delete from public.packet_store p where p.packet_id = former;
+      'L9VAL', 'source_packet_ids: names the summary that this one replaces; name the sources of that summary instead', 'source_packet_ids');
+  elsif former_packet is not null then
+    delete from public.packet_store p where p.packet_id = former_packet;
     if not found then
-      perform identity.raise_error('L9OWN', 'scope_value: the summary that is there is not yours to replace', 'scope_value');
+      perform identity.raise_error('L9OWN', 'scope_value: has a summary that another agent wrote, which you can''t replace', 'scope_value');
     end if;
   end if;
 
   packet_id := (public.save_memory(
     summaries.summary_heading(save_summary.scope_type, save_summary.scope_value) || e'\n' || summary_text,
-    scope => audience_id.scope, project_id => audience_id.project_id, kind => 'summary', ttl => audience_id.ttl,
+    scope => audience.scope, project_id => audience.project_id, kind => 'summary', ttl => audience.ttl,
     parent_ids => summaries.newest_sources(source_packet_ids))).memory.packet_id;
   return summaries.store_summary_row(
     packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
-    save_summary.key_entities, save_summary.key_decisions, certainty, save_summary.valid_until);
+    save_summary.key_entities, save_summary.key_decisions, wanted_confidence, save_summary.valid_until);
 end
 $$;
 
 comment on function public.save_summary(
   text, text, text, uuid[], text[], text[], text[], double precision, timestamptz) is
-  'Saves what these memories say in short, as a memory of kind summary, in place of the one of that subject (scope_type and scope_value) that is there. Who may read it is worked out: those alone who may read every one of source_packet_ids (500 at most), and no longer than they may; where no scope has just these readers, L9VAL. Agents replace only what they wrote (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves the summary of a subject (scope_type and scope_value) as a memory of kind summary, and replaces the existing summary of that subject. Its audience is computed: only callers that may read every one of source_packet_ids (at most 500) can read the summary, and no longer than they can read these. If no scope has exactly these readers, L9VAL. Agents can replace only summaries that they wrote (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   summaries.lock_summary(uuid, text, text),
@@ -15132,7 +15174,7 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/050-save-summary.sql
 --! Included 180-summaries/060-find-due.sql
-create type summaries.due as (
+create type summaries.due_for_audience as (
   tenant_id uuid,
   org_id uuid,
   user_id uuid,
@@ -15150,7 +15192,7 @@ create type summaries.due as (
   source_packet_ids uuid[]
 );
 
-comment on type summaries.due is 'A summary that is to be written, and for which room.';
+comment on type summaries.due_for_audience is 'A summary that is due, and the audience that it is for.';
 
 create function summaries.summary_threshold(scope_type text)
 returns integer
@@ -15160,9 +15202,9 @@ parallel safe
 return case scope_type when 'task' then 5 when 'thread' then 10 when 'topic' then 20 when 'time_period' then 20 else 50 end;
 
 comment on function summaries.summary_threshold(text) is
-  'How many new memories make a summary due, where nothing else is said: a task 5, a thread 10, a topic or a week 20, an agent or a project 50.';
+  'The number of new memories that makes a summary due by default: task 5, thread 10, topic 20, week 20, agent 50, project 50.';
 
-create function summaries.subjects_of(memory public.packet_store)
+create function summaries.summary_subjects(memory public.packet_store)
 returns table (scope_type text, scope_value text)
 language sql
 immutable
@@ -15173,18 +15215,18 @@ begin atomic
     ('thread', (memory).thread_id), ('agent', (memory).metadata ->> 'creator'), ('project', (memory).project_id),
     ('task', (memory).correlation_id),
     ('time_period', to_char((memory)."timestamp" at time zone 'UTC', 'IYYY-"W"IW'))) as s (scope_type, scope_value)
-  where s.scope_value ~ '\S' and octet_length(s.scope_value) <= 1000
+  where s.scope_value ~ '\S' and octet_length(s.scope_value) <= summaries.max_subject_bytes()
   union all
   select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;
 
-comment on function summaries.subjects_of(public.packet_store) is
-  'What summaries a memory belongs into: of its thread, its writer, its tags, the ISO week it was saved in (UTC), its project, and the task that its correlation_id names.';
+comment on function summaries.summary_subjects(public.packet_store) is
+  'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it was saved (UTC), its project, and the task that its correlation_id names.';
 
 create function summaries.find_due(
-  me identity.identity, of_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
+  me identity.identity, target_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
   max_sources integer, k integer)
-returns setof summaries.due
+returns setof summaries.due_for_audience
 language plpgsql
 stable
 set search_path = ''
@@ -15192,46 +15234,47 @@ set max_parallel_workers_per_gather = 0
 as $$
 #variable_conflict use_column
 declare
-  -- What is older waits until it is asked for by name: a summary of what moves now is what is missed.
-  look_at constant integer := 20000;
+  -- Only the newest memories are scanned, because summaries of active subjects are the useful ones. Older memories are found when
+  -- the call names their thread or project.
+  scan_limit constant integer := 20000;
 begin
   return query
-  with looked_at as materialized (
+  with recent as materialized (
     select p.packet_id, p."timestamp", p.scope, p.project_id, s.scope_type, s.scope_value,
       case when me.caller is not null then me.org_id else p.org_id end as org_id,
       case when me.caller is not null then me.user_id else p.user_id end as user_id
     from (
       select p.* from public.packet_store p
-      where p.tenant_id = of_tenant and p.packet_type <> 'summary' and (p.ttl is null or p.ttl > now())
+      where p.tenant_id = target_tenant and p.packet_type <> 'summary' and (p.ttl is null or p.ttl > now())
         and (me.caller is null
           or p.scope = any (me.writable_scopes)
-            -- An admin sees what belongs to others; in what it writes they would read of each other.
+            -- An admin also sees memories of other orgs and users, but a summary of them could be read by the wrong ones.
             and (p.org_id is null or p.org_id = me.org_id) and (p.user_id is null or p.user_id = me.user_id))
         and (only_project is null or p.project_id = only_project)
         and (only_value is null or types is distinct from '{thread}' or p.thread_id = only_value)
       order by p."timestamp" desc
-      limit look_at
+      limit scan_limit
     ) p
-    cross join lateral summaries.subjects_of(p) s
+    cross join lateral summaries.summary_subjects(p) s
     where (types is null or s.scope_type = any (types)) and (only_value is null or s.scope_value = only_value)
   ), current as (
     select s.*,
       exists (
         select from public.memory_summary_sources l where l.summary_packet = s.source_packet and l.is_changed) as is_changed
     from public.memory_summaries s
-    where s.tenant_id = of_tenant
+    where s.tenant_id = target_tenant
       and (me.caller is null or s.org_id is not distinct from me.org_id and s.user_id is not distinct from me.user_id)
   ), grouped as (
     select l.org_id, l.user_id, l.scope, l.project_id, l.scope_type, l.scope_value,
       count(*)::integer as packet_count,
       (count(*) filter (where c.summary_id is null or l."timestamp" > c.coverage_end))::integer as new_packets,
       (array_agg(l.packet_id order by l."timestamp" desc, l.packet_id desc))[1:max_sources] as sources
-    from looked_at l
+    from recent l
     left join current c on c.scope_type = l.scope_type and c.scope_value = l.scope_value and c.scope = l.scope
       and c.project_id is not distinct from l.project_id and c.org_id is not distinct from l.org_id
       and c.user_id is not distinct from l.user_id
     group by l.org_id, l.user_id, l.scope, l.project_id, l.scope_type, l.scope_value
-  ), judged as (
+  ), evaluated as (
     select g.*, c.summary_id, c.coverage_start, c.coverage_end, c.valid_until, c.creator,
       case
         when c.is_changed then 'changed'
@@ -15245,23 +15288,23 @@ begin
       and c.project_id is not distinct from g.project_id and c.org_id is not distinct from g.org_id
       and c.user_id is not distinct from g.user_id
   )
-  select of_tenant, j.org_id, j.user_id, j.scope, j.project_id, j.scope_type, j.scope_value, j.reason, j.new_packets,
-    j.packet_count, j.summary_id, j.coverage_start, j.coverage_end, j.valid_until, j.sources
-  from judged j
-  where j.reason is not null
-    -- What another agent wrote is for it, for admins and for the job to write anew.
-    and (me.caller is null or me.role = 'l9_admin' or j.summary_id is null or j.creator = me.creator)
-  order by j.reason in ('changed', 'valid_until') desc, j.new_packets desc, j.scope_type, j.scope_value, j.scope, j.project_id
+  select target_tenant, e.org_id, e.user_id, e.scope, e.project_id, e.scope_type, e.scope_value, e.reason, e.new_packets,
+    e.packet_count, e.summary_id, e.coverage_start, e.coverage_end, e.valid_until, e.sources
+  from evaluated e
+  where e.reason is not null
+    -- A summary of another agent is replaced by that agent, by admins or by the background job.
+    and (me.caller is null or me.role = 'l9_admin' or e.summary_id is null or e.creator = me.creator)
+  order by e.reason in ('changed', 'valid_until') desc, e.new_packets desc, e.scope_type, e.scope_value, e.scope, e.project_id
   limit k;
 end
 $$;
 
 comment on function summaries.find_due(
   identity.identity, uuid, text[], text, text, integer, integer, integer) is
-  'Summaries that are due in a tenant: for the rooms that this identity writes in, or (without a caller, for jobs) for all. Among the newest 20,000 memories, room by room, so that none is due for what its readers may not read. Runs with the rights of whoever asks.';
+  'Summaries that are due in a tenant: for the audiences that this identity writes for or, without a caller (for jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due summary contains memories that its readers may not read. Runs with the rights of the caller.';
 
 grant execute on function
-  summaries.summary_threshold(text), summaries.subjects_of(public.packet_store),
+  summaries.summary_threshold(text), summaries.summary_subjects(public.packet_store),
   summaries.find_due(identity.identity, uuid, text[], text, text, integer, integer, integer)
 to l9_agent, l9_admin, l9_worker;
 
@@ -15280,20 +15323,24 @@ create type public.due_summary as (
   source_packet_ids uuid[]
 );
 
-comment on type public.due_summary is 'A summary that is to be written.';
-comment on column public.due_summary.scope_type is 'What is to be summed up: thread, agent, topic, time_period, project or task.';
-comment on column public.due_summary.scope_value is 'Which one: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id, a correlation_id.';
-comment on column public.due_summary.scope is 'The scope of its memories, which the summary will have.';
-comment on column public.due_summary.project_id is 'The project of its memories; null in scope global.';
-comment on column public.due_summary.coverage_start is 'When the oldest of its memories was saved.';
-comment on column public.due_summary.coverage_end is 'When the newest of its memories was saved.';
-comment on column public.due_summary.valid_until is 'From when on the summary that is there is due by time alone.';
+comment on type public.due_summary is 'A summary that is due.';
+comment on column public.due_summary.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or task.';
+comment on column public.due_summary.scope_value is
+  'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
+comment on column public.due_summary.scope is 'The scope of the memories, which the summary will have.';
+comment on column public.due_summary.project_id is 'The project of the memories; null in scope global.';
+comment on column public.due_summary.coverage_start is
+  'The time when the oldest source of the existing summary was saved; null if there is none.';
+comment on column public.due_summary.coverage_end is
+  'The time when the newest source of the existing summary was saved; null if there is none.';
+comment on column public.due_summary.valid_until is 'The time from which the existing summary is due by time alone.';
 comment on column public.due_summary.reason is
-  'none: there is none yet; packets: enough was added; changed: the text of a source was changed; valid_until: its time is over.';
-comment on column public.due_summary.new_packets is 'How many memories were added since the summary that is there.';
-comment on column public.due_summary.packet_count is 'How many memories there are.';
-comment on column public.due_summary.summary_id is 'The summary that is there.';
-comment on column public.due_summary.source_packet_ids is 'What to sum up, the newest first: for save_summary.';
+  'The reason why the summary is due. none: there is no summary yet; packets: enough memories were added; changed: the text of a source was changed; valid_until: that time has passed.';
+comment on column public.due_summary.new_packets is 'The number of memories added since the existing summary.';
+comment on column public.due_summary.packet_count is 'The number of memories of the subject.';
+comment on column public.due_summary.summary_id is 'The existing summary; null if there is none.';
+comment on column public.due_summary.source_packet_ids is
+  'The memories to summarise, newest first: the argument of save_summary().';
 
 create function public.due_summaries(
   scope_types text[] default null,
@@ -15314,14 +15361,14 @@ declare
   one_type text;
 begin
   foreach one_type in array coalesce(scope_types, '{}') loop
-    perform reflection.check_choice(one_type, '{thread,agent,topic,time_period,project,task}', 'scope_types');
+    perform reflection.check_choice(one_type, summaries.scope_types(), 'scope_types');
   end loop;
   if min_packets < 1 then
-    perform identity.raise_error('L9VAL', 'min_packets: 1 or more', 'min_packets');
-  elsif max_sources is null or max_sources not between 1 and 500 then
-    perform identity.raise_error('L9VAL', 'max_sources: from 1 to 500', 'max_sources');
+    perform identity.raise_error('L9VAL', 'min_packets: must be 1 or more', 'min_packets');
+  elsif max_sources is null or max_sources not between 1 and summaries.max_sources() then
+    perform identity.raise_error('L9VAL', format('max_sources: must be from 1 to %s', summaries.max_sources()), 'max_sources');
   elsif k is null or k not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'k: from 1 to 100', 'k');
+    perform identity.raise_error('L9VAL', 'k: must be from 1 to 100', 'k');
   end if;
   return query
   select d.scope_type, d.scope_value, d.scope, d.project_id, d.reason, d.new_packets, d.packet_count, d.summary_id,
@@ -15331,7 +15378,7 @@ end
 $$;
 
 comment on function public.due_summaries(text[], text, text, integer, integer, integer) is
-  'Summaries that are to be written, in the scopes where the caller writes: of what has none and enough memories, of what gained enough since, whose sources were changed, or whose valid_until is over. min_packets: how many are enough; by default a task 5, a thread 10, a topic or a week 20, an agent or a project 50. source_packet_ids: the newest max_sources (1 to 500). Looks at the newest 20,000 memories. Errors: L9VAL, L9AUT.';
+  'Summaries that are due in the scopes where the caller writes: there is none yet and there are enough memories, enough memories were added, a source was changed, or valid_until has passed. min_packets: the number of memories that is enough; by default task 5, thread 10, topic 20, week 20, agent 50, project 50. source_packet_ids has the newest max_sources (1 to 500). Scans the newest 20,000 memories. Errors: L9VAL, L9AUT.';
 
 grant execute on function public.due_summaries(text[], text, text, integer, integer, integer) to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/060-find-due.sql
@@ -15339,10 +15386,10 @@ grant execute on function public.due_summaries(text[], text, text, integer, inte
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
 
 comment on type public.summarize_result is
-  'status: saved, due or nothing_due; summary: what was saved; due: what is to be summed up, each with its sources.';
+  'The result of summarize(): the status, and either the saved summary or the due ones with their sources.';
 comment on column public.summarize_result.status is 'saved, due or nothing_due.';
-comment on column public.summarize_result.summary is 'What was saved.';
-comment on column public.summarize_result.due is 'What is to be summed up, each with its sources.';
+comment on column public.summarize_result.summary is 'The summary that was saved.';
+comment on column public.summarize_result.due is 'The summaries that are due, each with the texts of its sources.';
 
 create function summaries.sources_within(ids uuid[], max_tokens integer)
 returns jsonb
@@ -15358,11 +15405,11 @@ begin atomic
     from public.packet_store p
     where p.packet_id = any (ids)
   ), trimmed as (
-    select s.*, left(s.content, t.audience_id) as shown, length(s.content) > t.audience_id as is_truncated,
-      sum(40 + search.token_estimate(left(s.content, t.audience_id))) over (order by s.place) as used
+    select s.*, left(s.content, t.share) as shown, length(s.content) > t.share as is_truncated,
+      sum(40 + search.token_estimate(left(s.content, t.share))) over (order by s.place) as used
     from sources s
-    -- Each gets its share, 240 characters at least; the newest come first where not even that fits.
-    cross join lateral (select greatest(240, (3 * max_tokens / s.number - 120)::integer) as audience_id) t
+    -- Each source gets an equal share of characters, at least 240. If even that is too much, the newest sources are kept.
+    cross join lateral (select greatest(240, (3 * max_tokens / s.number - 120)::integer) as share) t
   )
   select coalesce(jsonb_agg(jsonb_build_object(
     'packet_id', t.packet_id, 'content', t.shown, 'is_truncated', t.is_truncated, 'kind', t.packet_type, 'scope', t.scope,
@@ -15372,7 +15419,7 @@ begin atomic
 end;
 
 comment on function summaries.sources_within(uuid[], integer) is
-  'The texts of memories, as far as the caller may read them, the oldest first, trimmed to about so many tokens; the newest 100 at most.';
+  'The texts of those of these memories that the caller may read, oldest first, trimmed to about max_tokens tokens in all; at most the newest 100.';
 
 create function public.summarize(
   scope_type text default null,
@@ -15395,43 +15442,43 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
-  answer public.summarize_result;
-  shown jsonb;
+  result public.summarize_result;
+  shown_ids jsonb;
 begin
   if summary_text is not null then
-    answer.summary := public.save_summary(
+    result.summary := public.save_summary(
       scope_type, scope_value, summary_text, source_packet_ids, key_facts, key_entities, key_decisions, confidence, valid_until);
-    answer.status := 'saved';
-    return answer;
+    result.status := 'saved';
+    return result;
   elsif max_tokens is null or max_tokens not between 500 and 1000000 then
-    perform identity.raise_error('L9VAL', 'max_tokens: from 500 to 1000000', 'max_tokens');
+    perform identity.raise_error('L9VAL', 'max_tokens: must be from 500 to 1000000', 'max_tokens');
   elsif k is null or k not between 1 and 20 then
-    perform identity.raise_error('L9VAL', 'k: from 1 to 20', 'k');
+    perform identity.raise_error('L9VAL', 'k: must be from 1 to 20', 'k');
   end if;
 
   select coalesce(jsonb_agg(
     to_jsonb(d) - 'source_packet_ids' - 'place' || jsonb_build_object('sources', summaries.sources_within(d.source_packet_ids, max_tokens / k))
     order by d.place), '[]')
-  into answer.due
+  into result.due
   from public.due_summaries(
     case when scope_type is not null then array[scope_type] end, scope_value, project_id,
-    -- Who names it is not told that there is too little.
+    -- A caller that names a subject gets it, however few memories it has.
     case when scope_value is not null then 1 end, 100, k
   ) with ordinality as d (
     scope_type, scope_value, scope, project_id, reason, new_packets, packet_count, summary_id, coverage_start, coverage_end,
     valid_until, source_packet_ids, place);
-  answer.status := case when answer.due = '[]' then 'nothing_due' else 'due' end;
+  result.status := case when result.due = '[]' then 'nothing_due' else 'due' end;
 
-  -- Whose texts were shown is on the record, as of any read.
-  shown := jsonb_path_query_array(answer.due, '$[*].sources[*].packet_id');
-  perform audit.audit_read('READ', jsonb_build_object('ids', shown, 'scope_type', scope_type));
-  return answer;
+  -- The audit row lists the memories whose texts were returned, as for every read.
+  shown_ids := jsonb_path_query_array(result.due, '$[*].sources[*].packet_id');
+  perform audit.audit_read('READ', jsonb_build_object('ids', shown_ids, 'scope_type', scope_type));
+  return result;
 end
 $$;
 
 comment on function public.summarize(
   text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text, integer, integer) is
-  'Without summary_text: what is due (of this scope_type, scope_value and project_id, where given), k of them (1 to 20), with the texts to be summed up, trimmed to about max_tokens. With it: save_summary(). Leaves an audit row. Errors: as of save_summary.';
+  'Without summary_text: the summaries that are due (optionally only of this scope_type, scope_value and project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
 
 grant execute on function
   summaries.sources_within(uuid[], integer),
@@ -15442,7 +15489,7 @@ to l9_agent, l9_admin;
 create function summaries.summary_json(summary public.memory_summaries)
 returns jsonb
 language sql
--- Volatile: so that it sees the memory which the same statement has just saved.
+-- Volatile, so that it sees a memory that the same statement has just saved.
 volatile
 set search_path = ''
 return case when (summary).summary_id is not null then pg_catalog.jsonb_build_object(
@@ -15463,7 +15510,8 @@ return case when (summary).summary_id is not null then pg_catalog.jsonb_build_ob
   'coverage_end', (summary).coverage_end,
   'valid_until', (summary).valid_until) end;
 
-comment on function summaries.summary_json(public.memory_summaries) is 'A summary as the gateway hands it out, with what is its memory''s.';
+comment on function summaries.summary_json(public.memory_summaries) is
+  'A summary as the gateway returns it, with the text of its memory.';
 
 grant execute on function summaries.summary_json(public.memory_summaries) to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/070-summarize.sql
@@ -15471,10 +15519,10 @@ grant execute on function summaries.summary_json(public.memory_summaries) to l9_
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
 comment on policy definer_job_writes on public.packet_store is
-  'Functions of the owner that jobs call save summaries; those that agents and admins call save nothing.';
+  'Functions of the owner save summaries for background jobs. Functions that agents and admins call save nothing under this policy.';
 
 create function summaries.due_summaries_for_job(max_rows integer default 10, max_sources integer default 100)
-returns setof summaries.due
+returns setof summaries.due_for_audience
 language sql
 stable
 security definer
@@ -15482,14 +15530,14 @@ set search_path = ''
 begin atomic
   select d.*
   from public.tenants t
-  cross join lateral summaries.find_due(null, t.tenant_id, null, null, null, null, least(max_sources, 500), max_rows) d
+  cross join lateral summaries.find_due(null, t.tenant_id, null, null, null, null, least(max_sources, summaries.max_sources()), max_rows) d
   where t.is_active and identity.current_role_name() = 'l9_worker'
   order by d.reason in ('changed', 'valid_until') desc, d.new_packets desc
   limit max_rows;
 end;
 
 comment on function summaries.due_summaries_for_job(integer, integer) is
-  'As due_summaries(), for every room of every active tenant: what the job that writes summaries has to do. For l9_worker. Definer: reads tenants.';
+  'Due summaries of every audience of every active tenant, for the background job that writes summaries (role l9_worker); otherwise like due_summaries(). Definer: reads tenants.';
 
 create function summaries.store_summary(
   scope_type text, scope_value text, summary_text text, source_packet_ids uuid[], key_facts text[] default '{}',
@@ -15503,23 +15551,23 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  audience_id summaries.summary_audience;
+  audience summaries.summary_audience;
   packet_id uuid;
 begin
   if identity.current_role_name() <> 'l9_worker' then
-    perform identity.raise_error('L9SCP', 'store_summary: for jobs; save_summary() is yours');
+    perform identity.raise_error('L9SCP', 'store_summary: only background jobs may call it; call save_summary()');
   end if;
   perform summaries.check_summary(
     store_summary.scope_type, store_summary.scope_value, summary_text, store_summary.key_facts, store_summary.key_entities,
     store_summary.key_decisions, store_summary.confidence);
-  audience_id := summaries.audience_of_sources(source_packet_ids);
+  audience := summaries.audience_of_sources(source_packet_ids);
   perform summaries.lock_summary(
-    packets.audience_id(audience_id.tenant_id, audience_id.org_id, audience_id.user_id, audience_id.project_id, audience_id.scope), store_summary.scope_type,
+    packets.audience_id(audience.tenant_id, audience.org_id, audience.user_id, audience.project_id, audience.scope), store_summary.scope_type,
     store_summary.scope_value);
   perform summaries.delete_summaries(array(
     select s.source_packet from public.memory_summaries s
-    where s.tenant_id = audience_id.tenant_id and s.scope = audience_id.scope and s.project_id is not distinct from audience_id.project_id
-      and s.org_id is not distinct from audience_id.org_id and s.user_id is not distinct from audience_id.user_id
+    where s.tenant_id = audience.tenant_id and s.scope = audience.scope and s.project_id is not distinct from audience.project_id
+      and s.org_id is not distinct from audience.org_id and s.user_id is not distinct from audience.user_id
       and s.scope_type = store_summary.scope_type and s.scope_value = store_summary.scope_value));
 
   insert into public.packet_store as p (
@@ -15529,12 +15577,12 @@ begin
     jsonb_build_object('content',
       summaries.summary_heading(store_summary.scope_type, store_summary.scope_value) || e'\n' || summary_text),
     jsonb_strip_nulls(jsonb_build_object('creator', 'job', 'source', 'l9-memory', 'agent', 'job', 'model', store_summary.model)),
-    summaries.newest_sources(source_packet_ids), audience_id.ttl, audience_id.project_id, audience_id.scope, audience_id.tenant_id, audience_id.org_id, audience_id.user_id,
+    summaries.newest_sources(source_packet_ids), audience.ttl, audience.project_id, audience.scope, audience.tenant_id, audience.org_id, audience.user_id,
     clock_timestamp(), clock_timestamp())
   on conflict do nothing
   returning p.packet_id into packet_id;
   if packet_id is null then
-    perform identity.raise_error('L9VAL', 'summary_text: a memory of kind summary says just this', 'summary_text');
+    perform identity.raise_error('L9VAL', 'summary_text: a memory of kind summary with the same text exists', 'summary_text');
   end if;
   return summaries.store_summary_row(
     packet_id, store_summary.scope_type, store_summary.scope_value, source_packet_ids, store_summary.key_facts,
@@ -15544,7 +15592,7 @@ $$;
 
 comment on function summaries.store_summary(
   text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text) is
-  'As save_summary(), for the job that writes summaries: in the narrowest room of the sources, by creator job, in place of the one that is there, whoever wrote it. For l9_worker. Definer: jobs can''t write memories.';
+  'Saves a summary for the background job (role l9_worker): for the narrowest audience of the sources, with creator job, and in place of the existing summary, whoever wrote it. Otherwise like save_summary(). Definer: jobs can''t write memories.';
 
 grant execute on function
   summaries.due_summaries_for_job(integer, integer),
