@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:dd771a83cccdd87505773dfa0871fea7adb83b6c
+--! Hash: sha1:1c599e0d104dffd9c8b7fc8204402494a0ab404b
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -14844,7 +14844,7 @@ begin
       'L9OWN', 'source_packet_ids: at least one of these memories does not exist or is not yours', 'source_packet_ids');
   elsif cardinality(tenants) > 1 or cardinality(projects) > 1 or cardinality(orgs) > 1 or cardinality(users) > 1 then
     perform identity.raise_error('L9VAL',
-      'source_packet_ids: belong to several projects, orgs or users, and no audience may read all of them; summarise each separately',
+      'source_packet_ids: these memories belong to several projects, orgs or users, and no audience may read all of them; summarise each separately',
       'source_packet_ids');
   end if;
   audience.tenant_id := tenants[1];
@@ -14861,7 +14861,7 @@ begin
   limit 1;
   if not found then
     perform identity.raise_error('L9VAL', format(
-      'source_packet_ids: belong to scopes %s, and the readers of none of them may read all of these memories; summarise each scope separately',
+      'source_packet_ids: these memories belong to scopes %s, and the readers of none of them may read all of these memories; summarise each scope separately',
       array_to_string(scopes, ', ')), 'source_packet_ids');
   end if;
   return audience;
@@ -15132,7 +15132,7 @@ begin
   if audience.org_id <> me.org_id or audience.user_id <> me.user_id
     or audience.org_id is not null and me.org_id is null or audience.user_id is not null and me.user_id is null then
     perform identity.raise_error('L9VAL',
-      'source_packet_ids: belong to an org or user that you do not act for, so that others could read the summary', 'source_packet_ids');
+      'source_packet_ids: these memories belong to an org or user that you do not act for, so that others could read the summary', 'source_packet_ids');
   end if;
   perform packets.check_scope(audience.scope, audience.project_id);
 
@@ -17130,11 +17130,11 @@ grant execute on function public.memory_views_status() to l9_agent, l9_admin, l9
 --! Included 220-forgetting/000-schema.sql
 create schema forgetting;
 comment on schema forgetting is
-  'Erasing memories and subjects, and their tombstones. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Erasure of memories and subjects, and tombstones. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema forgetting to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 220-forgetting/000-schema.sql
 --! Included 220-forgetting/010-administered-tenants.sql
-create function forgetting.is_whole_operator(me identity.identity)
+create function forgetting.is_unrestricted_operator(me identity.identity)
 returns boolean
 language sql
 stable
@@ -17143,8 +17143,8 @@ set search_path = ''
 return me.role = 'l9_platform_admin'
   and '*' = any (me.projects) and '*' = any (identity.list_claim('scopes'));
 
-comment on function forgetting.is_whole_operator(identity.identity) is
-  'Whether this is an operator whose token is not cut down to some scopes or projects.';
+comment on function forgetting.is_unrestricted_operator(identity.identity) is
+  'True for an operator whose token is not restricted to some scopes or projects.';
 
 create function forgetting.administered_tenants()
 returns uuid[]
@@ -17157,7 +17157,7 @@ declare
   me identity.identity := identity.current_identity();
 begin
   return case
-    when forgetting.is_whole_operator(me) then array(select t.tenant_id from public.tenants t)
+    when forgetting.is_unrestricted_operator(me) then array(select t.tenant_id from public.tenants t)
     when me.role in ('l9_admin', 'l9_platform_admin') then array[me.tenant_id]
     else '{}'
   end;
@@ -17165,7 +17165,7 @@ end
 $$;
 
 comment on function forgetting.administered_tenants() is
-  'Tenants whose contents the caller may erase: its own for an admin, all for an operator with a whole token, none for anybody else. Policies of the owner''s functions ask for it.';
+  'The tenants in which the caller may erase: for an admin its own, for an operator with an unrestricted token all, for anyone else none. The policies for functions of the owner use it.';
 
 create function forgetting.may_erase(me identity.identity, scope text, project_id text)
 returns boolean
@@ -17173,13 +17173,22 @@ language sql
 stable
 parallel safe
 set search_path = ''
-return forgetting.is_whole_operator(me)
+return forgetting.is_unrestricted_operator(me)
   or identity.may_write(me, project_id, scope);
 
 comment on function forgetting.may_erase(identity.identity, text, text) is
-  'Whether the token of an admin covers a scope and project. What it administers at all is for administered_tenants() to say.';
+  'True if the token of an admin covers this scope and project. administered_tenants() decides about the tenant.';
 --! EndIncluded 220-forgetting/010-administered-tenants.sql
 --! Included 220-forgetting/020-memory-tombstones.sql
+create function forgetting.max_reason_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 200;
+
+comment on function forgetting.max_reason_bytes() is 'The maximum length of the reason of an erasure, in bytes.';
+
 create table public.memory_tombstones (
   packet_id uuid primary key,
   erasure_id uuid not null,
@@ -17193,27 +17202,28 @@ create table public.memory_tombstones (
   reason text not null,
   erased_by text not null,
   erased_at timestamptz not null default now(),
-  -- No content, tags or metadata, and no hash of the content either: it would confirm a guess.
-  constraint tombstone_reason_short check (octet_length(reason) <= 200)
+  -- There are no columns for content, tags or metadata, and none for a hash of the content, which would confirm a guess.
+  constraint tombstone_reason_short check (octet_length(reason) <= forgetting.max_reason_bytes())
 );
 
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
 create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
 
 comment on table public.memory_tombstones is
-  'Memories that were erased: that each was there, whose it was, and who erased it. Nothing of what it said.';
-comment on column public.memory_tombstones.packet_id is 'The id that the memory had; the audit log has it too.';
-comment on column public.memory_tombstones.erasure_id is 'The erasure: one for all that was erased in one go. UUID version 7.';
-comment on column public.memory_tombstones.tenant_id is 'The tenant that owned it.';
-comment on column public.memory_tombstones.org_id is 'The org that owned it, if one did.';
-comment on column public.memory_tombstones.user_id is 'The user who owned it, if one did.';
-comment on column public.memory_tombstones.project_id is 'The project it was in.';
-comment on column public.memory_tombstones.scope is 'The scope it was in.';
-comment on column public.memory_tombstones.packet_type is 'The kind of memory it was.';
-comment on column public.memory_tombstones.creator is 'Who had written it last.';
-comment on column public.memory_tombstones.reason is 'Why, in the words of whoever erased it: 200 bytes at most.';
-comment on column public.memory_tombstones.erased_by is 'The caller that erased it.';
-comment on column public.memory_tombstones.erased_at is 'When.';
+  'Erased memories: that they existed, who owned them and who erased them. A tombstone holds nothing of the content.';
+comment on column public.memory_tombstones.packet_id is 'The id that the memory had. The audit log has it too.';
+comment on column public.memory_tombstones.erasure_id is
+  'The erasure: all memories erased by one call have the same. UUID version 7.';
+comment on column public.memory_tombstones.tenant_id is 'The tenant that owned the memory.';
+comment on column public.memory_tombstones.org_id is 'The org that owned the memory, or null.';
+comment on column public.memory_tombstones.user_id is 'The user who owned the memory, or null.';
+comment on column public.memory_tombstones.project_id is 'The project of the memory, or null.';
+comment on column public.memory_tombstones.scope is 'The scope of the memory.';
+comment on column public.memory_tombstones.packet_type is 'The kind of the memory.';
+comment on column public.memory_tombstones.creator is 'The creator that wrote the memory last.';
+comment on column public.memory_tombstones.reason is 'The reason for the erasure as its caller gave it: at most 200 bytes.';
+comment on column public.memory_tombstones.erased_by is 'The caller that erased the memory.';
+comment on column public.memory_tombstones.erased_at is 'The time of the erasure.';
 
 call identity.protect_like_memories('public.memory_tombstones', noun => 'erased memory', expires => false);
 alter policy scope_access on public.memory_tombstones using (false);
@@ -17224,19 +17234,21 @@ create policy definer_functions on public.memory_tombstones for select to l9_own
 create policy definer_tombstones on public.memory_tombstones for insert to l9_owner
   with check (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 
-comment on policy definer_functions on public.memory_tombstones is 'Erasure goes by what it has marked, in tenants that the caller administers.';
-comment on policy definer_tombstones on public.memory_tombstones is 'Erasure marks memories of tenants that the caller administers; nobody changes or removes a mark.';
+comment on policy definer_functions on public.memory_tombstones is
+  'Erasure reads the tombstones that it has written, in tenants that the caller administers.';
+comment on policy definer_tombstones on public.memory_tombstones is
+  'Erasure inserts tombstones of memories in tenants that the caller administers. Nobody updates or deletes a tombstone.';
 
 grant select on public.memory_tombstones to l9_admin, l9_platform_admin;
--- Nothing for l9_agent, and no insert, update or delete for anyone.
+-- Deliberately no grant to l9_agent, and no insert, update or delete for anyone.
 
 create policy definer_erasure on public.packet_store to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[])) with check (false);
 comment on policy definer_erasure on public.packet_store is
-  'Erasure finds and deletes any memory, also an expired one, of a tenant that the caller administers; it changes none.';
+  'Erasure reads and deletes every memory, also an expired one, of tenants that the caller administers. It updates none.';
 --! EndIncluded 220-forgetting/020-memory-tombstones.sql
 --! Included 220-forgetting/030-mark-erased.sql
--- Summaries, facts and lessons, which may rest on what is erased.
+-- Summaries, facts and lessons that are derived from other memories and may have to be erased with them.
 create index packet_store_derived_idx on public.packet_store (tenant_id)
   where packet_type in ('summary', 'fact', 'reflection') and parent_ids <> '{}';
 
@@ -17262,7 +17274,7 @@ begin atomic
 end;
 
 comment on function forgetting.mark_erased(uuid, text, uuid[]) is
-  'Locks memories and writes their tombstones, and says how many; the functions below erase what is marked. Not executable by callers.';
+  'Locks memories, writes their tombstones and returns how many it wrote. The other functions of this chapter erase the memories that have a tombstone of the same erasure. Not executable by callers.';
 
 create function forgetting.mark_derived(erasure_id uuid, reason text)
 returns void
@@ -17271,10 +17283,10 @@ volatile
 set search_path = ''
 as $$
 declare
-  derived uuid[];
+  derived_packets uuid[];
 begin
   loop
-    derived := array(
+    derived_packets := array(
       select p.packet_id
       from public.packet_store p
       where p.tenant_id in (
@@ -17282,7 +17294,7 @@ begin
         and not exists (select from public.memory_tombstones t where t.packet_id = p.packet_id)
         and p.packet_type in ('summary', 'fact', 'reflection') and p.parent_ids <> '{}'
         and (
-          -- What memory_summary_sources says it rests on it does not outlive, not even in part.
+          -- A summary is erased with the first of its sources.
           exists (
             select from public.memory_summary_sources l
             join public.memory_tombstones t on t.packet_id = l.packet_id
@@ -17291,19 +17303,19 @@ begin
             select from unnest(p.parent_ids) as parent (id)
             join public.memory_tombstones t on t.packet_id = parent.id
             where t.erasure_id = mark_derived.erasure_id)
-          -- A parent that was deleted or erased before is nothing to rest on either.
+          -- Other memories are erased when no parent is left. A parent that was deleted or erased earlier is not left either.
           and not exists (
             select from unnest(p.parent_ids) as parent (id)
             join public.packet_store kept on kept.packet_id = parent.id
             where not exists (select from public.memory_tombstones t where t.packet_id = kept.packet_id))));
-    exit when derived = '{}';
-    perform forgetting.mark_erased(erasure_id, reason, derived);
+    exit when derived_packets = '{}';
+    perform forgetting.mark_erased(erasure_id, reason, derived_packets);
   end loop;
 end
 $$;
 
 comment on function forgetting.mark_derived(uuid, text) is
-  'Marks summaries, facts and lessons that rest on nothing but what is marked, and summaries of memory_summaries that rest on any of it; then those that rest on these, and so on. Not executable by callers.';
+  'Writes tombstones for summaries, facts and lessons all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so on. Not executable by callers.';
 --! EndIncluded 220-forgetting/030-mark-erased.sql
 --! Included 220-forgetting/035-erase-packets.sql
 create function forgetting.erase_packets(erasure_id uuid)
@@ -17323,7 +17335,7 @@ begin
   select count(*) into vectors
   from public.memory_embeddings e join public.memory_tombstones t on t.packet_id = e.packet_id
   where t.erasure_id = erase_packets.erasure_id;
-  -- Foreign keys take along versions, vectors with their chunks, the list of what waits for vectors, idempotency keys.
+  -- Foreign keys delete versions, vectors with their chunks, entries in the embedding queue and idempotency keys.
   delete from public.packet_store p using public.memory_tombstones t
   where t.erasure_id = erase_packets.erasure_id and p.packet_id = t.packet_id;
   get diagnostics memories = row_count;
@@ -17331,7 +17343,8 @@ begin
 end
 $$;
 
-comment on function forgetting.erase_packets(uuid) is 'Deletes the memories that are marked, and all that hangs on them. Not executable by callers.';
+comment on function forgetting.erase_packets(uuid) is
+  'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by callers.';
 --! EndIncluded 220-forgetting/035-erase-packets.sql
 --! Included 220-forgetting/040-erase-query-texts.sql
 create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
@@ -17342,15 +17355,15 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  erased integer;
+  deleted_count integer;
 begin
   with marked as (
     select t.packet_id, t.tenant_id from public.memory_tombstones t where t.erasure_id = erase_query_texts.erasure_id
-  ), said as (
+  ), erased_texts as (
     select m.tenant_id, p.content_hash from marked m join public.packet_store p on p.packet_id = m.packet_id
     union
     select m.tenant_id, packets.content_hash(v.content) from marked m join public.packet_versions v on v.packet_id = m.packet_id
-  ), found as (
+  ), matching_searches as (
     select a.audit_id
     from public.audit_log a
     cross join lateral jsonb_array_elements_text(
@@ -17360,25 +17373,25 @@ begin
       and a.audit_id in (select q.audit_id from public.audit_query_texts q)
   )
   delete from public.audit_query_texts q
-  where q.audit_id in (select f.audit_id from found f)
-    -- Whoever searched for the very text may have found other memories with it, or none.
-    or (q.tenant_id, packets.content_hash(q.query)) in (select s.tenant_id, s.content_hash from said s)
+  where q.audit_id in (select s.audit_id from matching_searches s)
+    -- A search for exactly the erased text may have found other memories, or none.
+    or (q.tenant_id, packets.content_hash(q.query)) in (select t.tenant_id, t.content_hash from erased_texts t)
     or q.tenant_id = erase_query_texts.tenant_id and q.user_id = erase_query_texts.user_id;
-  get diagnostics erased = row_count;
-  return jsonb_build_object('query_texts', erased);
+  get diagnostics deleted_count = row_count;
+  return jsonb_build_object('query_texts', deleted_count);
 end
 $$;
 
 comment on function forgetting.erase_query_texts(uuid, uuid, uuid) is
-  'Deletes the texts of searches that found, or were word for word, what is marked; and, of a subject, all that it searched for. The audit rows stay. Not executable by callers.';
+  'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; for a subject, the texts of all searches of that user. The audit rows stay. Not executable by callers.';
 --! EndIncluded 220-forgetting/040-erase-query-texts.sql
 --! Included 220-forgetting/045-erase-feedback.sql
 create policy definer_functions on public.memory_feedback for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_erasure on public.memory_feedback for delete to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
-comment on policy definer_functions on public.memory_feedback is 'Erasure finds it, in tenants that the caller administers.';
-comment on policy definer_erasure on public.memory_feedback is 'Erasure deletes it, in tenants that the caller administers.';
+comment on policy definer_functions on public.memory_feedback is 'Erasure reads feedback in tenants that the caller administers.';
+comment on policy definer_erasure on public.memory_feedback is 'Erasure deletes feedback in tenants that the caller administers.';
 
 create function forgetting.erase_feedback(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
@@ -17388,18 +17401,18 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  erased integer;
+  deleted_count integer;
 begin
   delete from public.memory_feedback f
   where f.packet_id in (select t.packet_id from public.memory_tombstones t where t.erasure_id = erase_feedback.erasure_id)
     or f.tenant_id = erase_feedback.tenant_id and f.user_id = erase_feedback.user_id;
-  get diagnostics erased = row_count;
-  return jsonb_build_object('feedback', erased);
+  get diagnostics deleted_count = row_count;
+  return jsonb_build_object('feedback', deleted_count);
 end
 $$;
 
 comment on function forgetting.erase_feedback(uuid, uuid, uuid) is
-  'Deletes what was said about what is marked; and, of a subject, all that agents said for it. The access log holds no texts, and stays. Not executable by callers.';
+  'Deletes the feedback about erased memories and, for a subject, all feedback that agents gave for that user. The access log holds no texts and stays. Not executable by callers.';
 --! EndIncluded 220-forgetting/045-erase-feedback.sql
 --! Included 220-forgetting/050-erase-user.sql
 create function forgetting.erase_user(tenant_id uuid, user_id uuid)
@@ -17410,18 +17423,18 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  erased integer;
+  changed_count integer;
 begin
   update public.users u
   set name = 'erased-' || u.user_id, is_active = false
   where u.tenant_id = erase_user.tenant_id and u.user_id = erase_user.user_id;
-  get diagnostics erased = row_count;
-  return jsonb_build_object('names', erased);
+  get diagnostics changed_count = row_count;
+  return jsonb_build_object('names', changed_count);
 end
 $$;
 
 comment on function forgetting.erase_user(uuid, uuid) is
-  'Takes a user''s name away and deactivates it; its id stays, for the record. Not executable by callers.';
+  'Replaces the name of a user and deactivates the user. The user_id stays, because audit rows refer to it. Not executable by callers.';
 --! EndIncluded 220-forgetting/050-erase-user.sql
 --! Included 220-forgetting/060-erase.sql
 create type public.erasure as (
@@ -17430,10 +17443,11 @@ create type public.erasure as (
   removed jsonb
 );
 
-comment on type public.erasure is 'What was erased.';
-comment on column public.erasure.erasure_id is 'As on the tombstones and the audit rows of this erasure.';
-comment on column public.erasure.memories is 'How many memories, those that rested on them included.';
-comment on column public.erasure.removed is 'How many rows of each sort: memories, versions, vectors, query_texts, feedback …';
+comment on type public.erasure is 'The result of an erasure.';
+comment on column public.erasure.erasure_id is 'The id that the tombstones and audit rows of this erasure have.';
+comment on column public.erasure.memories is 'The number of memories that were erased, including those derived from them.';
+comment on column public.erasure.removed is
+  'The number of rows removed of each sort: memories, versions, vectors, query_texts, feedback …';
 
 create function forgetting.check_erasure_reason(reason text)
 returns void
@@ -17444,13 +17458,14 @@ set search_path = ''
 as $$
 begin
   if reason is null or reason !~ '\S' then
-    perform identity.raise_error('L9VAL', 'reason: why it is erased; it stays on the tombstone', 'reason');
+    perform identity.raise_error('L9VAL', 'reason: required, the reason for the erasure; the tombstone keeps it', 'reason');
   end if;
-  perform identity.check_bytes(reason, 200, 'reason');
+  perform identity.check_bytes(reason, forgetting.max_reason_bytes(), 'reason');
 end
 $$;
 
-comment on function forgetting.check_erasure_reason(text) is 'A reason is required, 200 bytes at most.';
+comment on function forgetting.check_erasure_reason(text) is
+  'Raises L9VAL if there is no reason, and L9LIM if it is longer than 200 bytes.';
 
 create function forgetting.erase_marked(
   me identity.identity, erasure_id uuid, reason text, tenant_id uuid default null, user_id uuid default null)
@@ -17461,39 +17476,39 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  done public.erasure;
+  result public.erasure;
 begin
   perform forgetting.mark_derived(erase_marked.erasure_id, erase_marked.reason);
-  -- All of it or nothing: a copy that this token doesn't reach would be left behind unseen.
+  -- Erase everything or nothing: a derived memory outside the claims of this token would otherwise stay behind, unseen.
   if exists (
     select from public.memory_tombstones t
     where t.erasure_id = erase_marked.erasure_id and not forgetting.may_erase(me, t.scope, t.project_id)
   ) then
     perform identity.raise_error('L9SCP',
-      'a summary, fact or lesson that rests on it alone is beyond the scopes or projects of this token, and would be left behind');
+      'a summary, fact or lesson that rests only on the erased memories is outside the scopes or projects of this token');
   end if;
 
-  -- Each place that holds contents, one line each. What looks at the memories comes before they go.
-  done.removed := forgetting.erase_query_texts(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
-  done.removed := done.removed || forgetting.erase_feedback(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
-  done.removed := done.removed || forgetting.erase_packets(erase_marked.erasure_id);
+  -- One line for each place that holds contents. Functions that read the memories run before the memories are deleted.
+  result.removed := forgetting.erase_query_texts(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
+  result.removed := result.removed || forgetting.erase_feedback(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
+  result.removed := result.removed || forgetting.erase_packets(erase_marked.erasure_id);
   if user_id is not null then
-    done.removed := done.removed || forgetting.erase_user(erase_marked.tenant_id, erase_marked.user_id);
+    result.removed := result.removed || forgetting.erase_user(erase_marked.tenant_id, erase_marked.user_id);
   end if;
 
-  done.erasure_id := erase_marked.erasure_id;
-  done.memories := done.removed ->> 'memories';
+  result.erasure_id := erase_marked.erasure_id;
+  result.memories := result.removed ->> 'memories';
   perform audit.write_audit_of_tenant(t.tenant_id, 'ERASE', 'packet_store', t.packet_id, t.project_id, t.scope,
     jsonb_build_object('erasure_id', t.erasure_id, 'kind', t.packet_type, 'was_created_by', t.creator))
   from public.memory_tombstones t
   where t.erasure_id = erase_marked.erasure_id
   order by t.packet_id;
-  return done;
+  return result;
 end
 $$;
 
 comment on function forgetting.erase_marked(identity.identity, uuid, text, uuid, uuid) is
-  'Erases what is marked, and what was derived from it alone, everywhere: the one list of places. Not executable by callers.';
+  'Erases the memories that have a tombstone of this erasure, and those derived only from them, from every place that holds contents. Not executable by callers.';
 --! EndIncluded 220-forgetting/060-erase.sql
 --! Included 220-forgetting/070-erase-memory.sql
 create function public.erase_memory(packet_id uuid, reason text)
@@ -17509,7 +17524,7 @@ declare
   erasure_id uuid := uuidv7();
 begin
   perform forgetting.check_erasure_reason(reason);
-  -- None is marked where a concurrent erasure was quicker.
+  -- No tombstone is written if the caller may not erase the memory or a concurrent erasure was faster.
   if forgetting.mark_erased(erasure_id, reason, array(
     select p.packet_id from public.packet_store p
     where p.packet_id = erase_memory.packet_id
@@ -17523,7 +17538,7 @@ end
 $$;
 
 comment on function public.erase_memory(uuid, text) is
-  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and summaries, facts and lessons that rest on it alone. A tombstone without content stays. For admins, within their tenant and claims, and operators: else L9SCP; L9OWN where it is not there. Definer: deletes what callers can''t even see, such as expired rows.';
+  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and summaries, facts and lessons that rest only on it. A tombstone without content stays. For admins, within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. Definer: deletes rows that callers can''t see, such as expired ones.';
 
 grant execute on function public.erase_memory(uuid, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/070-erase-memory.sql
@@ -17538,35 +17553,35 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_admin();
-  of_tenant uuid := coalesce(tenant_id, me.tenant_id);
+  target_tenant uuid := coalesce(tenant_id, me.tenant_id);
   erasure_id uuid := uuidv7();
-  done public.erasure;
+  result public.erasure;
 begin
   perform forgetting.check_erasure_reason(reason);
   if user_id is null then
-    perform identity.raise_error('L9VAL', 'user_id: whose memories to erase', 'user_id');
-  elsif of_tenant <> all (forgetting.administered_tenants()) then
-    perform identity.raise_error('L9SCP', 'tenant_id: not yours to erase in', 'tenant_id');
-  elsif not forgetting.is_whole_operator(me) and (
+    perform identity.raise_error('L9VAL', 'user_id: required, the user whose memories are to be erased', 'user_id');
+  elsif target_tenant <> all (forgetting.administered_tenants()) then
+    perform identity.raise_error('L9SCP', 'tenant_id: you may not erase in this tenant', 'tenant_id');
+  elsif not forgetting.is_unrestricted_operator(me) and (
     not '*' = any (me.projects)
-    or exists (select from public.scopes s where s.tenant_id = of_tenant and s.scope <> all (me.writable_scopes))
+    or exists (select from public.scopes s where s.tenant_id = target_tenant and s.scope <> all (me.writable_scopes))
   ) then
     perform identity.raise_error('L9SCP',
-      'erase_subject: this token does not cover every scope and project of the tenant, and would leave some behind');
+      'erase_subject: your token must cover every scope and project of the tenant, so that nothing is left behind');
   end if;
 
   perform forgetting.mark_erased(erasure_id, reason, array(
     select p.packet_id from public.packet_store p
-    where p.tenant_id = of_tenant and p.user_id = erase_subject.user_id));
-  done := forgetting.erase_marked(me, erasure_id, reason, of_tenant, erase_subject.user_id);
-  perform audit.write_audit_of_tenant(of_tenant, 'ERASE', 'users', erase_subject.user_id,
-    details => jsonb_build_object('erasure_id', erasure_id, 'removed', done.removed));
-  return done;
+    where p.tenant_id = target_tenant and p.user_id = erase_subject.user_id));
+  result := forgetting.erase_marked(me, erasure_id, reason, target_tenant, erase_subject.user_id);
+  perform audit.write_audit_of_tenant(target_tenant, 'ERASE', 'users', erase_subject.user_id,
+    details => jsonb_build_object('erasure_id', erasure_id, 'removed', result.removed));
+  return result;
 end
 $$;
 
 comment on function public.erase_subject(uuid, text, uuid) is
-  'Erases all memories that a user owns, as erase_memory does, the texts of its searches, and its name; the user is deactivated. For admins whose token covers every scope and project of the tenant, and operators (tenant_id: another tenant than that of their claims): else L9SCP. Definer: deletes what callers can''t even see, such as expired rows.';
+  'Erases all memories that a user owns, as erase_memory() does, the texts of the searches of that user, and the name of the user; the user is deactivated. For admins whose token covers every scope and project of the tenant, and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes rows that callers can''t see, such as expired ones.';
 
 grant execute on function public.erase_subject(uuid, text, uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/080-erase-subject.sql
