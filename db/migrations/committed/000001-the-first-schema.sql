@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:1c599e0d104dffd9c8b7fc8204402494a0ab404b
+--! Hash: sha1:df2a1135dd5bfc605bf4d21af7cea2d74d3f1134
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -35,7 +35,7 @@ end
 $$;
 
 comment on function identity.raise_error(text, text, text, text) is
-  'Raises one of the documented errors (docs/errors.md): SQLSTATE L9…, a text fit for the caller, and the field it is about.';
+  'Raises one of the documented errors (docs/reference/errors.md): SQLSTATE L9…, a text fit for the caller, and the field it is about.';
 
 grant execute on function identity.raise_error(text, text, text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/020-fail.sql
@@ -1024,7 +1024,7 @@ comment on column public.audit_log.creator is 'The actor''s creator name at the 
 comment on column public.audit_log.source is 'The actor''s source at the time.';
 comment on column public.audit_log.tool_name is 'The tool, mutation or query; sql for a database session.';
 comment on column public.audit_log.status is 'success or error.';
-comment on column public.audit_log.sqlstate is 'Why it failed: a code of docs/errors.md or of PostgreSQL.';
+comment on column public.audit_log.sqlstate is 'Why it failed: a code of docs/reference/errors.md or of PostgreSQL.';
 comment on column public.audit_log.details is
   'Always caller, creator, source and tool_name; org_id and user_id where the caller acted for them; then ids, filters and counts. Never contents.';
 
@@ -5332,7 +5332,7 @@ set search_path = ''
 return 0.75;
 
 comment on function duplicates.similarity_threshold() is
-  'From which similarity on two memories say nearly the same. Judged pairs: docs/duplicates.md.';
+  'From which similarity on two memories say nearly the same. Judged pairs: docs/explanation/duplicates.md.';
 
 create function duplicates.find_similar(
   content text, scope text, project_id text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
@@ -6026,7 +6026,7 @@ return 1 / (1 + exp(-(
 
 comment on function importance.importance(
   double precision, text, double precision, double precision, double precision, double precision, double precision) is
-  'How much a memory matters, above 0 and below 1: rises with the writer''s estimate (0 to 1), useful feedback and use; falls with useless feedback, contradictions and age. useful, useless: sums over agents, each below 1 (opinion). uses: decayed to now. The weights are those of docs/importance.md. Pure.';
+  'How much a memory matters, above 0 and below 1: rises with the writer''s estimate (0 to 1), useful feedback and use; falls with useless feedback, contradictions and age. useful, useless: sums over agents, each below 1 (opinion). uses: decayed to now. The weights are those of docs/explanation/importance.md. Pure.';
 
 create function importance.opinion(votes_for bigint, votes_against bigint)
 returns double precision
@@ -7059,6 +7059,21 @@ $$;
 comment on function derived.lock_source_memory(uuid, text) is
   'The memory that something is derived from, locked until the end of the transaction. The caller must see it (else L9OWN) and may write in its scope and project (else L9SCP). Not executable by callers: functions of the owner call it. Definer: locks memories of other writers.';
 --! EndIncluded 090-derived/020-source-of.sql
+--! Included 090-derived/025-packet-for.sql
+create function derived.packet_for(
+  kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}')
+returns uuid
+language sql
+volatile
+set search_path = ''
+return coalesce(source_packet, ((public.save_memory(
+  content => content, scope => scope, project_id => project_id, kind => kind, envelope => envelope)).memory).packet_id);
+
+comment on function derived.packet_for(text, text, text, text, uuid, jsonb) is
+  'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and content. Runs with the rights of the caller.';
+
+grant execute on function derived.packet_for(text, text, text, text, uuid, jsonb) to l9_agent, l9_admin;
+--! EndIncluded 090-derived/025-packet-for.sql
 --! Included 090-derived/040-triggers.sql
 -- Triggers that derive_from_packets() puts on each table. Their first argument is the column that names the source.
 
@@ -12121,6 +12136,40 @@ comment on schema world_model is
   'The world model: an event log of insights, folded into entities. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema world_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 160-world-model/000-schema.sql
+--! Included 160-world-model/005-limits.sql
+-- Limits and forms that several tables and functions of this chapter share.
+
+create function world_model.max_description_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 1000;
+
+create function world_model.is_insight_type(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+return value ~ '^[a-z][a-z0-9_]{0,62}$';
+
+create function world_model.is_version_number(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+return value ~ '^\d{1,9}$';
+
+comment on function world_model.max_description_bytes() is 'The maximum length of the description of a snapshot, in bytes.';
+comment on function world_model.is_insight_type(text) is
+  'True for a word of lower-case letters, digits and _, at most 63 characters long.';
+comment on function world_model.is_version_number(text) is
+  'True for the number of a version; where a snapshot or a version can be given, any other text must be the id of a snapshot.';
+
+grant execute on function
+  world_model.max_description_bytes(), world_model.is_insight_type(text), world_model.is_version_number(text)
+to l9_agent, l9_admin;
+--! EndIncluded 160-world-model/005-limits.sql
 --! Included 160-world-model/010-worlds.sql
 create table world_model.worlds (
   audience_id uuid primary key,
@@ -12214,7 +12263,7 @@ create table public.world_model_updates (
   updated_at timestamptz not null,
   constraint world_versions_once unique (audience_id, state_version_after),
   constraint world_versions_rise check (state_version_before >= 0 and state_version_after = state_version_before + 1),
-  constraint world_update_type_plain check (insight_type ~ '^[a-z][a-z0-9_]{0,62}$'),
+  constraint world_update_type_plain check (world_model.is_insight_type(insight_type)),
   constraint world_update_entities_list check (jsonb_typeof(entities) = 'array'),
   constraint world_update_confidence check (confidence between 0 and 1),
   constraint world_update_restores check (
@@ -12377,7 +12426,7 @@ create table public.world_model_snapshots (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint world_snapshot_description_short check (octet_length(description) <= 1000),
+  constraint world_snapshot_description_short check (octet_length(description) <= world_model.max_description_bytes()),
   constraint world_snapshot_counts check (state_version >= 0 and entity_count >= 0 and relation_count >= 0)
 );
 
@@ -12762,7 +12811,7 @@ begin
   end if;
   perform world_model.check_keys(insight, '{insight_id,insight_type,content,confidence,entities}', 'insight');
   if jsonb_typeof(insight -> 'insight_type') is distinct from 'string'
-    or insight ->> 'insight_type' !~ '^[a-z][a-z0-9_]{0,62}$' then
+    or not world_model.is_insight_type(insight ->> 'insight_type') then
     perform identity.raise_error('L9VAL',
       'insight.insight_type: must be a word of lower-case letters, digits and _, at most 63 characters', 'insight.insight_type');
   elsif insight ->> 'insight_type' = 'restore' then
@@ -12916,20 +12965,13 @@ language plpgsql
 volatile
 set search_path = ''
 as $$
-declare
-  packet_id uuid := source_packet;
 begin
   perform identity.require_identity();
-  if packet_id is null then
-    if coalesce(world_model.check_insight(insight) ->> 'content', '') !~ '\S' then
-      perform identity.raise_error('L9VAL', 'insight.content: required unless source_packet is given', 'insight.content');
-    end if;
-    packet_id := (
-      (public.save_memory(
-        content => insight ->> 'content', scope => apply_world_update.scope, project_id => apply_world_update.project_id,
-        kind => 'insight')).memory).packet_id;
+  if source_packet is null and coalesce(world_model.check_insight(insight) ->> 'content', '') !~ '\S' then
+    perform identity.raise_error('L9VAL', 'insight.content: required unless source_packet is given', 'insight.content');
   end if;
-  return world_model.write_world_update(packet_id, insight, expected_version);
+  return world_model.write_world_update(
+    derived.packet_for('insight', insight ->> 'content', scope, project_id, source_packet), insight, expected_version);
 end
 $$;
 
@@ -13002,7 +13044,7 @@ as $$
 declare
   resolved world_model.world_version;
 begin
-  if point is not null and point !~ '^\d{1,9}$' then
+  if point is not null and not world_model.is_version_number(point) then
     if not pg_input_is_valid(point, 'uuid') then
       perform identity.raise_error('L9VAL', format('%s: must be the id of a snapshot or a version', field), field);
     end if;
@@ -13148,7 +13190,7 @@ declare
   size world_model.world_size := world_model.measure_world(world, lineage);
   saved public.world_model_snapshots;
 begin
-  perform identity.check_bytes(write_world_snapshot.description, 1000, 'description');
+  perform identity.check_bytes(write_world_snapshot.description, world_model.max_description_bytes(), 'description');
   insert into public.world_model_snapshots as s (
     snapshot, state_version, entity_count, relation_count, description, created_by, source_packet)
   values (
@@ -13173,18 +13215,14 @@ language plpgsql
 volatile
 set search_path = ''
 as $$
-declare
-  packet_id uuid := source_packet;
 begin
   perform identity.require_identity();
-  perform identity.check_bytes(description, 1000, 'description');
-  if packet_id is null then
-    packet_id := (
-      (public.save_memory(
-        content => concat_ws(' ', 'Snapshot of the world,', clock_timestamp()::text, nullif(': ' || description, ': ')),
-        scope => snapshot_world.scope, project_id => snapshot_world.project_id, kind => 'world_snapshot')).memory).packet_id;
-  end if;
-  return world_model.write_world_snapshot(packet_id, description);
+  perform identity.check_bytes(description, world_model.max_description_bytes(), 'description');
+  return world_model.write_world_snapshot(
+    derived.packet_for(
+      'world_snapshot', concat_ws(' ', 'Snapshot of the world,', clock_timestamp()::text, nullif(': ' || description, ': ')),
+      scope, project_id, source_packet),
+    description);
 end
 $$;
 
@@ -13247,7 +13285,7 @@ rows 100
 as $$
 #variable_conflict use_column
 declare
-  b_is_snapshot boolean := b !~ '^\d{1,9}$';
+  b_is_snapshot boolean := not world_model.is_version_number(b);
   earlier world_model.world_version;
   later world_model.world_version;
 begin
@@ -13261,7 +13299,7 @@ begin
   earlier := world_model.resolve_version(a, 'a', diff_world.scope, diff_world.project_id, coalesce(later.audience_id, diff_world.audience_id));
   if b_is_snapshot is distinct from true then
     later := world_model.resolve_version(b, 'b', earlier.scope, earlier.project_id, case
-      when a !~ '^\d{1,9}$' then earlier.audience_id else diff_world.audience_id end);
+      when not world_model.is_version_number(a) then earlier.audience_id else diff_world.audience_id end);
   end if;
   return query
   select coalesce(n.entity_id, o.entity_id),
@@ -13301,7 +13339,7 @@ declare
   lineage int4multirange;
   applied public.world_model_updates;
 begin
-  if snapshot ~ '^\d{1,9}$' then
+  if world_model.is_version_number(snapshot) then
     target_version := snapshot::integer;
     if target_version >= version then
       perform identity.raise_error('L9VAL', format('snapshot: at most %s, the current version of the world', version - 1), 'snapshot');
@@ -13343,25 +13381,24 @@ volatile
 set search_path = ''
 as $$
 declare
-  packet_id uuid := source_packet;
   target world_model.world_version;
 begin
   perform identity.require_identity();
   if snapshot is null then
     perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version', 'snapshot');
   end if;
-  if packet_id is null then
+  if source_packet is null then
     target := world_model.resolve_version(snapshot, 'snapshot', scope, project_id);
     if target.audience_id <> (world_model.resolve_world(target.scope, target.project_id)).audience_id then
       perform identity.raise_error('L9VAL',
         'source_packet: required, since the snapshot is of the world of another org or user; name a memory of theirs that gives the reason', 'source_packet');
     end if;
-    packet_id := (
-      (public.save_memory(
-        content => format('The world is restored to version %s, %s', target.state_version, clock_timestamp()),
-        scope => target.scope, project_id => target.project_id, kind => 'insight')).memory).packet_id;
   end if;
-  return world_model.write_world_restore(packet_id, snapshot, expected_version);
+  return world_model.write_world_restore(
+    derived.packet_for(
+      'insight', format('The world is restored to version %s, %s', target.state_version, clock_timestamp()),
+      target.scope, target.project_id, source_packet),
+    snapshot, expected_version);
 end
 $$;
 

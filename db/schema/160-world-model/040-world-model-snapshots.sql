@@ -17,7 +17,7 @@ create table public.world_model_snapshots (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint world_snapshot_description_short check (octet_length(description) <= 1000),
+  constraint world_snapshot_description_short check (octet_length(description) <= world_model.max_description_bytes()),
   constraint world_snapshot_counts check (state_version >= 0 and entity_count >= 0 and relation_count >= 0)
 );
 

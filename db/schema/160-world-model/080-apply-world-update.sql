@@ -112,20 +112,13 @@ language plpgsql
 volatile
 set search_path = ''
 as $$
-declare
-  packet_id uuid := source_packet;
 begin
   perform identity.require_identity();
-  if packet_id is null then
-    if coalesce(world_model.check_insight(insight) ->> 'content', '') !~ '\S' then
-      perform identity.raise_error('L9VAL', 'insight.content: required unless source_packet is given', 'insight.content');
-    end if;
-    packet_id := (
-      (public.save_memory(
-        content => insight ->> 'content', scope => apply_world_update.scope, project_id => apply_world_update.project_id,
-        kind => 'insight')).memory).packet_id;
+  if source_packet is null and coalesce(world_model.check_insight(insight) ->> 'content', '') !~ '\S' then
+    perform identity.raise_error('L9VAL', 'insight.content: required unless source_packet is given', 'insight.content');
   end if;
-  return world_model.write_world_update(packet_id, insight, expected_version);
+  return world_model.write_world_update(
+    derived.packet_for('insight', insight ->> 'content', scope, project_id, source_packet), insight, expected_version);
 end
 $$;
 

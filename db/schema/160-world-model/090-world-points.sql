@@ -60,7 +60,7 @@ as $$
 declare
   resolved world_model.world_version;
 begin
-  if point is not null and point !~ '^\d{1,9}$' then
+  if point is not null and not world_model.is_version_number(point) then
     if not pg_input_is_valid(point, 'uuid') then
       perform identity.raise_error('L9VAL', format('%s: must be the id of a snapshot or a version', field), field);
     end if;

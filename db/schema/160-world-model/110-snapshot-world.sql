@@ -14,7 +14,7 @@ declare
   size world_model.world_size := world_model.measure_world(world, lineage);
   saved public.world_model_snapshots;
 begin
-  perform identity.check_bytes(write_world_snapshot.description, 1000, 'description');
+  perform identity.check_bytes(write_world_snapshot.description, world_model.max_description_bytes(), 'description');
   insert into public.world_model_snapshots as s (
     snapshot, state_version, entity_count, relation_count, description, created_by, source_packet)
   values (
@@ -39,18 +39,14 @@ language plpgsql
 volatile
 set search_path = ''
 as $$
-declare
-  packet_id uuid := source_packet;
 begin
   perform identity.require_identity();
-  perform identity.check_bytes(description, 1000, 'description');
-  if packet_id is null then
-    packet_id := (
-      (public.save_memory(
-        content => concat_ws(' ', 'Snapshot of the world,', clock_timestamp()::text, nullif(': ' || description, ': ')),
-        scope => snapshot_world.scope, project_id => snapshot_world.project_id, kind => 'world_snapshot')).memory).packet_id;
-  end if;
-  return world_model.write_world_snapshot(packet_id, description);
+  perform identity.check_bytes(description, world_model.max_description_bytes(), 'description');
+  return world_model.write_world_snapshot(
+    derived.packet_for(
+      'world_snapshot', concat_ws(' ', 'Snapshot of the world,', clock_timestamp()::text, nullif(': ' || description, ': ')),
+      scope, project_id, source_packet),
+    description);
 end
 $$;
 

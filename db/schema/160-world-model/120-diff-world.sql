@@ -50,7 +50,7 @@ rows 100
 as $$
 #variable_conflict use_column
 declare
-  b_is_snapshot boolean := b !~ '^\d{1,9}$';
+  b_is_snapshot boolean := not world_model.is_version_number(b);
   earlier world_model.world_version;
   later world_model.world_version;
 begin
@@ -64,7 +64,7 @@ begin
   earlier := world_model.resolve_version(a, 'a', diff_world.scope, diff_world.project_id, coalesce(later.audience_id, diff_world.audience_id));
   if b_is_snapshot is distinct from true then
     later := world_model.resolve_version(b, 'b', earlier.scope, earlier.project_id, case
-      when a !~ '^\d{1,9}$' then earlier.audience_id else diff_world.audience_id end);
+      when not world_model.is_version_number(a) then earlier.audience_id else diff_world.audience_id end);
   end if;
   return query
   select coalesce(n.entity_id, o.entity_id),

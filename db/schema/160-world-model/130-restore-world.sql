@@ -14,7 +14,7 @@ declare
   lineage int4multirange;
   applied public.world_model_updates;
 begin
-  if snapshot ~ '^\d{1,9}$' then
+  if world_model.is_version_number(snapshot) then
     target_version := snapshot::integer;
     if target_version >= version then
       perform identity.raise_error('L9VAL', format('snapshot: at most %s, the current version of the world', version - 1), 'snapshot');
@@ -56,25 +56,24 @@ volatile
 set search_path = ''
 as $$
 declare
-  packet_id uuid := source_packet;
   target world_model.world_version;
 begin
   perform identity.require_identity();
   if snapshot is null then
     perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version', 'snapshot');
   end if;
-  if packet_id is null then
+  if source_packet is null then
     target := world_model.resolve_version(snapshot, 'snapshot', scope, project_id);
     if target.audience_id <> (world_model.resolve_world(target.scope, target.project_id)).audience_id then
       perform identity.raise_error('L9VAL',
         'source_packet: required, since the snapshot is of the world of another org or user; name a memory of theirs that gives the reason', 'source_packet');
     end if;
-    packet_id := (
-      (public.save_memory(
-        content => format('The world is restored to version %s, %s', target.state_version, clock_timestamp()),
-        scope => target.scope, project_id => target.project_id, kind => 'insight')).memory).packet_id;
   end if;
-  return world_model.write_world_restore(packet_id, snapshot, expected_version);
+  return world_model.write_world_restore(
+    derived.packet_for(
+      'insight', format('The world is restored to version %s, %s', target.state_version, clock_timestamp()),
+      target.scope, target.project_id, source_packet),
+    snapshot, expected_version);
 end
 $$;
 
