@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:cddf63ab2d755ff2986a77e595bdff9610b8fac7
+--! Hash: sha1:5d1ffe73367560bad12e319deecd698ac2104f47
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -10112,7 +10112,7 @@ create function public.explore_graph(
 )
 returns public.graph_exploration
 language plpgsql
-stable
+volatile
 set search_path = ''
 as $$
 declare
@@ -10143,12 +10143,14 @@ begin
     order by n.place);
   answer.edges_followed := walk.followed;
   answer.is_truncated := walk.is_truncated;
+  perform audit.audit_read(
+    'READ', jsonb_build_object('function', 'explore_graph', 'edges_followed', answer.edges_followed));
   return answer;
 end
 $$;
 
 comment on function public.explore_graph(text, integer, text[], double precision, integer) is
-  'What an entity is related to, directly and by others: each entity reached with the best path to it, relations followed both ways, best first. depth: 1 to 5 steps. types: only relations of these types. min_confidence: of a path, the product of its steps. limit: 1 to 500 entities. Names and aliases alike. Errors: L9VAL, L9LIM, L9AUT.';
+  'What an entity is related to, directly and by others: each entity reached with the best path to it, relations followed both ways, best first. depth: 1 to 5 steps. types: only relations of these types. min_confidence: of a path, the product of its steps. limit: 1 to 500 entities. Names and aliases alike. Writes a READ audit row, hence volatile. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
@@ -13091,7 +13093,7 @@ create function public.get_world_model(
 )
 returns public.world_model
 language plpgsql
-stable
+volatile
 set search_path = ''
 as $$
 #variable_conflict use_column
@@ -13135,12 +13137,17 @@ begin
         order by f.entity_id)
       from first f), '{}')
   into answer.entity_count, answer.entities;
+  perform audit.audit_read(
+    'READ',
+    jsonb_build_object(
+      'tables', jsonb_build_object('world_model_entities', cardinality(answer.entities)), 'version', answer.version),
+    project_id => answer.project_id, scope => answer.scope);
   return answer;
 end
 $$;
 
 comment on function public.get_world_model(text, text, text[], text, integer, integer, uuid) is
-  'The world of a scope and project, as it is or (version) as it was: its version and entities, by name, max_entities (1 to 1000) at most; only those named, or of one type. The world is that of the caller''s own org and user, unless audience_id names another that it may read. What was erased since is in no former version either. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
+  'The world of a scope and project, as it is or (version) as it was: its version and entities, by name, max_entities (1 to 1000) at most; only those named, or of one type. The world is that of the caller''s own org and user, unless audience_id names another that it may read. What was erased since is in no former version either. Writes a READ audit row, hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.get_world_model(text, text, text[], text, integer, integer, uuid) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/100-get-world-model.sql

@@ -36,7 +36,7 @@ create function public.explore_graph(
 )
 returns public.graph_exploration
 language plpgsql
-stable
+volatile
 set search_path = ''
 as $$
 declare
@@ -67,12 +67,14 @@ begin
     order by n.place);
   answer.edges_followed := walk.followed;
   answer.is_truncated := walk.is_truncated;
+  perform audit.audit_read(
+    'READ', jsonb_build_object('function', 'explore_graph', 'edges_followed', answer.edges_followed));
   return answer;
 end
 $$;
 
 comment on function public.explore_graph(text, integer, text[], double precision, integer) is
-  'What an entity is related to, directly and by others: each entity reached with the best path to it, relations followed both ways, best first. depth: 1 to 5 steps. types: only relations of these types. min_confidence: of a path, the product of its steps. limit: 1 to 500 entities. Names and aliases alike. Errors: L9VAL, L9LIM, L9AUT.';
+  'What an entity is related to, directly and by others: each entity reached with the best path to it, relations followed both ways, best first. depth: 1 to 5 steps. types: only relations of these types. min_confidence: of a path, the product of its steps. limit: 1 to 500 entities. Names and aliases alike. Writes a READ audit row, hence volatile. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
