@@ -23,13 +23,15 @@ alter table public.entity_aliases
   alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
 
 comment on table public.entity_aliases is
-  'Other names of entities, a row for each memory that says so. They are looked up, one step far, when facts and relations are read; nothing is rewritten by them. add_alias() writes it.';
+  'Other names of entities: one row for each memory that states an alias. Readers of facts and relations resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
 comment on column public.entity_aliases.alias_id is 'UUID version 7.';
-comment on column public.entity_aliases.alias is 'The other name.';
-comment on column public.entity_aliases.entity is 'The entity that it is a name of.';
-comment on column public.entity_aliases.alias_normalized is 'alias as it is compared: Unicode NFKC, in lower case, white space collapsed.';
-comment on column public.entity_aliases.entity_normalized is 'entity as it is compared: Unicode NFKC, in lower case, white space collapsed.';
-comment on column public.entity_aliases.source_packet is 'The memory that says so.';
+comment on column public.entity_aliases.alias is 'The other name, as the memory spells it.';
+comment on column public.entity_aliases.entity is 'The entity that the alias names, as the memory spells it.';
+comment on column public.entity_aliases.alias_normalized is
+  'The alias in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.entity_aliases.entity_normalized is
+  'The entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
 
@@ -38,4 +40,4 @@ create index entity_aliases_alias_idx on public.entity_aliases (tenant_id, alias
 create index entity_aliases_entity_idx on public.entity_aliases (tenant_id, entity_normalized, scope);
 create index entity_aliases_readers_idx on public.entity_aliases (tenant_id, scope, alias_id);
 
-comment on index public.alias_unique_of_packet is 'One memory gives a name one meaning.';
+comment on index public.alias_unique_of_packet is 'A memory gives a name at most one meaning.';

@@ -10,17 +10,17 @@ declare
   alias_name constant text := entities.check_name(add_alias_from.alias, 'alias');
   entity_name constant text := entities.check_name(add_alias_from.entity, 'entity');
   memory public.packet_store;
-  known public.entity_aliases;
+  conflicting public.entity_aliases;
   saved public.entity_aliases;
 begin
   if alias_name = entity_name then
-    perform identity.raise_error('L9VAL', 'alias: another name than the entity''s', 'alias');
+    perform identity.raise_error('L9VAL', 'alias: must differ from the entity''s own name', 'alias');
   end if;
   memory := derived.lock_source_memory(add_alias_from.packet_id);
-  -- The rule spans rows: one alias at a time, where it is.
+  -- The rule below spans rows, so writers of one audience take turns.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory aliases %s',
     packets.audience_id(memory.tenant_id, memory.org_id, memory.user_id, memory.project_id, memory.scope)), 0));
-  for known in
+  for conflicting in
     select a.* from public.entity_aliases a
     where a.tenant_id = memory.tenant_id and a.scope = memory.scope
       and a.project_id is not distinct from memory.project_id
@@ -32,13 +32,13 @@ begin
     order by a.created_at
     limit 1
   loop
-    -- One step, always: an alias of an alias would be found from one end only.
-    if known.alias_normalized = alias_name then
-      perform identity.raise_error('L9VAL', format('alias: already a name of %s here', known.entity), 'alias');
-    elsif known.alias_normalized = entity_name then
-      perform identity.raise_error('L9VAL', format('entity: an alias itself; name the entity, %s', known.entity), 'entity');
+    -- Readers resolve one step only, so an alias of an alias would be found from one end only.
+    if conflicting.alias_normalized = alias_name then
+      perform identity.raise_error('L9VAL', format('alias: is already a name of %s', conflicting.entity), 'alias');
+    elsif conflicting.alias_normalized = entity_name then
+      perform identity.raise_error('L9VAL', format('entity: is itself an alias; use the entity %s', conflicting.entity), 'entity');
     else
-      perform identity.raise_error('L9VAL', format('alias: has aliases itself, such as %s; make it the entity', known.alias), 'alias');
+      perform identity.raise_error('L9VAL', format('alias: has aliases of its own, such as %s; use it as the entity', conflicting.alias), 'alias');
     end if;
   end loop;
 
@@ -55,7 +55,7 @@ end
 $$;
 
 comment on function entities.add_alias_from(uuid, text, text) is
-  'Gives an entity another name, from a memory, for a caller who sees it and may write where it is, or for a job. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
+  'Stores an alias that a memory states, for a caller who can read the memory and write in its scope, or for a job. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
 
 create function public.add_alias(
   alias text,
@@ -85,7 +85,7 @@ end
 $$;
 
 comment on function public.add_alias(text, text, uuid, text, text) is
-  'Says that alias is another name of entity: facts and relations of either are found by both. A name is an alias of one entity, and an alias has none itself. source_packet: the memory that says so, and where it belongs; without one it is saved as a memory of its own, kind fact, in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that alias is another name of entity, so that facts and relations of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;

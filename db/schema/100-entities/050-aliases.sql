@@ -1,6 +1,6 @@
 create type entities.known_alias as (alias_normalized text, entity_normalized text, entity text);
 
-comment on type entities.known_alias is 'A name, and the entity that it is another name of.';
+comment on type entities.known_alias is 'An alias and the entity that it names.';
 
 create function entities.aliases_for(names text[])
 returns setof entities.known_alias
@@ -16,7 +16,7 @@ begin
   if names is null then
     return;
   end if;
-  -- Where two places give a name two meanings, whoever sees both goes by the older.
+  -- If two audiences give a name two meanings, a caller who can read both gets the older one.
   return query
   select distinct on (a.alias_normalized) a.alias_normalized, a.entity_normalized, a.entity
   from public.entity_aliases a
@@ -26,7 +26,8 @@ begin
 end
 $$;
 
-comment on function entities.aliases_for(text[]) is 'Which of these names are aliases, as far as the caller sees, and of what.';
+comment on function entities.aliases_for(text[]) is
+  'Returns the names in the list that are aliases the caller can read, each with its entity.';
 
 create function entities.aliases_of(entity_name text)
 returns setof text
@@ -46,10 +47,11 @@ begin
     and (a.ttl is null or a.ttl > now())
   group by a.alias_normalized
   order by min(a.created_at), a.alias_normalized
-  limit 100;
+  limit entities.max_aliases();
 end
 $$;
 
-comment on function entities.aliases_of(text) is 'The aliases of an entity that the caller sees: the 100 oldest at most.';
+comment on function entities.aliases_of(text) is
+  'Returns the aliases of an entity that the caller can read: at most the 100 oldest.';
 
 grant execute on function entities.aliases_for(text[]), entities.aliases_of(text) to l9_agent, l9_admin, l9_platform_admin;

@@ -24,7 +24,7 @@ create table public.fact_evidence (
   constraint evidence_extracted_by_at_most_200_bytes check (octet_length(extracted_by) <= 200)
 );
 
--- Deferred: fact and evidence are written one after the other.
+-- Deferred, because a fact is inserted before its evidence.
 alter table public.knowledge_facts add constraint knowledge_facts_source_is_evidence
   foreign key (fact_id, source_packet) references public.fact_evidence (fact_id, packet_id) deferrable initially deferred;
 
@@ -35,21 +35,24 @@ alter table public.fact_evidence
 
 call derived.derive_from_packets('public.fact_evidence', 'evidence_id', 'packet_id');
 
-comment on table public.fact_evidence is 'Which memories say that a fact is so: one row for each. The fact is worked out of these.';
+comment on table public.fact_evidence is
+  'Evidence of facts: one row for each memory that states a fact. A fact is computed from these rows.';
 comment on column public.fact_evidence.evidence_id is 'UUID version 7.';
-comment on column public.fact_evidence.fact_id is 'The fact.';
-comment on column public.fact_evidence.packet_id is 'The memory.';
-comment on column public.fact_evidence.subject is 'The subject as it is spelt here.';
-comment on column public.fact_evidence.object is 'The object as it is spelt here.';
-comment on column public.fact_evidence.confidence is 'How sure this memory makes us, from 0 to 1.';
-comment on column public.fact_evidence.mentions is 'How often callers said it without naming a memory, in the same words; else 1.';
-comment on column public.fact_evidence.valid_from is 'From when on it is so, according to this memory.';
-comment on column public.fact_evidence.asserted_by is 'Creator names of those who asserted it.';
-comment on column public.fact_evidence.extracted_by is 'The chat model that found it in the memory; null: a caller asserted it.';
+comment on column public.fact_evidence.fact_id is 'The fact that the memory states.';
+comment on column public.fact_evidence.packet_id is 'The memory that states the fact.';
+comment on column public.fact_evidence.subject is 'The subject as this memory spells it.';
+comment on column public.fact_evidence.object is 'The object as this memory spells it.';
+comment on column public.fact_evidence.confidence is 'The confidence in the fact that this memory alone gives, from 0 to 1.';
+comment on column public.fact_evidence.mentions is
+  'How often callers stated the fact in the same words without naming a memory; otherwise 1.';
+comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
+comment on column public.fact_evidence.asserted_by is 'The creator names of all who asserted the fact from this memory.';
+comment on column public.fact_evidence.extracted_by is
+  'The chat model that extracted the fact from the memory. Null: a caller asserted it.';
 
 create policy definer_functions on public.memory_signals to l9_owner
   using (
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
 comment on policy definer_functions on public.memory_signals is
-  'What settles facts counts the contradictions of their sources: in the caller''s tenant; for jobs and operators, in all.';
+  'Recomputing facts updates the contradiction counts of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';

@@ -7,7 +7,7 @@ create type facts.fact_key as (
 );
 
 comment on type facts.fact_key is
-  'What is settled together: in a room, all facts of a subject and a single-valued predicate; of a multi-valued one, those of one object.';
+  'Identifies the facts that are recomputed together: within one audience, all facts of a subject and a single-valued predicate; for a multi-valued predicate, only those with one object.';
 
 create function facts.lock_facts(key facts.fact_key)
 returns boolean
@@ -16,7 +16,7 @@ volatile
 set search_path = ''
 as $$
 begin
-  -- Shared: register_predicate() waits until nobody is in the middle of it, and the others then know.
+  -- A shared lock: register_predicate() takes it exclusively, so no fact is written under an old registration.
   perform pg_advisory_xact_lock_shared(hashtextextended(format('l9-memory predicate %s %s', key.tenant_id, key.predicate), 0));
   perform pg_advisory_xact_lock(
     hashtextextended(format('l9-memory facts %s %s %s', key.audience_id, key.predicate, key.subject_normalized), 0));
@@ -25,9 +25,9 @@ end
 $$;
 
 comment on function facts.lock_facts(facts.fact_key) is
-  'Waits until nobody else changes these facts, and says whether the predicate is single-valued. Not executable by callers.';
+  'Waits until no other transaction changes these facts, holds them until the end of this one, and returns true if the predicate is single-valued. Not executable by callers.';
 
-create function facts.facts_of(key facts.fact_key, is_single boolean)
+create function facts.facts_with_key(key facts.fact_key, is_single boolean)
 returns setof public.knowledge_facts
 language sql
 stable
@@ -37,28 +37,27 @@ begin atomic
     and (is_single or f.object_normalized = (key).object_normalized);
 end;
 
-comment on function facts.facts_of(facts.fact_key, boolean) is
-  'The facts that are settled together, those that have ended, expired or been retracted too. Not executable by callers.';
+comment on function facts.facts_with_key(facts.fact_key, boolean) is
+  'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not executable by callers.';
 
-create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, fresh uuid)
+create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, new_fact_id uuid)
 returns void
 language sql
 volatile
 set search_path = ''
 begin atomic
-  with said as (
+  with evidence as (
     select e.fact_id,
       array_agg(e.subject order by e.created_at, e.evidence_id) as subjects,
       array_agg(e.object order by e.created_at, e.evidence_id) as objects,
       array_agg(e.packet_id order by e.created_at, e.evidence_id) as packets,
       array_agg(e.creator order by e.created_at, e.evidence_id) as creators,
-      -- Each piece of evidence takes away its part of the doubt that is left.
-      least(0.99, round((1 - exp(sum(ln(greatest(1 - e.confidence, 1e-9)))))::numeric, 12))::double precision as confidence,
+      entities.noisy_or(array_agg(e.confidence)) as confidence,
       sum(e.mentions)::integer as mentions,
       min(e.valid_from) as valid_from,
       min(e.created_at) as recorded_at,
       case when bool_and(e.ttl is not null) then max(e.ttl) end as ttl
-    from facts.facts_of(key, is_single) f
+    from facts.facts_with_key(key, is_single) f
     join public.fact_evidence e on e.fact_id = f.fact_id
     group by e.fact_id
   )
@@ -67,8 +66,8 @@ begin atomic
     confidence = s.confidence, supporting_packet_count = s.mentions,
     valid_from = s.valid_from, valid_to = case when f.valid_to is not null then greatest(f.valid_to, s.valid_from) end,
     recorded_at = s.recorded_at, ttl = s.ttl,
-    updated_at = case when f.fact_id = fresh then f.updated_at else clock_timestamp() end
-  from said s
+    updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
+  from evidence s
   where f.fact_id = s.fact_id
     and (f.subject, f.object, f.source_packet, f.creator, f.confidence, f.supporting_packet_count, f.valid_from, f.recorded_at, f.ttl)
       is distinct from
@@ -76,7 +75,7 @@ begin atomic
 end;
 
 comment on function facts.compute_fact_confidence(facts.fact_key, boolean, uuid) is
-  'Works facts out of their evidence. Of the fresh one it is no change. Not executable by callers.';
+  'Computes spelling, confidence, counts and times of facts from their evidence. The new fact keeps its updated_at. Not executable by callers.';
 
 create function facts.merge_facts(key facts.fact_key, is_single boolean)
 returns boolean
@@ -85,48 +84,48 @@ volatile
 set search_path = ''
 as $$
 declare
-  twin record;
-  merged boolean := false;
+  duplicate record;
+  has_merged boolean := false;
 begin
-  for twin in
-    -- Facts that say the same with nothing in between; where they stand side by side nothing can be.
+  for duplicate in
+    -- Consecutive facts with the same object; for a multi-valued predicate all facts of the key are consecutive.
     with ordered as (
       select f.fact_id, f.valid_from, f.recorded_at, f.retracted_at,
         f.retracted_at is not null or lag(f.retracted_at) over w is not null
           or lag(f.object_normalized) over w is distinct from f.object_normalized as is_first,
         row_number() over w as place
-      from facts.facts_of(key, is_single) f
+      from facts.facts_with_key(key, is_single) f
       window w as (order by not is_single and f.retracted_at is not null, f.valid_from, f.recorded_at, f.fact_id)
     ), grouped as (
-      select o.fact_id, o.place, count(*) filter (where o.is_first) over (order by o.place) as one
+      select o.fact_id, o.place, count(*) filter (where o.is_first) over (order by o.place) as group_number
       from ordered o
     )
-    select g.fact_id, first_value(g.fact_id) over (partition by g.one order by g.place) as kept
+    select g.fact_id, first_value(g.fact_id) over (partition by g.group_number order by g.place) as kept
     from grouped g
     order by g.place
   loop
-    continue when twin.fact_id = twin.kept;
-    merged := true;
+    continue when duplicate.fact_id = duplicate.kept;
+    has_merged := true;
     update public.fact_evidence k set
       confidence = greatest(k.confidence, e.confidence), mentions = greatest(k.mentions, e.mentions),
       valid_from = least(k.valid_from, e.valid_from), updated_at = clock_timestamp(),
       asserted_by = array(select distinct a.name from unnest(k.asserted_by || e.asserted_by) as a (name) order by a.name)
     from public.fact_evidence e
-    where k.fact_id = twin.kept and e.fact_id = twin.fact_id and e.packet_id = k.packet_id;
-    update public.fact_evidence e set fact_id = twin.kept, updated_at = clock_timestamp()
-    where e.fact_id = twin.fact_id
-      and not exists (select from public.fact_evidence k where k.fact_id = twin.kept and k.packet_id = e.packet_id);
-    update public.knowledge_facts f set access_count = f.access_count + gone.access_count
-    from public.knowledge_facts gone
-    where f.fact_id = twin.kept and gone.fact_id = twin.fact_id;
-    delete from public.knowledge_facts f where f.fact_id = twin.fact_id;
+    where k.fact_id = duplicate.kept and e.fact_id = duplicate.fact_id and e.packet_id = k.packet_id;
+    update public.fact_evidence e set fact_id = duplicate.kept, updated_at = clock_timestamp()
+    where e.fact_id = duplicate.fact_id
+      and not exists (select from public.fact_evidence k where k.fact_id = duplicate.kept and k.packet_id = e.packet_id);
+    update public.knowledge_facts f set access_count = f.access_count + merged.access_count
+    from public.knowledge_facts merged
+    where f.fact_id = duplicate.kept and merged.fact_id = duplicate.fact_id;
+    delete from public.knowledge_facts f where f.fact_id = duplicate.fact_id;
   end loop;
-  return merged;
+  return has_merged;
 end
 $$;
 
 comment on function facts.merge_facts(facts.fact_key, boolean) is
-  'Makes one fact of those that say the same, with the evidence of all; says whether there were any. Not executable by callers.';
+  'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true if any were merged. Not executable by callers.';
 
 create function facts.supersession_chain(key facts.fact_key, is_single boolean)
 returns table (fact_id uuid, valid_to timestamptz, superseded_by uuid, superseded_at timestamptz, contradictions integer)
@@ -138,7 +137,7 @@ begin atomic
       lead(f.fact_id) over w as next_id, lead(f.valid_from) over w as next_from, lead(f.recorded_at) over w as next_recorded,
       (coalesce(lead(f.object_normalized) over w <> f.object_normalized, false))::integer
         + (coalesce(lag(f.object_normalized) over w <> f.object_normalized, false))::integer as conflicts
-    from facts.facts_of(key, is_single) f
+    from facts.facts_with_key(key, is_single) f
     where is_single and f.retracted_at is null
     window w as (order by f.valid_from, f.recorded_at, f.fact_id)
   ), counted as (
@@ -146,40 +145,40 @@ begin atomic
       sum(c.conflicts) over (partition by c.object_normalized order by c.valid_from, c.recorded_at, c.fact_id) as contradictions
     from chain c
   )
-  -- What stands side by side, or is retracted, is replaced by nothing and contradicts nothing.
+  -- Multi-valued and retracted facts have no successor and contradict nothing.
   select f.fact_id, c.next_from, c.next_id,
     case when c.next_id is not null then greatest(c.recorded_at, c.next_recorded) end,
     coalesce(c.contradictions, 0)::integer
-  from facts.facts_of(key, is_single) f
+  from facts.facts_with_key(key, is_single) f
   left join counted c on c.fact_id = f.fact_id;
 end;
 
 comment on function facts.supersession_chain(facts.fact_key, boolean) is
-  'Which of these facts was replaced by which: ordered by when each began, then by when it was recorded, each ends where the next begins. Not executable by callers.';
+  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next begins. Not executable by callers.';
 
 create function facts.count_contradictions(packet_ids uuid[])
 returns void
 language sql
 volatile
 set search_path = ''
--- Their number is not known to the planner, and is small.
+-- The planner can't know that the lists are short and would choose sequential scans.
 set enable_seqscan = off
 begin atomic
-  with said as (
+  with stated as (
     select e.packet_id, f.fact_id, f.superseded_by, f.object_normalized
     from public.fact_evidence e
     join public.knowledge_facts f on f.fact_id = e.fact_id
     where e.packet_id = any (packet_ids)
-  ), against as (
+  ), contradicting as (
     select s.packet_id, g.fact_id
-    from said s join public.knowledge_facts g on g.fact_id = s.superseded_by and g.object_normalized <> s.object_normalized
+    from stated s join public.knowledge_facts g on g.fact_id = s.superseded_by and g.object_normalized <> s.object_normalized
     union
     select s.packet_id, g.fact_id
-    from said s join public.knowledge_facts g on g.superseded_by = s.fact_id and g.object_normalized <> s.object_normalized
+    from stated s join public.knowledge_facts g on g.superseded_by = s.fact_id and g.object_normalized <> s.object_normalized
   ), counted as (
     select m.packet_id, count(a.fact_id)::integer as contradictions
     from (select distinct p.id as packet_id from unnest(packet_ids) as p (id)) m
-    left join against a on a.packet_id = m.packet_id
+    left join contradicting a on a.packet_id = m.packet_id
       and not exists (select from public.fact_evidence own where own.fact_id = a.fact_id and own.packet_id = m.packet_id)
     group by m.packet_id
   ), locked as (
@@ -195,61 +194,61 @@ begin atomic
 end;
 
 comment on function facts.count_contradictions(uuid[]) is
-  'Counts of memories how many facts of other memories contradict what they say, into memory_signals: so their importance falls. Not executable by callers.';
+  'Counts for each memory how many facts of other memories contradict it, and writes the count to memory_signals, which lowers its importance. Not executable by callers.';
 
 create function facts.recompute_facts(
-  key facts.fact_key, is_single boolean, fresh uuid default null, packet_ids uuid[] default '{}')
+  key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}')
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
 declare
-  touched uuid[] := '{}';
-  changed uuid[];
+  changed_ids uuid[] := '{}';
+  batch_ids uuid[];
 begin
-  -- In one order, as the job that counts accesses takes them.
+  -- Rows are locked in the order of their ids, as in the roll-up job, so that the two can't deadlock.
   perform from public.knowledge_facts f
-  where f.fact_id in (select k.fact_id from facts.facts_of(key, is_single) k)
+  where f.fact_id in (select k.fact_id from facts.facts_with_key(key, is_single) k)
   order by f.fact_id for no key update;
 
-  -- Only where there is something: a statement that changes nothing runs its triggers all the same.
+  -- The check avoids an empty statement, which would still run the statement triggers.
   if exists (
-    select from facts.facts_of(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id where e.ttl <= now()) then
+    select from facts.facts_with_key(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id where e.ttl <= now()) then
     delete from public.fact_evidence e
-    where e.ttl <= now() and e.fact_id in (select f.fact_id from facts.facts_of(key, is_single) f);
+    where e.ttl <= now() and e.fact_id in (select f.fact_id from facts.facts_with_key(key, is_single) f);
   end if;
   if exists (
-    select from facts.facts_of(key, is_single) f
+    select from facts.facts_with_key(key, is_single) f
     where not exists (select from public.fact_evidence e where e.fact_id = f.fact_id)) then
     delete from public.knowledge_facts f
-    where f.fact_id in (select k.fact_id from facts.facts_of(key, is_single) k)
+    where f.fact_id in (select k.fact_id from facts.facts_with_key(key, is_single) k)
       and not exists (select from public.fact_evidence e where e.fact_id = f.fact_id);
   end if;
 
-  perform facts.compute_fact_confidence(key, is_single, fresh);
+  perform facts.compute_fact_confidence(key, is_single, new_fact_id);
   if facts.merge_facts(key, is_single) then
-    perform facts.compute_fact_confidence(key, is_single, fresh);
+    perform facts.compute_fact_confidence(key, is_single, new_fact_id);
   end if;
 
-  -- What ends first: there are never two current values, not even on the way.
+  -- Facts that end are updated first, so that the unique index never sees two current values.
   for is_current in 0..1 loop
     with written as (
       update public.knowledge_facts f set
         valid_to = c.valid_to, superseded_by = c.superseded_by, superseded_at = c.superseded_at,
         contradiction_count = c.contradictions, is_single_valued = is_single,
-        updated_at = case when f.fact_id = fresh then f.updated_at else clock_timestamp() end
+        updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
       from facts.supersession_chain(key, is_single) c
       where f.fact_id = c.fact_id and (c.valid_to is null) = (is_current = 1)
         and (f.valid_to, f.superseded_by, f.superseded_at, f.contradiction_count, f.is_single_valued)
           is distinct from (c.valid_to, c.superseded_by, c.superseded_at, c.contradictions, is_single)
       returning f.fact_id, f.superseded_by, old.superseded_by as was_superseded_by
     )
-    select array_agg(w.fact_id) || array_agg(w.superseded_by) || array_agg(w.was_superseded_by) into changed from written w;
-    touched := touched || coalesce(changed, '{}');
+    select array_agg(w.fact_id) || array_agg(w.superseded_by) || array_agg(w.was_superseded_by) into batch_ids from written w;
+    changed_ids := changed_ids || coalesce(batch_ids, '{}');
   end loop;
 
-  packet_ids := packet_ids || array(select e.packet_id from public.fact_evidence e where e.fact_id = any (touched));
+  packet_ids := packet_ids || array(select e.packet_id from public.fact_evidence e where e.fact_id = any (changed_ids));
   if cardinality(packet_ids) > 0 then
     perform facts.count_contradictions(packet_ids);
   end if;
@@ -257,4 +256,4 @@ end
 $$;
 
 comment on function facts.recompute_facts(facts.fact_key, boolean, uuid, uuid[]) is
-  'Works out of the evidence what these facts are and which replaced which, and the contradictions of their sources and of packet_ids. Once they are locked. Not executable by callers.';
+  'Recomputes facts from their evidence, which fact superseded which, and the contradiction counts of their source memories and of packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by callers.';

@@ -7,7 +7,7 @@ set search_path = ''
 return entities.normalise_name(object #>> '{}');
 
 comment on function facts.object_text(jsonb) is
-  'The object of a fact as it is compared: a text, number or truth value as a name would be, anything else by its JSON.';
+  'Returns the form in which objects are compared: texts, numbers and truth values like names, lists and objects by their JSON.';
 
 create function facts.check_object(object jsonb)
 returns text
@@ -20,17 +20,18 @@ declare
   normalised text := facts.object_text(object);
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', 'object: a value is required', 'object');
+    perform identity.raise_error('L9VAL', 'object: a value is required that is not blank', 'object');
   end if;
   perform identity.check_bytes(object::text, 8192, 'object'), identity.check_bytes(normalised, 8192, 'object');
   if jsonb_path_exists(object, '$.**{60}') then
-    perform identity.raise_error('L9LIM', 'object: at most 60 levels deep', 'object');
+    perform identity.raise_error('L9LIM', 'object: may be nested at most 60 levels deep', 'object');
   end if;
   return normalised;
 end
 $$;
 
-comment on function facts.check_object(jsonb) is 'object_text() of an object that is there and fits; else L9VAL or L9LIM.';
+comment on function facts.check_object(jsonb) is
+  'Returns object_text() of an object. Raises L9VAL if it is missing or blank, L9LIM if it is longer than 8192 bytes or nested deeper than 60 levels.';
 
 create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb)
 returns facts.fact_key
@@ -52,7 +53,7 @@ end
 $$;
 
 comment on function facts.key_of_fact(public.packet_store, text, text, jsonb) is
-  'Where what a memory says belongs; errors where it is no fact.';
+  'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, predicate or object break a rule.';
 
 create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz)
 returns uuid
@@ -60,25 +61,25 @@ language sql
 stable
 set search_path = ''
 begin atomic
-  select n.fact_id
+  select neighbour.fact_id
   from (
-    (select f.fact_id, f.object_normalized, 1 as place from facts.facts_of(key, is_single) f
+    (select f.fact_id, f.object_normalized, 1 as place from facts.facts_with_key(key, is_single) f
      where f.retracted_at is null and (f.valid_from <= fact_at.at or not is_single)
      order by f.valid_from desc, f.recorded_at desc, f.fact_id desc limit 1)
     union all
-    (select f.fact_id, f.object_normalized, 2 from facts.facts_of(key, is_single) f
+    (select f.fact_id, f.object_normalized, 2 from facts.facts_with_key(key, is_single) f
      where f.retracted_at is null and f.valid_from > fact_at.at and is_single
      order by f.valid_from, f.recorded_at, f.fact_id limit 1)
-  ) n
-  where n.object_normalized = (key).object_normalized
-  order by n.place
+  ) neighbour
+  where neighbour.object_normalized = (key).object_normalized
+  order by neighbour.place
   limit 1;
 end;
 
 comment on function facts.fact_at(facts.fact_key, boolean, timestamptz) is
-  'The fact that says this already, at that time or (then it began earlier than was known) next after it. Not executable by callers.';
+  'Returns the fact that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
 
-create function facts.new_fact(
+create function facts.insert_fact(
   key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz)
 returns uuid
 language sql
@@ -87,16 +88,16 @@ set search_path = ''
 begin atomic
   insert into public.knowledge_facts as f (
     subject, predicate, object, confidence, source_packet, subject_normalized, object_normalized,
-    -- As if it had ended at once, until it is settled.
+    -- An empty validity, so that the fact is not current until it is recomputed.
     valid_from, valid_to, recorded_at)
   values (
-    new_fact.subject, (key).predicate, new_fact.object, 0, new_fact.source_packet, (key).subject_normalized,
-    (key).object_normalized, new_fact.valid_from, new_fact.valid_from, clock_timestamp())
+    insert_fact.subject, (key).predicate, insert_fact.object, 0, insert_fact.source_packet, (key).subject_normalized,
+    (key).object_normalized, insert_fact.valid_from, insert_fact.valid_from, clock_timestamp())
   returning f.fact_id;
 end;
 
-comment on function facts.new_fact(facts.fact_key, uuid, text, jsonb, timestamptz) is
-  'Adds a fact that has no evidence yet. Not executable by callers.';
+comment on function facts.insert_fact(facts.fact_key, uuid, text, jsonb, timestamptz) is
+  'Inserts a fact without evidence. Not executable by callers.';
 
 create function facts.assert_fact_from(
   packet_id uuid,
@@ -118,27 +119,28 @@ as $$
 declare
   source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id);
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
-  -- Only a job can say that a model found it.
+  -- Only a job may name the model that found the fact.
   model text := case when identity.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;
-  me text := coalesce(identity.current_creator(), 'job');
+  creator_name text := coalesce(identity.current_creator(), 'job');
   is_single boolean;
-  began timestamptz := assert_fact_from.valid_from;
+  begins_at timestamptz := assert_fact_from.valid_from;
   id uuid;
-  fresh uuid;
+  new_fact_id uuid;
   fact public.knowledge_facts;
 begin
   perform entities.check_confidence(assert_fact_from.confidence);
-  if not isfinite(began) then
-    perform identity.raise_error('L9VAL', 'valid_from: a point in time', 'valid_from');
+  if not isfinite(begins_at) then
+    perform identity.raise_error('L9VAL', 'valid_from: must be a finite point in time', 'valid_from');
   end if;
   is_single := facts.lock_facts(key);
-  -- Only now, so that of those who wait for each other the last has the last word. What a model finds was so when it was written.
-  began := coalesce(began, case when model is not null then source."timestamp" end, clock_timestamp());
+  -- Read the clock after taking the lock so that lock order and timestamps agree. Model-extracted facts are dated at the
+  -- memory's timestamp.
+  begins_at := coalesce(begins_at, case when model is not null then source."timestamp" end, clock_timestamp());
 
   if model is not null then
-    -- What somebody has retracted is not found again in the same memory.
+    -- A fact that somebody retracted is not extracted from the same memory again.
     select f.* into fact
-    from facts.facts_of(key, is_single) f
+    from facts.facts_with_key(key, is_single) f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.packet_id = assert_fact_from.packet_id
     where f.retracted_at is not null and f.object_normalized = key.object_normalized
     limit 1;
@@ -147,31 +149,31 @@ begin
     end if;
   end if;
 
-  id := facts.fact_at(key, is_single, began);
+  id := facts.fact_at(key, is_single, begins_at);
   if id is null then
-    fresh := facts.new_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, began);
-    id := fresh;
+    new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
+    id := new_fact_id;
   end if;
   insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, asserted_by, extracted_by)
   values (
-    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, began,
-    array[me], model)
+    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, begins_at,
+    array[creator_name], model)
   on conflict (fact_id, packet_id) do update set
-    -- One memory is one piece of evidence, however often it is pointed to; only to repeat oneself is to say it again.
-    confidence = case when is_mention then least(0.99, 1 - (1 - e.confidence) * (1 - excluded.confidence))
+    -- One memory is one piece of evidence, however often it is named; only a repeated statement counts as a mention.
+    confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence])
       else greatest(e.confidence, excluded.confidence) end,
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),
-    asserted_by = case when me = any (e.asserted_by) then e.asserted_by else e.asserted_by || me end,
-    -- What a caller stands for is no longer only a model's.
+    asserted_by = case when creator_name = any (e.asserted_by) then e.asserted_by else e.asserted_by || creator_name end,
+    -- Once a caller asserts the fact, it is no longer only a model's extraction.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
     updated_at = clock_timestamp();
-  -- Made while its memory is locked, so that settling never has to wait for one.
+  -- Inserted while the memory is locked, so that recompute_facts() never waits for this row.
   insert into public.memory_signals (packet_id, tenant_id) values (assert_fact_from.packet_id, key.tenant_id)
   on conflict do nothing;
-  perform facts.recompute_facts(key, is_single, fresh, array[assert_fact_from.packet_id]);
+  perform facts.recompute_facts(key, is_single, new_fact_id, array[assert_fact_from.packet_id]);
 
-  -- It may have become one with another.
+  -- The fact may have been merged with an equal one.
   select f.* into fact
   from public.knowledge_facts f join public.fact_evidence e on e.fact_id = f.fact_id
   where e.packet_id = assert_fact_from.packet_id and f.audience_id = key.audience_id and f.subject_normalized = key.subject_normalized
@@ -183,7 +185,7 @@ end
 $$;
 
 comment on function facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean) is
-  'assert_fact() of a memory, also for jobs: extracted_by is then the chat model that found it. is_mention: the memory is the caller''s own words, and repeating them counts. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t; the memory must be one that the caller sees and could write beside.';
+  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the caller''s own words, so that repeating them counts as another mention. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be able to read the memory and to write in its scope.';
 
 grant execute on function
   facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean)
@@ -211,7 +213,7 @@ declare
 begin
   if packet_id is not null then
     if assert_fact.scope is not null or assert_fact.project_id is not null then
-      perform identity.raise_error('L9VAL', 'scope, project_id: those of source_packet; leave them out', 'scope');
+      perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
     end if;
     return facts.assert_fact_from(
       packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from);
@@ -234,7 +236,7 @@ end
 $$;
 
 comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text) is
-  'States that something is so: subject, predicate, object. source_packet: the memory that says it; without one a memory of kind fact is saved, in scope (developer) and project_id. Said before, the fact gains support and confidence. Where the predicate is registered as single-valued, another value is superseded; valid_from in the past makes history. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind fact is saved in scope (default developer) and project_id. Asserting the same fact again increases its support and confidence. If the predicate is registered as single-valued, the new value supersedes the previous one; a valid_from in the past adds history. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text)
   to l9_agent, l9_admin;

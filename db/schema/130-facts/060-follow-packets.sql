@@ -7,12 +7,12 @@ begin atomic
   select distinct (f.tenant_id, coalesce(keys_of_evidence.audience_id, f.audience_id), f.subject_normalized, f.predicate, f.object_normalized)::facts.fact_key
   from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
   where e.packet_id = keys_of_evidence.packet_id
-  -- One order for all, so that nobody waits for each other in a circle.
+  -- All callers take the locks in this order, which rules out deadlocks.
   order by 1;
 end;
 
 comment on function facts.keys_of_evidence(uuid, uuid) is
-  'What has to be settled when a memory changes; room: as it would be there. Not executable by callers.';
+  'Returns the keys of all facts that a memory states and that must be recomputed when the memory changes. audience_id: the keys as they will be in that audience. Not executable by callers.';
 
 create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true)
 returns void
@@ -36,7 +36,7 @@ begin
   delete from public.fact_evidence e
   where e.packet_id = withdraw_evidence.packet_id
     and (not only_extracted or e.extracted_by is not null
-      -- What was retracted stays, so that it is not found again.
+      -- Evidence of retracted facts stays, so that a job does not extract them again.
       and not exists (select from public.knowledge_facts f where f.fact_id = e.fact_id and f.retracted_at is not null));
   foreach key in array keys loop
     perform facts.recompute_facts(
@@ -46,11 +46,11 @@ end
 $$;
 
 comment on function facts.withdraw_evidence(uuid, boolean) is
-  'Takes back what a memory says of facts (only_extracted: what a model found in it and nobody has retracted) and settles them without it. For jobs. Definer: writes tables that callers can''t.';
+  'Deletes the evidence of a memory and recomputes its facts without it. only_extracted: deletes only what a model extracted and no caller retracted. For jobs. Definer: writes tables that callers can''t write.';
 
 grant execute on function facts.withdraw_evidence(uuid, boolean) to l9_worker;
 
-create function facts.tg_packet_store__leave_facts()
+create function facts.tg_packet_store__withdraw_facts()
 returns trigger
 language plpgsql
 security definer
@@ -62,12 +62,12 @@ begin
 end
 $$;
 
-comment on function facts.tg_packet_store__leave_facts() is
-  'Before a memory goes, facts that others say too are settled without it; the rest goes. Definer: callers can''t write these tables.';
+comment on function facts.tg_packet_store__withdraw_facts() is
+  'Deletes the evidence of a memory before the memory is deleted: facts that other memories state are recomputed, the others are deleted. Definer: callers can''t write these tables.';
 
--- Before: its foreign keys would take along what others still say.
-create trigger _620_leave_facts before delete on public.packet_store
-  for each row execute function facts.tg_packet_store__leave_facts();
+-- A before trigger, because the foreign keys would delete facts that other memories still state.
+create trigger _620_withdraw_facts before delete on public.packet_store
+  for each row execute function facts.tg_packet_store__withdraw_facts();
 
 create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid)
 returns void
@@ -79,36 +79,36 @@ as $$
 declare
   fact public.knowledge_facts;
   key facts.fact_key;
-  id uuid;
+  target_id uuid;
 begin
   select f.* into fact from public.knowledge_facts f where f.fact_id = evidence.fact_id;
   key := (source.tenant_id, move_evidence.audience_id, fact.subject_normalized, fact.predicate, fact.object_normalized);
   if not exists (select from public.fact_evidence e where e.fact_id = fact.fact_id and e.evidence_id <> evidence.evidence_id) then
-    -- It moves as it is. Links don't lead from one room to another, and why it was retracted was said in the old one.
+    -- The fact moves as a whole. Links to facts of the old audience and the reason given there stay behind.
     update public.knowledge_facts f set superseded_by = null, superseded_at = null where f.superseded_by = fact.fact_id;
     update public.knowledge_facts f set
       tenant_id = source.tenant_id, org_id = source.org_id, user_id = source.user_id, project_id = source.project_id,
       scope = source.scope, superseded_by = null, superseded_at = null, retraction_reason = null,
-      -- As if it had ended at once, until it is settled.
+      -- An empty validity, so that the fact is not current until it is recomputed.
       valid_to = f.valid_from, updated_at = clock_timestamp()
     where f.fact_id = fact.fact_id;
   elsif fact.retracted_at is not null then
     delete from public.fact_evidence e where e.evidence_id = evidence.evidence_id;
   else
-    id := coalesce(
+    target_id := coalesce(
       facts.fact_at(key, facts.is_single_valued(key.tenant_id, key.predicate), evidence.valid_from),
-      facts.new_fact(key, source.packet_id, evidence.subject, evidence.object, evidence.valid_from));
-    if exists (select from public.fact_evidence e where e.fact_id = id and e.packet_id = source.packet_id) then
+      facts.insert_fact(key, source.packet_id, evidence.subject, evidence.object, evidence.valid_from));
+    if exists (select from public.fact_evidence e where e.fact_id = target_id and e.packet_id = source.packet_id) then
       delete from public.fact_evidence e where e.evidence_id = evidence.evidence_id;
     else
-      update public.fact_evidence e set fact_id = id where e.evidence_id = evidence.evidence_id;
+      update public.fact_evidence e set fact_id = target_id where e.evidence_id = evidence.evidence_id;
     end if;
   end if;
 end
 $$;
 
 comment on function facts.move_evidence(public.fact_evidence, public.packet_store, uuid) is
-  'What a memory says of a fact goes with it to another room: with the fact, where nobody else says so. Not executable by callers.';
+  'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, otherwise to an equal fact there or to a new one. Not executable by callers.';
 
 create function facts.tg_packet_store__facts_follow()
 returns trigger
@@ -146,7 +146,7 @@ end
 $$;
 
 comment on function facts.tg_packet_store__facts_follow() is
-  'What a memory says of facts moves where it moves, and facts expire with the last memory that says so. Definer: callers can''t write these tables.';
+  'Moves the facts of a memory to the memory''s new audience and lets a fact expire with the last memory that states it. Definer: callers can''t write these tables.';
 
--- After _620_fact_evidence_follow, which moves the evidence.
+-- Fires after _620_fact_evidence_follow, which updates owner and scope of the evidence.
 call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_follow');

@@ -14,27 +14,27 @@ declare
 begin
   perform identity.check_bytes(reason, 1000, 'reason');
   for attempt in 1..2 loop
-    -- Its policies show the caller's.
+    -- The policies of the owner return only facts that the caller can read.
     select f.* into fact from public.knowledge_facts f
     where f.fact_id = retract_fact.fact_id and (f.ttl is null or f.ttl > now());
     if not found then
-      perform identity.raise_error('L9OWN', format('fact %s is not there, or not yours', retract_fact.fact_id), 'fact_id');
+      perform identity.raise_error('L9OWN', format('fact %s does not exist, or is not yours', retract_fact.fact_id), 'fact_id');
     end if;
     exit when attempt = 2;
     key := (fact.tenant_id, fact.audience_id, fact.subject_normalized, fact.predicate, fact.object_normalized);
     is_single := facts.lock_facts(key);
   end loop;
   if fact.audience_id <> key.audience_id then
-    raise exception using errcode = '40001', message = 'retract_fact: the fact was moved at this moment, try again';
+    raise exception using errcode = '40001', message = 'retract_fact: the fact was moved concurrently; try again';
   end if;
 
   perform packets.check_scope(fact.scope, fact.project_id);
   if me.role = 'l9_agent' and exists (
-    -- It may take back its own word, not that of others.
+    -- An agent may retract only facts that nobody else asserted.
     select from public.fact_evidence e where e.fact_id = fact.fact_id and not e.asserted_by <@ array[me.creator]) then
-    perform identity.raise_error('L9OWN', format('fact %s is not there, or not yours', retract_fact.fact_id), 'fact_id');
+    perform identity.raise_error('L9OWN', format('fact %s does not exist, or is not yours', retract_fact.fact_id), 'fact_id');
   elsif fact.retracted_at is not null then
-    perform identity.raise_error('L9VAL', 'fact_id: it is retracted already', 'fact_id');
+    perform identity.raise_error('L9VAL', 'fact_id: the fact is already retracted', 'fact_id');
   end if;
 
   update public.knowledge_facts f
@@ -47,6 +47,6 @@ end
 $$;
 
 comment on function public.retract_fact(uuid, text) is
-  'Says that a fact is not so and never was, and why (1000 bytes at most). It stays as history; what it had superseded holds again. Agents retract what they alone asserted, admins any within their claims: else, or where it is not there, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. Definer: callers can''t write the table; whose it is is checked here.';
+  'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row stays as history, and the fact that it superseded holds again. Agents can retract facts that only they asserted, admins all facts within their claims; otherwise, and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. Definer: callers can''t write the table; ownership is checked here.';
 
 grant execute on function public.retract_fact(uuid, text) to l9_agent, l9_admin;

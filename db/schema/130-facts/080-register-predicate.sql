@@ -16,10 +16,10 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if register_predicate.is_single_valued is null then
-    perform identity.raise_error('L9VAL', 'is_single_valued: true or false', 'is_single_valued');
+    perform identity.raise_error('L9VAL', 'is_single_valued: must be true or false', 'is_single_valued');
   end if;
   perform identity.check_bytes(register_predicate.description, 1000, 'description');
-  -- Waits until nobody is asserting such a fact; whoever comes then finds it registered.
+  -- Waits for running assertions of this predicate; later ones see the new registration.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory predicate %s %s', admin.target_tenant_id, name), 0));
   was_single := facts.is_single_valued(admin.target_tenant_id, name);
   insert into public.fact_predicates as p (tenant_id, predicate, is_single_valued, description)
@@ -47,6 +47,6 @@ end
 $$;
 
 comment on function public.register_predicate(text, boolean, text, uuid) is
-  'Says whether a subject has one value of a predicate at a time. Facts that are there are settled anew, within each scope and project: single-valued, the value that began last holds and ends the others; multi-valued, all that were superseded hold again. For admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables that callers can''t.';
+  'Registers a predicate as single-valued or multi-valued. Existing facts are recomputed within each scope and project: single-valued, the value that began last holds and ends the others; multi-valued, all superseded values hold again. For admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables that callers can''t write.';
 
 grant execute on function public.register_predicate(text, boolean, text, uuid) to l9_admin, l9_platform_admin;

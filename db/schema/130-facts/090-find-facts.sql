@@ -6,25 +6,26 @@ security definer
 set search_path = ''
 as $$
 declare
-  look uuid := uuidv7();
+  read_id uuid := uuidv7();
 begin
   perform identity.require_identity();
-  if octet_length(details::text) > 65536 or cardinality(facts) > 100 then
-    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, facts: at most 100', 'details');
+  if octet_length(details::text) > 65536 or cardinality(facts) > facts.max_facts_per_read() then
+    perform identity.raise_error(
+      'L9LIM', format('details: at most 65536 bytes, facts: at most %s', facts.max_facts_per_read()), 'details');
   end if;
   perform audit.add_audit_row(
-    look, 'READ', 'knowledge_facts', null, null, null,
+    read_id, 'READ', 'knowledge_facts', null, null, null,
     details - 'org_id' - 'user_id' || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
   if is_use and cardinality(facts) > 0 then
     perform importance.log_accesses('search', array_agg(f.fact_id), array_agg(f.scope), array_agg(f.project_id),
-      audit_id => look, target_type => 'fact')
+      audit_id => read_id, target_type => 'fact')
     from unnest(facts) f;
   end if;
 end
 $$;
 
 comment on function facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean) is
-  'Records which facts the caller was shown, without their texts, and (is_use) counts that as use. A caller can only add rows about itself, within its own scopes; they are counted only where they are true. Definer: writes audit_log.';
+  'Audits which facts the caller was shown, without their texts; is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller could read the fact. Definer: writes audit_log.';
 
 create function facts.names_of_object(object jsonb)
 returns text[]
@@ -34,7 +35,8 @@ parallel safe
 set search_path = ''
 return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}') else array[facts.object_text(object)] end;
 
-comment on function facts.names_of_object(jsonb) is 'What the object of a fact may be compared as: the names of an entity, or the value.';
+comment on function facts.names_of_object(jsonb) is
+  'Returns the forms that an object may be stored in: all names of the entity if it is a text, otherwise the value.';
 
 create function public.find_facts(
   subject text default null,
@@ -51,7 +53,7 @@ returns setof public.knowledge_facts
 language plpgsql
 volatile
 set search_path = ''
--- Which filters are given decides the way.
+-- The best plan depends on which filters are set, so no generic plan is cached.
 set plan_cache_mode = force_custom_plan
 as $$
 #variable_conflict use_column
@@ -59,14 +61,12 @@ declare
   at timestamptz := coalesce(find_facts.valid_at, now());
   subjects text[] := entities.names_of(find_facts.subject);
   objects text[] := facts.names_of_object(find_facts.object);
-  found_facts public.knowledge_facts[];
+  matching_facts public.knowledge_facts[];
 begin
   perform identity.require_identity();
-  if find_facts.k is null or find_facts.k not between 1 and 100 then
-    perform identity.raise_error('L9LIM', 'k: from 1 to 100', 'k');
-  end if;
+  perform facts.check_k(find_facts.k);
   perform entities.check_confidence(find_facts.min_confidence, 'min_confidence');
-  found_facts := array(
+  matching_facts := array(
     select f
     from public.knowledge_facts f
     where (find_facts.subject is null or f.subject_normalized = any (subjects))
@@ -75,20 +75,20 @@ begin
       and f.confidence >= find_facts.min_confidence
       and (find_facts.scope is null or f.scope = find_facts.scope)
       and (find_facts.project_id is null or f.project_id is null or f.project_id = find_facts.project_id)
-      and (include_history or f.retracted_at is null and f.valid_from <= at and (f.valid_to is null or f.valid_to > at))
+      and (include_history or f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, at))
     order by f.confidence desc, f.valid_from desc, f.fact_id desc
     limit find_facts.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),
       'include_history', include_history, 'valid_at', find_facts.valid_at, 'scope', left(find_facts.scope, 63),
       'project_id', left(find_facts.project_id, 200))),
-    found_facts, is_use => true);
-  return query select (f).* from unnest(found_facts) f;
+    matching_facts, is_use => true);
+  return query select (f).* from unnest(matching_facts) f;
 end
 $$;
 
 comment on function public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer) is
-  'Facts that the caller may read, the surest first: those that hold (at valid_at: then, as known today). Subject and object by any name the entity goes by. include_history: also what has ended or was retracted. project_id: that project, and what belongs to none. k: 1 to 100 at most. On the record, without its texts, and counted as use. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first. Subject and object match by any name or alias of the entity. include_history: also facts that ended or were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean), facts.names_of_object(jsonb),
@@ -107,6 +107,7 @@ begin atomic
   order by f.fact_id;
 end;
 
-comment on function public.packet_store_facts(public.packet_store) is 'Facts that it says, those that have ended or were retracted too.';
+comment on function public.packet_store_facts(public.packet_store) is
+  'The facts that this memory states, including facts that ended or were retracted.';
 
 grant execute on function public.packet_store_facts(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;

@@ -5,13 +5,13 @@ volatile
 set search_path = ''
 as $$
 begin
-  -- In one order everywhere, so that two who settle the same ones don't wait for each other.
+  -- Every transaction locks in the order of the ids, which rules out deadlocks.
   perform from public.entity_relationships r where r.relationship_id = any (ids) order by r.relationship_id for update;
 end
 $$;
 
 comment on function graph.lock_relationships(uuid[]) is
-  'Holds these relations until the end of the transaction. Not executable by callers: functions of the owner call it.';
+  'Locks these relations until the end of the transaction. Not executable by callers: functions of the owner call it.';
 
 create function graph.recompute_relationships(ids uuid[])
 returns void
@@ -29,7 +29,7 @@ begin
     ttl = first.ttl, creator = first.creator, confidence = t.confidence, mention_count = t.mentions,
     first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
   from (
-    select e.relationship_id, graph.noisy_or(array_agg(e.confidence)) as confidence, sum(e.mentions) as mentions,
+    select e.relationship_id, entities.noisy_or(array_agg(e.confidence)) as confidence, sum(e.mentions) as mentions,
       min(e.created_at) as first_seen, max(e.last_seen) as last_seen
     from public.relationship_evidence e
     where e.relationship_id = any (ids)
@@ -47,20 +47,4 @@ end
 $$;
 
 comment on function graph.recompute_relationships(uuid[]) is
-  'Works out from their evidence what relations say of themselves; those without any go. Whoever calls it holds them. Not executable by callers: functions of the owner call it.';
-
-create function graph.noisy_or(confidences double precision[])
-returns double precision
-language sql
-immutable
-parallel safe
-set search_path = ''
-return (
-  -- Rounded, so that the order in which they are taken shows nowhere.
-  select pg_catalog.round(least(0.99, 1 - pg_catalog.exp(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-300)))))::numeric, 9)::double precision
-  from pg_catalog.unnest(confidences) as c (confidence));
-
-comment on function graph.noisy_or(double precision[]) is
-  'How sure one is of what several state, each with its own confidence: 1 less the product of the doubts, 0.99 at most.';
-
-grant execute on function graph.noisy_or(double precision[]) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'Recomputes relations from their evidence and deletes relations without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';

@@ -1,6 +1,6 @@
--- What a memory stated goes with it; what others stated too stays, and is what they stated.
+-- The relations of a memory are deleted and moved with it; relations that other memories also state are recomputed.
 
-create function graph.tg_packet_store__leave_graph()
+create function graph.tg_packet_store__withdraw_relationships()
 returns trigger
 language plpgsql
 security definer
@@ -11,7 +11,7 @@ declare
     select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = old.packet_id);
 begin
   if ids <> '{}' then
-    -- Before the foreign key does it, which would not work out anew what others state too.
+    -- Done here because the foreign key would delete the evidence without recomputing shared relations.
     perform graph.lock_relationships(ids);
     delete from public.relationship_evidence e where e.packet_id = old.packet_id;
     perform graph.recompute_relationships(ids);
@@ -20,36 +20,36 @@ begin
 end
 $$;
 
-comment on function graph.tg_packet_store__leave_graph() is
-  'Takes a memory that is deleted out of the evidence of relations, and works these out again. Definer: callers can''t write these tables.';
+comment on function graph.tg_packet_store__withdraw_relationships() is
+  'Deletes the evidence of a memory that is about to be deleted and recomputes its relations. Definer: callers can''t write these tables.';
 
-create trigger _620_leave_graph before delete on public.packet_store
-  for each row execute function graph.tg_packet_store__leave_graph();
+create trigger _620_withdraw_relationships before delete on public.packet_store
+  for each row execute function graph.tg_packet_store__withdraw_relationships();
 
-create function graph.tg_packet_store__graph_follow()
+create function graph.tg_packet_store__relationships_follow()
 returns trigger
 language plpgsql
 security definer
 set search_path = ''
 as $$
 declare
-  had constant uuid[] := array(
+  old_ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = new.packet_id);
   has_moved constant boolean := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope)
     <> packets.audience_id(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
-  stated record;
-  there uuid;
-  joined uuid[] := '{}';
+  relation record;
+  target_id uuid;
+  new_ids uuid[] := '{}';
 begin
-  if had = '{}' then
+  if old_ids = '{}' then
     return null;
   end if;
-  perform graph.lock_relationships(had);
+  perform graph.lock_relationships(old_ids);
   if has_moved and new.ttl <= now() then
-    -- Nobody reads it any more, wherever it is.
+    -- An expired memory is not readable in any audience.
     delete from public.relationship_evidence e where e.packet_id = new.packet_id;
   elsif has_moved then
-    for stated in
+    for relation in
       select e.evidence_id, e.source_entity, e.target_entity, r.source_normalized, r.relationship_type, r.target_normalized, r.confidence
       from public.relationship_evidence e join public.entity_relationships r on r.relationship_id = e.relationship_id
       where e.packet_id = new.packet_id
@@ -58,26 +58,26 @@ begin
       insert into public.entity_relationships as r (
         source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet)
       values (
-        stated.source_entity, stated.relationship_type, stated.target_entity, stated.source_normalized, stated.target_normalized,
+        relation.source_entity, relation.relationship_type, relation.target_entity, relation.source_normalized, relation.target_normalized,
         0, new.packet_id)
       on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
       do update set relationship_id = r.relationship_id
-      returning r.relationship_id into there;
+      returning r.relationship_id into target_id;
       update public.relationship_evidence e
-      set relationship_id = there, tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id,
+      set relationship_id = target_id, tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id,
         project_id = new.project_id, scope = new.scope, ttl = new.ttl, updated_at = clock_timestamp()
-      where e.evidence_id = stated.evidence_id;
-      joined := joined || there;
+      where e.evidence_id = relation.evidence_id;
+      new_ids := new_ids || target_id;
     end loop;
   else
     update public.relationship_evidence e set ttl = new.ttl, updated_at = clock_timestamp() where e.packet_id = new.packet_id;
   end if;
-  perform graph.recompute_relationships(had || joined);
+  perform graph.recompute_relationships(old_ids || new_ids);
   return null;
 end
 $$;
 
-comment on function graph.tg_packet_store__graph_follow() is
-  'Takes what a memory states to where the memory has moved, joins it there with what others state, and works out anew what is left behind. Definer: callers can''t write these tables.';
+comment on function graph.tg_packet_store__relationships_follow() is
+  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relations on both sides. Definer: callers can''t write these tables.';
 
-call derived.follow_packets('_620_graph_follow', 'graph.tg_packet_store__graph_follow');
+call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');

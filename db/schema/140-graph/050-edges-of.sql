@@ -10,9 +10,10 @@ create type graph.graph_edge as (
   confidence double precision
 );
 
-comment on type graph.graph_edge is 'A relation as it is met from the name at a place of a list.';
+comment on type graph.graph_edge is
+  'A relation as seen from one of its two entities, the name at a position (place) of a list.';
 
-create function graph.edges_of_a_name()
+create function graph.max_edges_per_name()
 returns integer
 language sql
 immutable
@@ -20,16 +21,17 @@ parallel safe
 set search_path = ''
 return 1000;
 
-comment on function graph.edges_of_a_name() is 'How many relations of one name are followed at most, the surest.';
+comment on function graph.max_edges_per_name() is
+  'The number of relations of one name that a walk follows at most, most confident first.';
 
-create function graph.edges_of(names text[], most integer)
+create function graph.edges_of(names text[], max_edges integer)
 returns setof graph.graph_edge
 language plpgsql
 stable
 set search_path = ''
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- Only along the index is a name's surest relation the first one met.
+-- Only an index scan returns the most confident relation of a name first, so other plans are ruled out.
 set enable_bitmapscan = off
 set enable_nestloop = on
 set plan_cache_mode = force_generic_plan
@@ -37,8 +39,8 @@ set jit = off
 as $$
 declare
   me constant identity.identity := identity.require_identity();
-  -- One more than is followed: so it shows where there are more.
-  bound constant integer := graph.edges_of_a_name() + 1;
+  -- Fetches one more than a walk follows, so that the caller can tell whether there are more.
+  bound constant integer := graph.max_edges_per_name() + 1;
 begin
   return query
   select n.place::integer, e.*
@@ -69,12 +71,12 @@ begin
     order by both_ways.confidence desc
     limit bound
   ) e
-  limit edges_of.most;
+  limit edges_of.max_edges;
 end
 $$;
 
 comment on function graph.edges_of(text[], integer) is
-  'The relations of these names that the caller sees, of the first name first, the surest first: at most one more than edges_of_a_name() of each name, and most in all.';
+  'Returns the relations of these names that the caller can read: names in the order of the list, relations of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
 
-grant execute on function graph.edges_of_a_name(), graph.edges_of(text[], integer)
+grant execute on function graph.max_edges_per_name(), graph.edges_of(text[], integer)
   to l9_agent, l9_admin, l9_platform_admin;

@@ -1,4 +1,4 @@
--- Facts about the entities of the graph. What has no object that is an entity is about its subject all the same.
+-- Facts about entities: a fact whose object is a plain value counts for its subject.
 
 create function graph.entities_of_facts(names text[])
 returns text[]
@@ -24,18 +24,19 @@ begin
          and (f.ttl is null or f.ttl > now())
        limit 1)
       limit 1
-    ) known);
+    ) matching_fact);
 end
 $$;
 
-comment on function graph.entities_of_facts(text[]) is 'Which of these names are subject or object of a fact that the caller sees.';
+comment on function graph.entities_of_facts(text[]) is
+  'Returns the names in the list that are subject or object of a fact that the caller can read.';
 
 create type graph.fact_of_entity as (
   place integer, fact_id uuid, subject text, predicate text, object text, confidence double precision);
 
-comment on type graph.fact_of_entity is 'A fact about the entity at a place of a list.';
+comment on type graph.fact_of_entity is 'A fact about the entity at a position (place) of a list.';
 
-create function facts.facts_of(names text[], most integer)
+create function graph.facts_about(names text[], max_facts integer)
 returns setof graph.fact_of_entity
 language plpgsql
 stable
@@ -53,25 +54,25 @@ begin
       select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.subject_normalized = n.name and f.scope = any (me.readable_scopes)
-        and f.superseded_by is null and f.retracted_at is null and (f.valid_to is null or f.valid_to > now())
+        and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
         and (f.ttl is null or f.ttl > now())
       union
       select f.fact_id, f.subject, f.predicate, f.object #>> '{}', f.confidence::double precision
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.object_normalized = n.name and f.scope = any (me.readable_scopes)
-        and f.superseded_by is null and f.retracted_at is null and (f.valid_to is null or f.valid_to > now())
+        and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
         and (f.ttl is null or f.ttl > now())
       limit 2000
     ) f
     order by f.confidence desc
     limit 100
   ) k
-  limit most;
+  limit max_facts;
 end
 $$;
 
-comment on function facts.facts_of(text[], integer) is
-  'Facts about these entities that hold and that the caller sees, the surest first: 100 of each at most, and most in all.';
+comment on function graph.facts_about(text[], integer) is
+  'Returns facts about these entities that hold now and that the caller can read, most confident first: at most 100 for each entity, and max_facts in total.';
 
 create function graph.packets_of_fact(fact_id uuid)
 returns setof uuid
@@ -83,8 +84,9 @@ begin atomic
   select e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
 end;
 
-comment on function graph.packets_of_fact(uuid) is 'The memories that state a fact, as far as the caller sees them: the 20 newest at most.';
+comment on function graph.packets_of_fact(uuid) is
+  'Returns the memories that state a fact and that the caller can read: at most the 20 newest.';
 
 grant execute on function
-  graph.entities_of_facts(text[]), facts.facts_of(text[], integer), graph.packets_of_fact(uuid)
+  graph.entities_of_facts(text[]), graph.facts_about(text[], integer), graph.packets_of_fact(uuid)
 to l9_agent, l9_admin, l9_platform_admin;

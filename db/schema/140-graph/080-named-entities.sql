@@ -1,3 +1,13 @@
+create function graph.max_query_words()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 48;
+
+comment on function graph.max_query_words() is 'The number of words of a query, from its start, in which entity names are recognised.';
+
 create function graph.phrases_of(query text)
 returns table (phrase text, first integer, last integer)
 language sql
@@ -6,24 +16,25 @@ parallel safe
 set search_path = ''
 begin atomic
   with words as (
-    select (regexp_split_to_array(entities.normalise_name(left(query, 8000)), ' '))[1:48] as list
+    select (regexp_split_to_array(entities.normalise_name(left(query, 8000)), ' '))[1:graph.max_query_words()] as list
   ), runs as (
     select s.start, s.start + n.size - 1 as stop, array_to_string(w.list[s.start : s.start + n.size - 1], ' ') as run
     from words w
     cross join lateral generate_series(1, cardinality(w.list)) as s (start)
     cross join lateral generate_series(1, least(6, cardinality(w.list) - s.start + 1)) as n (size)
   )
-  -- As written, without the signs around it, and without a genitive's s.
+  -- Each run as written, without the punctuation around it, and without a genitive 's.
   select distinct v.phrase, r.start, r.stop
   from runs r
   cross join lateral (values (r.run), (regexp_replace(r.run, '[''’]s$', ''))) as g (run)
   cross join lateral (values (g.run), (regexp_replace(g.run, '^[[:punct:]“”„«»‘’¿¡]+|[[:punct:]“”„«»‘’…]+$', '', 'g'))) as v (phrase)
-  where v.phrase <> '' and octet_length(v.phrase) <= 1000;
+  where v.phrase <> '' and octet_length(v.phrase) <= entities.max_name_bytes();
 end;
 
-comment on function graph.phrases_of(text) is 'Runs of one to six words among the first 48 of a text, normalised as names are; and where they are.';
+comment on function graph.phrases_of(text) is
+  'Returns all runs of one to six words among the first max_query_words() words of a text, normalised like names, with the positions of their first and last word.';
 
-create function graph.named_entities(query text, most integer)
+create function graph.named_entities(query text, max_entities integer)
 returns text[]
 language plpgsql
 stable
@@ -35,12 +46,12 @@ set jit = off
 as $$
 declare
   me constant identity.identity := identity.require_identity();
-  is_taken boolean[] := array_fill(false, array[48]);
+  is_taken boolean[] := array_fill(false, array[graph.max_query_words()]);
   of_facts text[] := graph.entities_of_facts(array(select distinct p.phrase from graph.phrases_of(query) p));
-  named text[] := '{}';
-  found record;
+  entity_names text[] := '{}';
+  candidate record;
 begin
-  for found in
+  for candidate in
     select p.phrase, p.first, p.last
     from graph.phrases_of(query) p
     left join lateral (
@@ -62,22 +73,22 @@ begin
       limit 1
     ) graph on true
     where graph.is_known or p.phrase = any (of_facts)
-    -- The longest first: of "billing api" and "api" it is the billing api that is meant.
+    -- The longest phrase wins: "billing api" rather than "api".
     order by p.last - p.first desc, p.first, p.phrase
   loop
-    exit when cardinality(named) >= most;
-    continue when true = any (is_taken[found.first : found.last]) or found.phrase = any (named);
-    named := named || found.phrase;
-    for word in found.first .. found.last loop
+    exit when cardinality(entity_names) >= max_entities;
+    continue when true = any (is_taken[candidate.first : candidate.last]) or candidate.phrase = any (entity_names);
+    entity_names := entity_names || candidate.phrase;
+    for word in candidate.first .. candidate.last loop
       is_taken[word] := true;
     end loop;
   end loop;
-  return named;
+  return entity_names;
 end
 $$;
 
 comment on function graph.named_entities(text, integer) is
-  'The entities that a text names, normalised: names and aliases in the graph and in facts that the caller sees, the longest first.';
+  'Returns the entities that a text names, normalised: names and aliases in the graph and in facts that the caller can read, longest first, at most max_entities.';
 
-grant execute on function graph.phrases_of(text), graph.named_entities(text, integer)
+grant execute on function graph.max_query_words(), graph.phrases_of(text), graph.named_entities(text, integer)
   to l9_agent, l9_admin, l9_platform_admin;
