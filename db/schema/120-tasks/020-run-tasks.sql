@@ -1,4 +1,4 @@
--- What jobs call, as l9_worker.
+-- Jobs call these functions as l9_worker.
 
 create function tasks.start_task(
   type text,
@@ -26,7 +26,7 @@ declare
   ids uuid[] := '{}';
 begin
   if not coalesce(tasks.is_bare(start_task.payload), false) then
-    perform identity.raise_error('L9VAL', 'payload: numbers, ids and names only, 4 KiB at most', 'payload');
+    perform identity.raise_error('L9VAL', 'payload: may hold only numbers, ids and names, at most 4 KiB', 'payload');
   end if;
   for tenant in
     select t.tenant_id from public.tenants t
@@ -37,11 +37,11 @@ begin
     if start_task.job_key is not null then
       perform pg_advisory_xact_lock(hashtextextended(format('l9 task %s %s', tenant, start_task.job_key), 0));
       if is_queued then
-        -- It waits already, or runs: one key is in the queue once.
+        -- A key is queued or running at most once, so an existing run is used again.
         select t.id into id from public.tasks t
         where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status in ('queued', 'running');
       else
-        -- What still seems to run under this key was left behind by a process that died.
+        -- A run of this key that is still marked as running was left behind by a dead process.
         update public.tasks t
         set status = 'failed', error = 'interrupted', completed_at = clock_timestamp(), updated_at = clock_timestamp()
         where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'running';
@@ -65,7 +65,7 @@ end
 $$;
 
 comment on function tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint) is
-  'Writes down that something begins, or (is_queued) waits to begin, for a tenant, or for each that is active, and returns the ids for finish_task(). Under a job_key one that waits begins, and one that was left running by a process that died has failed. Definer: reads tenants, which jobs don''t see.';
+  'Records that a run starts, or is queued (is_queued), for one tenant or for each active tenant. Returns the ids for finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead process left running is marked as failed. Definer: reads tenants, which jobs can''t read.';
 
 create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null)
 returns integer
@@ -78,14 +78,13 @@ declare
   finished integer;
 begin
   if not coalesce(tasks.is_bare(coalesce(result, '{}')), false) then
-    perform identity.raise_error('L9VAL', 'result: numbers, ids and names only, 4 KiB at most', 'result');
+    perform identity.raise_error('L9VAL', 'result: may hold only numbers, ids and names, at most 4 KiB', 'result');
   end if;
   update public.tasks t
   set status = case when finish_task.error is null then 'completed' else 'failed' end,
     result = finish_task.result,
-    -- A name is all that is kept of an error: its text may quote what it is about.
-    error = case when finish_task.error is not null
-      then coalesce(nullif(left(regexp_replace(finish_task.error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error') end,
+    -- Only the name of an error is stored, because its text may quote contents.
+    error = case when finish_task.error is not null then tasks.error_name(finish_task.error) end,
     completed_at = clock_timestamp(), updated_at = clock_timestamp()
   where t.id = any (ids) and t.status in ('queued', 'running');
   get diagnostics finished = row_count;
@@ -94,7 +93,7 @@ end
 $$;
 
 comment on function tasks.finish_task(uuid[], jsonb, text) is
-  'Writes down that tasks have ended: failed, where an error is named, else completed. Returns how many had not ended before.';
+  'Records that runs ended: failed if an error is named, else completed. Returns the number of runs that were still queued or running.';
 
 create function tasks.sweep_tasks(batch_size integer default 1000)
 returns bigint
@@ -103,26 +102,26 @@ volatile
 set search_path = ''
 as $$
 declare
-  gone bigint;
+  deleted_count bigint;
 begin
   update public.tasks t
   set status = 'failed', error = 'interrupted', completed_at = clock_timestamp(), updated_at = clock_timestamp()
   where t.status in ('queued', 'running') and t.updated_at < now() - interval '7 days';
   delete from public.tasks t where t.id in (
-    select old.id from public.tasks old
-    where old.completed_at < now() - interval '30 days'
+    select expired.id from public.tasks expired
+    where expired.completed_at < now() - interval '30 days'
     limit batch_size
     for update skip locked);
-  get diagnostics gone = row_count;
-  return gone;
+  get diagnostics deleted_count = row_count;
+  return deleted_count;
 end
 $$;
 
 comment on function tasks.sweep_tasks(integer) is
-  'Deletes up to batch_size tasks that ended more than 30 days ago, and returns how many; those of which nothing was heard for 7 days have failed.';
+  'Deletes up to batch_size runs that ended more than 30 days ago and returns their number. Also marks runs as failed (interrupted) that have not changed for 7 days and have not ended.';
 
 grant execute on function
-  tasks.is_bare(jsonb),
+  tasks.is_bare(jsonb), tasks.is_error_name(text), tasks.error_name(text),
   tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint),
   tasks.finish_task(uuid[], jsonb, text),
   tasks.sweep_tasks(integer)

@@ -12,16 +12,17 @@ create table public.extraction_usage (
     calls >= 0 and failed_calls >= 0 and prompt_tokens >= 0 and completion_tokens >= 0 and reserved_tokens >= 0)
 );
 
-comment on table public.extraction_usage is 'What a tenant''s calls of a chat model cost, by day. Only jobs write it.';
+comment on table public.extraction_usage is
+  'Tokens and calls of chat models, one row for each tenant and day. Only jobs write this table.';
 comment on column public.extraction_usage.tenant_id is 'The tenant.';
 comment on column public.extraction_usage.day is 'The day, in UTC.';
-comment on column public.extraction_usage.calls is 'How many calls were made.';
-comment on column public.extraction_usage.failed_calls is 'How many of them brought nothing that could be used.';
-comment on column public.extraction_usage.prompt_tokens is 'Tokens sent, as the provider counts them.';
-comment on column public.extraction_usage.completion_tokens is 'Tokens received, as the provider counts them.';
+comment on column public.extraction_usage.calls is 'The number of calls.';
+comment on column public.extraction_usage.failed_calls is 'The number of calls without a usable answer.';
+comment on column public.extraction_usage.prompt_tokens is 'Tokens sent, as counted by the provider.';
+comment on column public.extraction_usage.completion_tokens is 'Tokens received, as counted by the provider.';
 comment on column public.extraction_usage.reserved_tokens is
-  'What calls that are under way may cost at most; and what those may have cost that nothing was heard of, because the provider or the job broke off.';
-comment on column public.extraction_usage.updated_at is 'When a call last began or ended.';
+  'The most that running calls can cost, plus the reservations of calls whose cost is unknown because the provider or the job failed.';
+comment on column public.extraction_usage.updated_at is 'When a call last started or ended.';
 
 alter table public.extraction_usage enable row level security;
 alter table public.extraction_usage force row level security;
@@ -34,10 +35,11 @@ create policy platform_override on public.extraction_usage for select to l9_plat
   using ((select identity.allow_and_audit_operator_read('extraction_usage')));
 create policy worker_access on public.extraction_usage to l9_worker using (true);
 
-comment on policy tenant_isolation on public.extraction_usage is 'Nothing crosses tenants.';
+comment on policy tenant_isolation on public.extraction_usage is 'Callers read only usage of their own tenant.';
 comment on policy scope_access on public.extraction_usage is
-  'Administrators of every scope: it tells how much is written in all of them together.';
-comment on policy platform_override on public.extraction_usage is 'Operators read across tenants, each look on the record.';
+  'Only admins of every scope read usage, because it adds up all scopes.';
+comment on policy platform_override on public.extraction_usage is
+  'Operators read usage of all tenants; each such read is audited.';
 comment on policy worker_access on public.extraction_usage is 'Jobs reserve and count tokens.';
 
 grant select on public.extraction_usage to l9_admin, l9_platform_admin, l9_worker;
@@ -53,7 +55,7 @@ set search_path = ''
 return exists (select from public.tenants t where t.tenant_id = is_active_tenant.tenant_id and t.is_active);
 
 comment on function extraction.is_active_tenant(uuid) is
-  'Whether a tenant is active: what is not is not worked for. For jobs. Definer: reads tenants, which jobs don''t see.';
+  'True if the tenant is active; jobs do nothing for inactive tenants. For jobs. Definer: reads tenants, which jobs can''t read.';
 
 create function extraction.reserve_tokens(tenant_id uuid, tokens bigint)
 returns date
@@ -66,7 +68,7 @@ declare
   today constant date := (now() at time zone 'utc')::date;
 begin
   insert into public.extraction_usage (tenant_id, day) values (reserve_tokens.tenant_id, today) on conflict do nothing;
-  -- Whoever comes at the same moment waits for this row, and then counts what was reserved here.
+  -- A concurrent call waits for this row lock and then sees what is reserved here.
   update public.extraction_usage u
   set calls = u.calls + 1, reserved_tokens = u.reserved_tokens + greatest(tokens, 0), updated_at = clock_timestamp()
   from public.extraction_settings s
@@ -78,7 +80,7 @@ end
 $$;
 
 comment on function extraction.reserve_tokens(uuid, bigint) is
-  'Sets aside what a call may cost at most, and says for which day: for record_token_usage(). Null: the tenant''s budget of the day doesn''t suffice, or the tenant is not active or wants no model.';
+  'Reserves the most that a call can cost and returns the day of the reservation, for record_token_usage(). Null: the budget of the day is too small, or the tenant is inactive or has neither extraction nor summaries enabled.';
 
 create function extraction.record_token_usage(
   tenant_id uuid, day date, reserved bigint, prompt_tokens bigint, completion_tokens bigint, has_failed boolean default false)
@@ -90,7 +92,7 @@ begin atomic
   update public.extraction_usage u
   set reserved_tokens = u.reserved_tokens
       - case when record_token_usage.prompt_tokens is null then 0 else least(greatest(reserved, 0), u.reserved_tokens) end,
-    -- What a provider says is taken for a number, no more: no answer gives tokens back.
+    -- Counts of the provider are clamped, so a negative count can't give tokens back.
     prompt_tokens = u.prompt_tokens + least(greatest(coalesce(record_token_usage.prompt_tokens, 0), 0), 1000000000),
     completion_tokens = u.completion_tokens + least(greatest(coalesce(record_token_usage.completion_tokens, 0), 0), 1000000000),
     failed_calls = u.failed_calls + has_failed::integer,
@@ -99,7 +101,7 @@ begin atomic
 end;
 
 comment on function extraction.record_token_usage(uuid, date, bigint, bigint, bigint, boolean) is
-  'Counts what a call did cost instead of what was reserved for it. prompt_tokens null: nobody knows, and the reservation stays.';
+  'Replaces the reservation of a call by its real cost. prompt_tokens null: the cost is unknown, and the reservation stays.';
 
 grant execute on function
   extraction.is_active_tenant(uuid), extraction.reserve_tokens(uuid, bigint), extraction.record_token_usage(uuid, date, bigint, bigint, bigint, boolean)

@@ -20,7 +20,7 @@ end
 $$;
 
 comment on function extraction.withdraw_extracted_relations(uuid) is
-  'Takes back the relations that a model found in a memory; what callers state stays. Not executable by callers: functions of the owner call it.';
+  'Deletes the relations that a model extracted from a memory; relations that callers stated stay. Not executable by callers: functions of the owner call it.';
 
 create function extraction.tg_packet_store__extraction_follow()
 returns trigger
@@ -29,17 +29,17 @@ security definer
 set search_path = ''
 as $$
 declare
-  is_other_text constant boolean := new.content_hash <> old.content_hash;
+  has_new_text constant boolean := new.content_hash <> old.content_hash;
 begin
-  if is_other_text then
-    -- What a model found in its old words is not said any more, whether or not it is read again.
+  if has_new_text then
+    -- The extraction of the old text no longer holds, even if the new text is not read.
     perform facts.withdraw_evidence(new.packet_id, only_extracted => true);
     perform extraction.withdraw_extracted_relations(new.packet_id);
   end if;
   insert into extraction.pending_extractions as q (packet_id)
   select new.packet_id from public.extraction_settings s
   where s.tenant_id = new.tenant_id and extraction.is_wanted(s, new.packet_type, new.scope, new.ttl)
-    and (is_other_text or not extraction.is_wanted(s, old.packet_type, old.scope, null))
+    and (has_new_text or not extraction.is_wanted(s, old.packet_type, old.scope, null))
   on conflict (packet_id) do update
     set attempts = 0, next_attempt_at = now(), leased_until = null, given_up_at = null, last_error = null;
   return null;
@@ -47,9 +47,9 @@ end
 $$;
 
 comment on function extraction.tg_packet_store__extraction_follow() is
-  'Takes back what a model found in the old text of a memory, and has the new one read, where the tenant wants that. Definer: callers can''t write these tables.';
+  'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
 
--- After what moves facts and relations along.
+-- Fires after the triggers that move facts and relations.
 create trigger _640_extraction_follow after update on public.packet_store
   for each row
   when (

@@ -16,25 +16,24 @@ as $$
 declare
   admin administration.administrator := administration.require_administrator(set_extraction_settings.tenant_id);
   saved public.extraction_settings;
-  strange text;
+  unknown_scope text;
 begin
   perform administration.require_whole_token(admin);
   if cardinality(set_extraction_settings.kinds) > 64 then
     perform identity.raise_error('L9LIM', 'kinds: at most 64', 'kinds');
-  elsif exists (
-    select from unnest(set_extraction_settings.kinds) as k (kind) where k.kind is null or k.kind !~ '^[a-z][a-z0-9_]{0,62}$') then
-    perform identity.raise_error('L9VAL', 'kinds: lower-case words, 63 characters at most', 'kinds');
+  elsif not extraction.are_kinds(set_extraction_settings.kinds) then
+    perform identity.raise_error('L9VAL', 'kinds: must be lower-case words of letters, digits and _, at most 63 characters each', 'kinds');
   elsif cardinality(set_extraction_settings.scopes) > 64 then
     perform identity.raise_error('L9LIM', 'scopes: at most 64', 'scopes');
-  elsif set_extraction_settings.tokens_per_day not between 50000 and 1000000000000 then
-    perform identity.raise_error('L9VAL', 'tokens_per_day: from 50000, which one call may cost, to 10^12', 'tokens_per_day');
+  elsif not extraction.is_budget(set_extraction_settings.tokens_per_day) then
+    perform identity.raise_error('L9VAL', 'tokens_per_day: must be from 50000 (the most that one call can cost) to 10^12', 'tokens_per_day');
   end if;
-  select n.scope into strange
+  select n.scope into unknown_scope
   from unnest(set_extraction_settings.scopes) as n (scope)
   where not exists (select from public.scopes s where s.tenant_id = admin.target_tenant_id and s.scope = n.scope)
   limit 1;
   if found then
-    perform identity.raise_error('L9VAL', 'scopes: scopes of the tenant, of which each must be there', 'scopes');
+    perform identity.raise_error('L9VAL', 'scopes: must be existing scopes of the tenant', 'scopes');
   end if;
 
   insert into public.extraction_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
@@ -52,7 +51,7 @@ end
 $$;
 
 comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
-  'Changes what is given of what a chat model may read in a tenant, from the next save on. kinds: kinds of memories to extract facts and relations from. scopes: a memory of any other is never shown to a model, so private ones have to be named. writes_summaries: whether due summaries are written by the model, too. tokens_per_day: what all of it may cost, from 50000. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: settings change by this function only.';
+  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relations from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
 
 grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
   to l9_admin, l9_platform_admin;

@@ -1,4 +1,4 @@
--- What the extraction job calls, as l9_worker. Each is one short transaction: none is open while a model answers.
+-- The extraction job calls these functions as l9_worker, each in a short transaction: none is open while the model answers.
 
 create function extraction.lease_extractions(batch_size integer, lease interval)
 returns table (
@@ -15,34 +15,34 @@ begin
   loop
     ids := array(
       select q.packet_id from extraction.pending_extractions q
-      where q.given_up_at is null and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now())
+      where q.given_up_at is null and extraction.is_due(q.next_attempt_at, q.leased_until)
       order by q.next_attempt_at
       limit batch_size
       for update skip locked);
     exit when ids = '{}';
-    -- Its tenant may want it no more, or it has moved where nothing may be read.
+    -- Settings or scope may have changed since the memory was queued.
     delete from extraction.pending_extractions q
     where q.packet_id = any (ids) and not exists (
       select from public.packet_store p join public.extraction_settings s on s.tenant_id = p.tenant_id
       where p.packet_id = q.packet_id and extraction.is_wanted(s, p.packet_type, p.scope, p.ttl));
     return query
-    with claimed as (
+    with leased as (
       update extraction.pending_extractions q set leased_until = now() + lease
       where q.packet_id = any (ids)
       returning q.packet_id, q.attempts
     )
-    select p.packet_id, p.envelope ->> 'content', p.content_hash, p."timestamp", c.attempts,
+    select p.packet_id, p.envelope ->> 'content', p.content_hash, p."timestamp", l.attempts,
       p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope
-    from claimed c join public.packet_store p on p.packet_id = c.packet_id;
+    from leased l join public.packet_store p on p.packet_id = l.packet_id;
     exit when found;
   end loop;
 end
 $$;
 
 comment on function extraction.lease_extractions(integer, interval) is
-  'Takes up to batch_size memories off the top of the list for the length of the lease; those that are not wanted any more are off it for good.';
+  'Leases up to batch_size memories from the start of the queue, and removes memories from it that are no longer wanted.';
 
-create function extraction.postpone_extraction(packet_id uuid, delay interval, error text, counts_as_attempt boolean, most_attempts integer default 5)
+create function extraction.postpone_extraction(packet_id uuid, delay interval, error text, counts_as_attempt boolean, max_attempts integer default extraction.max_attempts())
 returns boolean
 language plpgsql
 volatile
@@ -55,9 +55,9 @@ begin
   update extraction.pending_extractions q
   set leased_until = null,
     next_attempt_at = now() + delay,
-    last_error = coalesce(nullif(left(regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error'),
+    last_error = tasks.error_name(error),
     attempts = q.attempts + counts_as_attempt::integer,
-    given_up_at = case when counts_as_attempt and q.attempts + 1 >= most_attempts then now() end
+    given_up_at = case when counts_as_attempt and q.attempts + 1 >= max_attempts then now() end
   where q.packet_id = postpone_extraction.packet_id
   returning q.given_up_at is not null into has_given_up;
   return coalesce(has_given_up, false);
@@ -65,7 +65,7 @@ end
 $$;
 
 comment on function extraction.postpone_extraction(uuid, interval, text, boolean, integer) is
-  'Puts a memory back on the list for later: after a failure of the provider, or (as an attempt) for want of an answer of use. True: that was its last attempt.';
+  'Ends the lease of a memory and retries it after the delay: after a provider error, or (counts_as_attempt) after an unusable answer. Returns true if that was the last attempt.';
 
 create function extraction.postpone_extractions_of(tenant_id uuid)
 returns void
@@ -74,7 +74,7 @@ volatile
 set search_path = ''
 begin atomic
   update extraction.pending_extractions q
-  -- Tomorrow; or sooner, should the budget be raised meanwhile.
+  -- Checked again every 10 minutes in case the budget is raised, and at the start of the next day.
   set leased_until = null, last_error = 'budget',
     next_attempt_at = least(now() + interval '10 minutes', (date_trunc('day', now() at time zone 'utc') + interval '1 day') at time zone 'utc')
   from public.packet_store p
@@ -83,7 +83,7 @@ begin atomic
 end;
 
 comment on function extraction.postpone_extractions_of(uuid) is
-  'Puts off what waits of a tenant whose budget is used up; what is being worked on is let be.';
+  'Postpones the waiting memories of a tenant whose budget is used up, by 10 minutes or until the next day in UTC; leased memories are left alone.';
 
 create function extraction.release_extraction_leases()
 returns void
@@ -95,7 +95,7 @@ begin atomic
 end;
 
 comment on function extraction.release_extraction_leases() is
-  'Ends all claims. For the start of a process that is alone on its database, where claims are those of one that died.';
+  'Ends all leases. For the start of a process that is alone on its database, where any lease belongs to a dead process.';
 
 create function extraction.has_due_extractions()
 returns boolean
@@ -104,9 +104,9 @@ stable
 set search_path = ''
 return exists (
   select from extraction.pending_extractions q
-  where q.given_up_at is null and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now()));
+  where q.given_up_at is null and extraction.is_due(q.next_attempt_at, q.leased_until));
 
-comment on function extraction.has_due_extractions() is 'Whether a memory waits to be read by a chat model, and may be claimed.';
+comment on function extraction.has_due_extractions() is 'True if a memory in the queue can be leased now.';
 
 create function extraction.extraction_backlog()
 returns table (pending bigint, given_up bigint, oldest_seconds double precision, tokens_today bigint)
@@ -122,7 +122,7 @@ begin atomic
 end;
 
 comment on function extraction.extraction_backlog() is
-  'How many memories wait to be read by a chat model, how many were given up, the age of the oldest that waits in seconds, and what the day''s calls have cost, of all tenants.';
+  'Over all tenants: the number of waiting memories, the number given up, the age of the oldest waiting memory in seconds, and the tokens used today.';
 
 grant execute on function
   extraction.lease_extractions(integer, interval),

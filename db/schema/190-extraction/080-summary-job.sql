@@ -1,4 +1,5 @@
--- What the job that has a chat model write summaries calls, as l9_worker. No transaction is open while the model answers.
+-- The job that has a chat model write summaries calls these functions as l9_worker. No transaction is open while the model
+-- answers.
 
 create table extraction.summary_leases (
   summary_key bytea primary key,
@@ -8,15 +9,16 @@ create table extraction.summary_leases (
 );
 
 comment on table extraction.summary_leases is
-  'Due summaries that a job is at, or failed to write. What is due is worked out by due_summaries_for_job() and its like; rows that nobody needs any more go after a week.';
-comment on column extraction.summary_leases.summary_key is 'A hash of room and subject: neither can be told from it.';
-comment on column extraction.summary_leases.attempts is 'How often no answer of use was got.';
-comment on column extraction.summary_leases.leased_until is 'A job works on it until then; later, another may take it.';
+  'Leases and failed attempts of due summaries. find_due() computes which summaries are due; rows that are no longer needed are deleted after a week.';
+comment on column extraction.summary_leases.summary_key is 'A hash of audience and subject, from which neither can be derived.';
+comment on column extraction.summary_leases.attempts is 'The number of answers that were not usable.';
+comment on column extraction.summary_leases.leased_until is
+  'End of the lease of the job that writes this summary; afterwards another job may lease it.';
 
 alter table extraction.summary_leases enable row level security;
 alter table extraction.summary_leases force row level security;
 create policy worker_access on extraction.summary_leases to l9_worker using (true);
-comment on policy worker_access on extraction.summary_leases is 'Only jobs know it.';
+comment on policy worker_access on extraction.summary_leases is 'Only jobs read and write the leases.';
 grant select, insert, update, delete on extraction.summary_leases to l9_worker;
 
 create function extraction.may_write_summaries()
@@ -26,7 +28,7 @@ stable
 set search_path = ''
 return exists (select from public.extraction_settings s where s.writes_summaries);
 
-comment on function extraction.may_write_summaries() is 'Whether a tenant has its summaries written by a chat model.';
+comment on function extraction.may_write_summaries() is 'True if any tenant has its summaries written by a chat model.';
 
 create function extraction.lease_summaries(batch_size integer, lease interval)
 returns table (
@@ -51,7 +53,7 @@ begin
   loop
     insert into extraction.summary_leases as c (summary_key, leased_until) values (candidate.key, now() + lease)
     on conflict (summary_key) do update set leased_until = excluded.leased_until
-      where c.next_attempt_at <= now() and (c.leased_until is null or c.leased_until < now());
+      where extraction.is_due(c.next_attempt_at, c.leased_until);
     continue when not found;
     return query
     select candidate.key, candidate.tenant_id, candidate.org_id, candidate.user_id, candidate.scope, candidate.project_id,
@@ -68,7 +70,7 @@ end
 $$;
 
 comment on function extraction.lease_summaries(integer, interval) is
-  'Takes up to batch_size due summaries of tenants that have them written by a chat model, in scopes that it may read, for the length of the lease; with the newest 40 sources of each, the oldest first.';
+  'Leases up to batch_size due summaries of tenants that have them written by a chat model, in scopes that it may read. Returns the newest 40 sources of each, oldest first.';
 
 create function extraction.store_model_summary(
   summary_key bytea, scope_type text, scope_value text, summary jsonb, packet_ids uuid[], content_hashes bytea[], model text)
@@ -80,31 +82,31 @@ set lock_timeout = '500ms'
 as $$
 #variable_conflict use_column
 declare
-  -- All that is taken from an answer; what is too much is cut.
-  listed constant jsonb := jsonb_build_object('key_facts', '[]'::jsonb, 'key_entities', '[]'::jsonb, 'key_decisions', '[]'::jsonb) || summary;
+  -- Missing lists default to empty ones; only these keys of the answer are used, and long values are cut.
+  answer constant jsonb := jsonb_build_object('key_facts', '[]'::jsonb, 'key_entities', '[]'::jsonb, 'key_decisions', '[]'::jsonb) || summary;
 begin
   delete from extraction.summary_leases c where c.summary_key = store_model_summary.summary_key;
   perform from public.packet_store p where p.packet_id = any (packet_ids) order by p.packet_id for share;
   if exists (
-    select from unnest(packet_ids, content_hashes) as read (packet_id, content_hash)
+    select from unnest(packet_ids, content_hashes) as source (packet_id, content_hash)
     where not exists (
       select from public.packet_store p join public.extraction_settings s on s.tenant_id = p.tenant_id
-      where p.packet_id = read.packet_id and p.content_hash = read.content_hash and s.writes_summaries and p.scope = any (s.scopes)
+      where p.packet_id = source.packet_id and p.content_hash = source.content_hash and s.writes_summaries and p.scope = any (s.scopes)
         and (p.ttl is null or p.ttl > now()))
   ) then
-    return false; -- Changed, gone, or wanted no more since it was claimed: what is due still is claimed anew.
+    return false; -- A source changed since the lease; if a summary is still due, it will be leased again.
   end if;
   perform summaries.store_summary(
     store_model_summary.scope_type, store_model_summary.scope_value, left(summary ->> 'summary', 20000), packet_ids,
-    extraction.summary_texts(listed -> 'key_facts'), extraction.summary_texts(listed -> 'key_entities'),
-    extraction.summary_texts(listed -> 'key_decisions'), least(greatest((listed ->> 'confidence')::double precision, 0), 1),
+    extraction.summary_texts(answer -> 'key_facts'), extraction.summary_texts(answer -> 'key_entities'),
+    extraction.summary_texts(answer -> 'key_decisions'), least(greatest((answer ->> 'confidence')::double precision, 0), 1),
     model => store_model_summary.model);
   return true;
 end
 $$;
 
 comment on function extraction.store_model_summary(bytea, text, text, jsonb, uuid[], bytea[], text) is
-  'Stores what a chat model made of these memories. False, and nothing stored, where one of them was changed, moved or deleted since it was read, or the tenant does not want it any more. Who may read it is worked out of the sources, whatever the answer holds.';
+  'Stores a summary that a chat model wrote of these memories. Returns false and stores nothing if one of them was changed, moved or deleted since the lease, or the tenant no longer wants it read. The readers are computed from the sources, whatever the answer contains.';
 
 create function extraction.summary_texts(list jsonb)
 returns text[]
@@ -118,9 +120,10 @@ return array(
   where i.value ~ '\S' and i.place <= 20
   order by i.place);
 
-comment on function extraction.summary_texts(jsonb) is 'The first 20 texts of a list, 200 characters of each at most.';
+comment on function extraction.summary_texts(jsonb) is
+  'Returns the first 20 texts of a list that are not blank, each cut to 200 characters.';
 
-create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean, most_attempts integer default 5)
+create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean, max_attempts integer default extraction.max_attempts())
 returns boolean
 language plpgsql
 volatile
@@ -132,17 +135,17 @@ declare
 begin
   update extraction.summary_leases c
   set leased_until = null,
-    attempts = case when c.attempts + 1 >= most_attempts and counts_as_attempt then 0 else c.attempts + counts_as_attempt::integer end,
-    -- Its sources are others by then.
-    next_attempt_at = now() + case when c.attempts + 1 >= most_attempts and counts_as_attempt then interval '1 day' else delay end
+    attempts = case when c.attempts + 1 >= max_attempts and counts_as_attempt then 0 else c.attempts + counts_as_attempt::integer end,
+    -- After a day the sources have usually changed.
+    next_attempt_at = now() + case when c.attempts + 1 >= max_attempts and counts_as_attempt then interval '1 day' else delay end
   where c.summary_key = postpone_summary.summary_key
-  returning old.attempts + 1 >= most_attempts and counts_as_attempt into has_given_up;
+  returning old.attempts + 1 >= max_attempts and counts_as_attempt into has_given_up;
   return coalesce(has_given_up, false);
 end
 $$;
 
 comment on function extraction.postpone_summary(bytea, interval, boolean, integer) is
-  'Leaves a due summary for later: after its last attempt (then it says true) for a day.';
+  'Ends the lease of a due summary and retries it after the delay, or after a day if that was the last attempt. Returns true if it was the last attempt.';
 
 grant execute on function
   extraction.may_write_summaries(), extraction.lease_summaries(integer, interval), extraction.summary_texts(jsonb),
