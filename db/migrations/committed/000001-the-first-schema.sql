@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:5d1ffe73367560bad12e319deecd698ac2104f47
+--! Hash: sha1:677c552d609b8ea60b8ce93a61633b825cf04104
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7265,7 +7265,17 @@ return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(
   pg_catalog.normalize(name, 'NFKC'), '\s+', ' ', 'g')));
 
 comment on function entities.normalise_name(text) is
-  'The name of an entity as it is compared: Unicode NFKC, in lower case, white space trimmed and collapsed.';
+  'Returns the form in which names are compared: Unicode NFKC, lower case, white space trimmed and collapsed.';
+
+create function entities.max_name_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 1000;
+
+comment on function entities.max_name_bytes() is 'The length of a name in bytes, as given and normalised, at most.';
 
 create function entities.check_name(name text, field text)
 returns text
@@ -7280,13 +7290,14 @@ begin
   if coalesce(normalised, '') = '' then
     perform identity.raise_error('L9VAL', format('%s: a name is required', field), field);
   end if;
-  perform identity.check_bytes(name, 1000, field), identity.check_bytes(normalised, 1000, field);
+  perform identity.check_bytes(name, entities.max_name_bytes(), field),
+    identity.check_bytes(normalised, entities.max_name_bytes(), field);
   return normalised;
 end
 $$;
 
 comment on function entities.check_name(text, text) is
-  'normalise_name() of a name that is there and at most 1000 bytes long; else L9VAL or L9LIM, naming the field.';
+  'Returns normalise_name() of a name. Raises L9VAL for this field if the name is missing or blank, L9LIM if it is longer than 1000 bytes.';
 
 create function entities.check_names(names text[], field text)
 returns text[]
@@ -7296,14 +7307,15 @@ parallel safe
 set search_path = ''
 return array(
   select checked.name
-  from pg_catalog.unnest(names) with ordinality as given (name, place)
-  cross join lateral (select entities.check_name(given.name, field) as name) checked
-  group by checked.name order by pg_catalog.min(given.place));
+  from pg_catalog.unnest(names) with ordinality as input (name, place)
+  cross join lateral (select entities.check_name(input.name, field) as name) checked
+  group by checked.name order by pg_catalog.min(input.place));
 
-comment on function entities.check_names(text[], text) is 'check_name() of each of them: those that differ, in the order given.';
+comment on function entities.check_names(text[], text) is
+  'Returns check_name() of each name, without duplicates, in the order of the list.';
 
 grant execute on function
-  entities.normalise_name(text), entities.check_name(text, text), entities.check_names(text[], text)
+  entities.normalise_name(text), entities.max_name_bytes(), entities.check_name(text, text), entities.check_names(text[], text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function entities.check_confidence(confidence double precision, field text default 'confidence')
@@ -7315,14 +7327,33 @@ set search_path = ''
 as $$
 begin
   if confidence is null or not confidence between 0 and 1 then
-    perform identity.raise_error('L9VAL', format('%s: from 0 to 1', field), field);
+    perform identity.raise_error('L9VAL', format('%s: must be a number from 0 to 1', field), field);
   end if;
 end
 $$;
 
-comment on function entities.check_confidence(double precision, text) is 'L9VAL unless it is from 0 to 1.';
+comment on function entities.check_confidence(double precision, text) is
+  'Raises L9VAL for this field unless the confidence is a number from 0 to 1.';
 
 grant execute on function entities.check_confidence(double precision, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+
+create function entities.noisy_or(confidences double precision[], highest double precision default 0.99)
+returns double precision
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  -- Rounded, so that the result does not depend on the order in which the logarithms are added.
+  select pg_catalog.round(
+    least(highest, 1 - pg_catalog.exp(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-300)))))::numeric, 12)::double precision
+  from pg_catalog.unnest(confidences) as c (confidence));
+
+comment on function entities.noisy_or(double precision[], double precision) is
+  'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, rounded to 12 digits, at most highest.';
+
+grant execute on function entities.noisy_or(double precision[], double precision)
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/010-normalise-name.sql
 --! Included 100-entities/020-entity-aliases.sql
 create table public.entity_aliases (
@@ -7350,13 +7381,15 @@ alter table public.entity_aliases
   alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
 
 comment on table public.entity_aliases is
-  'Other names of entities, a row for each memory that says so. They are looked up, one step far, when facts and relations are read; nothing is rewritten by them. add_alias() writes it.';
+  'Other names of entities: one row for each memory that states an alias. Readers of facts and relations resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
 comment on column public.entity_aliases.alias_id is 'UUID version 7.';
-comment on column public.entity_aliases.alias is 'The other name.';
-comment on column public.entity_aliases.entity is 'The entity that it is a name of.';
-comment on column public.entity_aliases.alias_normalized is 'alias as it is compared: Unicode NFKC, in lower case, white space collapsed.';
-comment on column public.entity_aliases.entity_normalized is 'entity as it is compared: Unicode NFKC, in lower case, white space collapsed.';
-comment on column public.entity_aliases.source_packet is 'The memory that says so.';
+comment on column public.entity_aliases.alias is 'The other name, as the memory spells it.';
+comment on column public.entity_aliases.entity is 'The entity that the alias names, as the memory spells it.';
+comment on column public.entity_aliases.alias_normalized is
+  'The alias in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.entity_aliases.entity_normalized is
+  'The entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
 
@@ -7365,10 +7398,18 @@ create index entity_aliases_alias_idx on public.entity_aliases (tenant_id, alias
 create index entity_aliases_entity_idx on public.entity_aliases (tenant_id, entity_normalized, scope);
 create index entity_aliases_readers_idx on public.entity_aliases (tenant_id, scope, alias_id);
 
-comment on index public.alias_unique_of_packet is 'One memory gives a name one meaning.';
+comment on index public.alias_unique_of_packet is 'A memory gives a name at most one meaning.';
 --! EndIncluded 100-entities/020-entity-aliases.sql
 --! Included 100-entities/030-names-of.sql
--- Stands here because facts and relations ask for it; the table of aliases comes with the graph.
+create function entities.max_aliases()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 100;
+
+comment on function entities.max_aliases() is 'The number of aliases of one entity that are resolved at most, the oldest first.';
 
 create function entities.names_of(entity text)
 returns text[]
@@ -7378,30 +7419,30 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  named constant text := entities.normalise_name(entity);
-  -- Jobs see all tenants', and have none of their own: for them a name is its own only one.
+  given_name constant text := entities.normalise_name(entity);
+  -- Jobs belong to no tenant, so for them an entity has only the given name.
   tenant constant uuid := identity.current_tenant_id();
 begin
   return array(
-    with known as (
-      select named as name
+    with canonical as (
+      select given_name as name
       union
       select a.entity_normalized from public.entity_aliases a
-      where a.tenant_id = tenant and a.alias_normalized = named and (a.ttl is null or a.ttl > now())
+      where a.tenant_id = tenant and a.alias_normalized = given_name and (a.ttl is null or a.ttl > now())
     )
-    select k.name from known k where k.name is not null
+    select c.name from canonical c where c.name is not null
     union
-    (select a.alias_normalized from public.entity_aliases a join known k on k.name = a.entity_normalized
+    (select a.alias_normalized from public.entity_aliases a join canonical c on c.name = a.entity_normalized
      where a.tenant_id = tenant and (a.ttl is null or a.ttl > now())
      order by a.created_at
-     limit 100));
+     limit entities.max_aliases()));
 end
 $$;
 
 comment on function entities.names_of(text) is
-  'All names of an entity, normalised: the one given, what it is an alias of, and the aliases of both (100 at most), as far as the caller sees them.';
+  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at most 100), as far as the caller can read them.';
 
-grant execute on function entities.names_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function entities.max_aliases(), entities.names_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/030-names-of.sql
 --! Included 100-entities/040-add-alias.sql
 create function entities.add_alias_from(packet_id uuid, alias text, entity text)
@@ -7416,17 +7457,17 @@ declare
   alias_name constant text := entities.check_name(add_alias_from.alias, 'alias');
   entity_name constant text := entities.check_name(add_alias_from.entity, 'entity');
   memory public.packet_store;
-  known public.entity_aliases;
+  conflicting public.entity_aliases;
   saved public.entity_aliases;
 begin
   if alias_name = entity_name then
-    perform identity.raise_error('L9VAL', 'alias: another name than the entity''s', 'alias');
+    perform identity.raise_error('L9VAL', 'alias: must differ from the entity''s own name', 'alias');
   end if;
   memory := derived.lock_source_memory(add_alias_from.packet_id);
-  -- The rule spans rows: one alias at a time, where it is.
+  -- The rule below spans rows, so writers of one audience take turns.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory aliases %s',
     packets.audience_id(memory.tenant_id, memory.org_id, memory.user_id, memory.project_id, memory.scope)), 0));
-  for known in
+  for conflicting in
     select a.* from public.entity_aliases a
     where a.tenant_id = memory.tenant_id and a.scope = memory.scope
       and a.project_id is not distinct from memory.project_id
@@ -7438,13 +7479,13 @@ begin
     order by a.created_at
     limit 1
   loop
-    -- One step, always: an alias of an alias would be found from one end only.
-    if known.alias_normalized = alias_name then
-      perform identity.raise_error('L9VAL', format('alias: already a name of %s here', known.entity), 'alias');
-    elsif known.alias_normalized = entity_name then
-      perform identity.raise_error('L9VAL', format('entity: an alias itself; name the entity, %s', known.entity), 'entity');
+    -- Readers resolve one step only, so an alias of an alias would be found from one end only.
+    if conflicting.alias_normalized = alias_name then
+      perform identity.raise_error('L9VAL', format('alias: is already a name of %s', conflicting.entity), 'alias');
+    elsif conflicting.alias_normalized = entity_name then
+      perform identity.raise_error('L9VAL', format('entity: is itself an alias; use the entity %s', conflicting.entity), 'entity');
     else
-      perform identity.raise_error('L9VAL', format('alias: has aliases itself, such as %s; make it the entity', known.alias), 'alias');
+      perform identity.raise_error('L9VAL', format('alias: has aliases of its own, such as %s; use it as the entity', conflicting.alias), 'alias');
     end if;
   end loop;
 
@@ -7461,7 +7502,7 @@ end
 $$;
 
 comment on function entities.add_alias_from(uuid, text, text) is
-  'Gives an entity another name, from a memory, for a caller who sees it and may write where it is, or for a job. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
+  'Stores an alias that a memory states, for a caller who can read the memory and write in its scope, or for a job. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
 
 create function public.add_alias(
   alias text,
@@ -7491,7 +7532,7 @@ end
 $$;
 
 comment on function public.add_alias(text, text, uuid, text, text) is
-  'Says that alias is another name of entity: facts and relations of either are found by both. A name is an alias of one entity, and an alias has none itself. source_packet: the memory that says so, and where it belongs; without one it is saved as a memory of its own, kind fact, in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that alias is another name of entity, so that facts and relations of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;
@@ -7499,7 +7540,7 @@ grant execute on function public.add_alias(text, text, uuid, text, text) to l9_a
 --! Included 100-entities/050-aliases.sql
 create type entities.known_alias as (alias_normalized text, entity_normalized text, entity text);
 
-comment on type entities.known_alias is 'A name, and the entity that it is another name of.';
+comment on type entities.known_alias is 'An alias and the entity that it names.';
 
 create function entities.aliases_for(names text[])
 returns setof entities.known_alias
@@ -7515,7 +7556,7 @@ begin
   if names is null then
     return;
   end if;
-  -- Where two places give a name two meanings, whoever sees both goes by the older.
+  -- If two audiences give a name two meanings, a caller who can read both gets the older one.
   return query
   select distinct on (a.alias_normalized) a.alias_normalized, a.entity_normalized, a.entity
   from public.entity_aliases a
@@ -7525,7 +7566,8 @@ begin
 end
 $$;
 
-comment on function entities.aliases_for(text[]) is 'Which of these names are aliases, as far as the caller sees, and of what.';
+comment on function entities.aliases_for(text[]) is
+  'Returns the names in the list that are aliases the caller can read, each with its entity.';
 
 create function entities.aliases_of(entity_name text)
 returns setof text
@@ -7545,11 +7587,12 @@ begin
     and (a.ttl is null or a.ttl > now())
   group by a.alias_normalized
   order by min(a.created_at), a.alias_normalized
-  limit 100;
+  limit entities.max_aliases();
 end
 $$;
 
-comment on function entities.aliases_of(text) is 'The aliases of an entity that the caller sees: the 100 oldest at most.';
+comment on function entities.aliases_of(text) is
+  'Returns the aliases of an entity that the caller can read: at most the 100 oldest.';
 
 grant execute on function entities.aliases_for(text[]), entities.aliases_of(text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 100-entities/050-aliases.sql
@@ -7571,14 +7614,14 @@ begin
   if coalesce(jsonb_typeof(envelope -> field), 'null') = 'null' and not is_required then
     return;
   elsif jsonb_typeof(envelope -> field) is distinct from 'string' or envelope ->> field !~ '\S' then
-    perform identity.raise_error('L9VAL', format('envelope.%s: a text is required', field), 'envelope.' || field);
+    perform identity.raise_error('L9VAL', format('envelope.%s: must be a text that is not blank', field), 'envelope.' || field);
   end if;
   perform identity.check_bytes(envelope ->> field, 200, 'envelope.' || field);
 end
 $$;
 
 comment on function events.check_word_of(jsonb, text, boolean) is
-  'L9VAL or L9LIM, naming the field, unless it is a text of 1 to 200 bytes, or left out where it may be.';
+  'Raises L9VAL or L9LIM for this field of the envelope unless it is a text of 1 to 200 bytes. An optional field may be absent or null.';
 
 create function events.check_event(envelope jsonb)
 returns void
@@ -7588,21 +7631,21 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  happened text := envelope ->> 'timestamp';
+  event_time text := envelope ->> 'timestamp';
 begin
   perform events.check_word_of(envelope, 'event_type', true);
   perform events.check_word_of(envelope, 'agent_id', false);
-  -- PostgreSQL would also take tomorrow, or a time of day.
-  if happened !~ '^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$'
-    or not pg_input_is_valid(happened, 'timestamptz') then
+  -- PostgreSQL also accepts words such as tomorrow and a bare time of day, so the format is checked first.
+  if event_time !~ '^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$'
+    or not pg_input_is_valid(event_time, 'timestamptz') then
     perform identity.raise_error('L9VAL',
-      'envelope.timestamp: a time as in 2026-12-31T23:59:59Z', 'envelope.timestamp');
+      'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z', 'envelope.timestamp');
   end if;
 end
 $$;
 
 comment on function events.check_event(jsonb) is
-  'What the envelope of a memory of kind event must be: event_type, and perhaps agent_id and timestamp; else L9VAL or L9LIM, naming the field.';
+  'Checks the envelope of a memory of kind event: event_type is required; agent_id and timestamp are optional. Raises L9VAL or L9LIM for the field.';
 
 create function events.check_reasoning(envelope jsonb)
 returns void
@@ -7617,16 +7660,16 @@ begin
   perform events.check_word_of(envelope, 'agent_id', false);
   if jsonb_typeof(envelope -> 'steps') is distinct from 'array' or jsonb_array_length(envelope -> 'steps') = 0
     or jsonb_path_exists(envelope -> 'steps', 'strict $[*] ? (@.type() != "string" && @.type() != "object")') then
-    perform identity.raise_error('L9VAL', 'envelope.steps: a list of texts or objects, at least one', 'envelope.steps');
+    perform identity.raise_error('L9VAL', 'envelope.steps: must be a list of at least one text or object', 'envelope.steps');
   elsif coalesce(jsonb_typeof(envelope -> 'inference_steps'), 'null') not in ('array', 'null') then
-    perform identity.raise_error('L9VAL', 'envelope.inference_steps: a list', 'envelope.inference_steps');
+    perform identity.raise_error('L9VAL', 'envelope.inference_steps: must be a list', 'envelope.inference_steps');
   elsif coalesce(jsonb_typeof(envelope -> 'extracted_features'), 'null') not in ('object', 'null') then
-    perform identity.raise_error('L9VAL', 'envelope.extracted_features: an object', 'envelope.extracted_features');
+    perform identity.raise_error('L9VAL', 'envelope.extracted_features: must be an object', 'envelope.extracted_features');
   end if;
   foreach field in array array['steps', 'inference_steps'] loop
     if jsonb_typeof(envelope -> field) = 'array' and jsonb_array_length(envelope -> field) > 1000 then
       perform identity.raise_error('L9LIM',
-        format('envelope.%s: at most 1000, got %s', field, jsonb_array_length(envelope -> field)), 'envelope.' || field);
+        format('envelope.%s: at most 1000 items, got %s', field, jsonb_array_length(envelope -> field)), 'envelope.' || field);
     end if;
   end loop;
   foreach field in array array['reasoning_tokens', 'decision_tokens'] loop
@@ -7636,10 +7679,10 @@ begin
       or jsonb_typeof(envelope -> field) = 'array'
         and jsonb_path_exists(envelope -> field, 'strict $[*] ? (@.type() != "string")') then
       perform identity.raise_error('L9VAL',
-        format('envelope.%s: how many (a whole number), or the tokens themselves (a list of texts)', field), 'envelope.' || field);
+        format('envelope.%s: must be a whole number of tokens or a list of texts', field), 'envelope.' || field);
     elsif jsonb_typeof(envelope -> field) = 'array' and jsonb_array_length(envelope -> field) > 10000 then
       perform identity.raise_error('L9LIM',
-        format('envelope.%s: at most 10000, got %s', field, jsonb_array_length(envelope -> field)), 'envelope.' || field);
+        format('envelope.%s: at most 10000 items, got %s', field, jsonb_array_length(envelope -> field)), 'envelope.' || field);
     end if;
   end loop;
   if coalesce(jsonb_typeof(envelope -> 'confidence_scores'), 'null') not in ('object', 'null')
@@ -7647,13 +7690,13 @@ begin
       select from jsonb_each(envelope -> 'confidence_scores') as score
       where jsonb_typeof(score.value) <> 'number' or not (score.value #>> '{}')::numeric between 0 and 1) then
     perform identity.raise_error('L9VAL',
-      'envelope.confidence_scores: an object of numbers from 0 to 1', 'envelope.confidence_scores');
+      'envelope.confidence_scores: must be an object of numbers from 0 to 1', 'envelope.confidence_scores');
   end if;
 end
 $$;
 
 comment on function events.check_reasoning(jsonb) is
-  'What the envelope of a memory of kind reasoning_trace must be: steps, and perhaps agent_id, extracted_features, inference_steps, reasoning_tokens, decision_tokens and confidence_scores; else L9VAL or L9LIM, naming the field.';
+  'Checks the envelope of a memory of kind reasoning_trace: steps is required; agent_id, extracted_features, inference_steps, reasoning_tokens, decision_tokens and confidence_scores are optional. Raises L9VAL or L9LIM for the field.';
 
 create function events.tg_packet_store__check_envelope()
 returns trigger
@@ -7671,14 +7714,14 @@ end
 $$;
 
 comment on function events.tg_packet_store__check_envelope() is
-  'Refuses an event, or a trace of reasoning, whose envelope does not say what is asked of it.';
+  'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value.';
 
--- Old memories are moved in as they are.
-create trigger _150_check_envelope before insert on public.packet_store
+-- The import of legacy memories takes their envelopes unchecked.
+create trigger _200_check_envelope before insert on public.packet_store
   for each row when (
     new.packet_type in ('event', 'reasoning_trace') and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
   execute function events.tg_packet_store__check_envelope();
-create trigger _150_check_envelope_changed before update of envelope, packet_type on public.packet_store
+create trigger _200_check_envelope_changed before update of envelope, packet_type on public.packet_store
   for each row when (
     new.packet_type in ('event', 'reasoning_trace')
     and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope)
@@ -7708,7 +7751,7 @@ create table public.agent_memory_events (
   updated_at timestamptz not null
 );
 
--- What is erased must not stay in the planner's statistics.
+-- Erased contents must not survive in the planner's statistics.
 alter table public.agent_memory_events
   alter column agent_id set statistics 0, alter column event_type set statistics 0, alter column content set statistics 0;
 
@@ -7717,14 +7760,17 @@ create index agent_memory_events_type_idx on public.agent_memory_events (tenant_
 create index agent_memory_events_agent_idx on public.agent_memory_events (tenant_id, agent_id, "timestamp");
 
 comment on table public.agent_memory_events is
-  'What happened: the memories of kind event, laid out. One row each, kept in step with the memory by triggers.';
-comment on column public.agent_memory_events.event_id is 'UUID version 7; the same as long as the memory stays an event.';
+  'Events: one row for each memory of kind event, with its envelope as columns. Triggers keep the row in step with its memory.';
+comment on column public.agent_memory_events.event_id is 'UUID version 7. It does not change while the memory stays an event.';
 comment on column public.agent_memory_events.agent_id is
-  'The agent that it says it is of: envelope.agent_id, else metadata.agent, else the creator. Who wrote it is in creator.';
-comment on column public.agent_memory_events."timestamp" is 'When it happened: envelope.timestamp, else when it was saved.';
-comment on column public.agent_memory_events.packet_id is 'The memory.';
-comment on column public.agent_memory_events.event_type is 'What sort of event: envelope.event_type, such as deploy.finished.';
-comment on column public.agent_memory_events.content is 'What else the envelope says; the text under content.';
+  'The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote the memory.';
+comment on column public.agent_memory_events."timestamp" is
+  'When the event happened: envelope.timestamp, else the time of saving.';
+comment on column public.agent_memory_events.packet_id is 'The memory that holds the event.';
+comment on column public.agent_memory_events.event_type is
+  'The type of the event: envelope.event_type, such as deploy.finished.';
+comment on column public.agent_memory_events.content is
+  'The other fields of the envelope; the text of the memory is its field content.';
 
 call derived.derive_from_packets('public.agent_memory_events', 'event_id', 'packet_id');
 
@@ -7735,7 +7781,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  -- What was moved in from old tables may be an event in name only.
+  -- An imported legacy memory may have the kind event without an event_type.
   if new.packet_type <> 'event' or new.envelope ->> 'event_type' is null or new.ttl <= now() then
     delete from public.agent_memory_events e where e.packet_id = new.packet_id;
     return null;
@@ -7755,7 +7801,7 @@ end
 $$;
 
 comment on function events.tg_packet_store__fill_event() is
-  'Lays out what an event says, and takes it away when it is none any more. Definer: callers can''t write events.';
+  'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t write events.';
 
 create trigger _610_fill_event after insert on public.packet_store
   for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
@@ -7790,41 +7836,45 @@ create table public.reasoning_traces (
   updated_at timestamptz not null
 );
 
--- What is erased must not stay in the planner's statistics.
+-- Erased contents must not survive in the planner's statistics.
 alter table public.reasoning_traces
   alter column agent_id set statistics 0, alter column steps set statistics 0,
   alter column extracted_features set statistics 0, alter column inference_steps set statistics 0,
   alter column reasoning_tokens set statistics 0, alter column decision_tokens set statistics 0,
   alter column confidence_scores set statistics 0;
 
--- As of contexts: a search looks here how many traces its caller may read.
+-- A search counts the traces that its caller may read with an index-only scan, as it does for memory_contexts.
 create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
 create index reasoning_traces_agent_idx on public.reasoning_traces (tenant_id, agent_id, created_at);
 
 comment on table public.reasoning_traces is
-  'How agents came to something: the memories of kind reasoning_trace, laid out. One row each, kept in step with the memory by triggers. What the steps say is embedded as type reasoning.';
-comment on column public.reasoning_traces.trace_id is 'UUID version 7; the same as long as the memory stays a trace.';
+  'Reasoning traces: one row for each memory of kind reasoning_trace, with its envelope as columns. Triggers keep the row in step with its memory. The text of the steps is embedded as type reasoning.';
+comment on column public.reasoning_traces.trace_id is
+  'UUID version 7. It does not change while the memory stays a reasoning trace.';
 comment on column public.reasoning_traces.agent_id is
-  'The agent that it says it is of: envelope.agent_id, else metadata.agent, else the creator. Who wrote it is in creator.';
-comment on column public.reasoning_traces.packet_id is 'The memory.';
-comment on column public.reasoning_traces.steps is 'The steps in order: texts, or objects with texts in them.';
-comment on column public.reasoning_traces.extracted_features is 'What was taken from the input: an object.';
-comment on column public.reasoning_traces.inference_steps is 'What was inferred: a list.';
-comment on column public.reasoning_traces.reasoning_tokens is 'How many tokens the reasoning took, or the tokens themselves.';
-comment on column public.reasoning_traces.decision_tokens is 'How many tokens the decision took, or the tokens themselves.';
-comment on column public.reasoning_traces.confidence_scores is 'How sure of what: an object of numbers from 0 to 1.';
+  'The agent that the trace names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote the memory.';
+comment on column public.reasoning_traces.packet_id is 'The memory that holds the trace.';
+comment on column public.reasoning_traces.steps is 'The steps in order: a list of texts, or of objects that contain texts.';
+comment on column public.reasoning_traces.extracted_features is 'What the agent took from its input: an object.';
+comment on column public.reasoning_traces.inference_steps is 'What the agent inferred: a list.';
+comment on column public.reasoning_traces.reasoning_tokens is
+  'The number of tokens that the reasoning took, or a list of the tokens.';
+comment on column public.reasoning_traces.decision_tokens is
+  'The number of tokens that the decision took, or a list of the tokens.';
+comment on column public.reasoning_traces.confidence_scores is 'An object that maps names to confidences from 0 to 1.';
 
 call derived.derive_from_packets('public.reasoning_traces', 'trace_id', 'packet_id');
 
-create function events.given(envelope jsonb, field text, otherwise jsonb)
+create function events.field_or_default(envelope jsonb, field text, default_value jsonb)
 returns jsonb
 language sql
 immutable
 parallel safe
 set search_path = ''
-return coalesce(nullif(envelope -> field, 'null'), otherwise);
+return coalesce(nullif(envelope -> field, 'null'), default_value);
 
-comment on function events.given(jsonb, text, jsonb) is 'A field of an envelope, or what stands for it where it is left out or null.';
+comment on function events.field_or_default(jsonb, text, jsonb) is
+  'Returns a field of the envelope, or the default if the field is absent or null.';
 
 create function events.tg_packet_store__fill_reasoning()
 returns trigger
@@ -7833,7 +7883,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  -- What was moved in from old tables may be a trace in name only.
+  -- An imported legacy memory may have the kind reasoning_trace without steps.
   if new.packet_type <> 'reasoning_trace' or new.envelope -> 'steps' is null or new.ttl <= now() then
     delete from public.reasoning_traces t where t.packet_id = new.packet_id;
     return null;
@@ -7844,11 +7894,11 @@ begin
     new.packet_id,
     left(coalesce(new.envelope ->> 'agent_id', new.metadata ->> 'agent', new.metadata ->> 'creator'), 200),
     new.envelope -> 'steps',
-    events.given(new.envelope, 'extracted_features', '{}'),
-    events.given(new.envelope, 'inference_steps', '[]'),
-    events.given(new.envelope, 'reasoning_tokens', '[]'),
-    events.given(new.envelope, 'decision_tokens', '[]'),
-    events.given(new.envelope, 'confidence_scores', '{}'))
+    events.field_or_default(new.envelope, 'extracted_features', '{}'),
+    events.field_or_default(new.envelope, 'inference_steps', '[]'),
+    events.field_or_default(new.envelope, 'reasoning_tokens', '[]'),
+    events.field_or_default(new.envelope, 'decision_tokens', '[]'),
+    events.field_or_default(new.envelope, 'confidence_scores', '{}'))
   on conflict (packet_id) do update
     set agent_id = excluded.agent_id, steps = excluded.steps, extracted_features = excluded.extracted_features,
       inference_steps = excluded.inference_steps, reasoning_tokens = excluded.reasoning_tokens,
@@ -7859,7 +7909,7 @@ end
 $$;
 
 comment on function events.tg_packet_store__fill_reasoning() is
-  'Lays out what a trace of reasoning says, and takes it away when it is none any more. Definer: callers can''t write traces.';
+  'Writes the trace row of a memory and deletes it when the memory is no longer a reasoning trace. Definer: callers can''t write traces.';
 
 create trigger _610_fill_reasoning after insert on public.packet_store
   for each row when (
@@ -7893,7 +7943,29 @@ return not pg_catalog.jsonb_path_exists(value,
   and pg_catalog.octet_length(value::text) <= 4096;
 
 comment on function tasks.is_bare(jsonb) is
-  'Whether a value holds numbers, ids and names only, 4 KiB at most: no text that somebody wrote.';
+  'True if a value holds only numbers, truth values, ids and names, at most 4 KiB: it then contains no text that somebody wrote.';
+
+create function tasks.is_error_name(name text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return name ~ '^[A-Za-z0-9._:-]{1,100}$';
+
+comment on function tasks.is_error_name(text) is
+  'True if a text can be the name of an error: 1 to 100 letters, digits or ._:- and so no text that somebody wrote.';
+
+create function tasks.error_name(error text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return coalesce(
+  nullif(pg_catalog.left(pg_catalog.regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error');
+
+comment on function tasks.error_name(text) is 'Returns the name at the start of an error, for which is_error_name() is true; Error if there is none.';
 
 create table public.tasks (
   id uuid primary key default uuidv7(),
@@ -7918,7 +7990,7 @@ create table public.tasks (
   constraint task_type_plain check (type ~ '^[a-z][a-z0-9_]{0,62}$'),
   constraint task_status_known check (status in ('queued', 'running', 'completed', 'failed')),
   constraint task_without_contents check (tasks.is_bare(payload) and tasks.is_bare(coalesce(result, '{}'))),
-  constraint task_error_is_a_name check (error ~ '^[A-Za-z0-9._:-]{1,100}$'),
+  constraint task_error_is_a_name check (tasks.is_error_name(error)),
   constraint task_job_key_short check (octet_length(job_key) between 1 and 200),
   constraint task_fails_with_error check ((status = 'failed') = (error is not null)),
   constraint task_ends_once check ((status in ('completed', 'failed')) = (completed_at is not null)),
@@ -7932,25 +8004,29 @@ create index tasks_completed_idx on public.tasks (completed_at);
 create unique index tasks_open_key on public.tasks (tenant_id, job_key) where status in ('queued', 'running');
 
 comment on table public.tasks is
-  'Background work for a tenant, as its people see it: one row a run. Only jobs write it; rows go 30 days after their end.';
+  'Runs of background jobs for a tenant: one row for each run. Only jobs write this table. A row is deleted 30 days after its run ended.';
 comment on column public.tasks.id is 'UUID version 7.';
-comment on column public.tasks.type is 'What is done, such as reembed: a lower-case word.';
+comment on column public.tasks.type is 'The kind of work, such as reembed: a lower-case word.';
 comment on column public.tasks.status is 'queued, running, completed or failed.';
-comment on column public.tasks.payload is 'What it was asked: numbers, ids and names, never contents.';
-comment on column public.tasks.result is 'What came of it: numbers, ids and names, never contents.';
-comment on column public.tasks.error is 'The name of the error that it failed of. interrupted: its process ended.';
-comment on column public.tasks.job_key is 'What it works on, such as extract and the id of a memory: under one key one task at a time is queued or runs.';
-comment on column public.tasks.job_id is 'The job of the queue that does it, while it is there: graphile_worker.jobs.id, for l9_worker. Null: no job does, but a command.';
-comment on column public.tasks.caller is 'Who asked for it; null: nobody, it came round by itself.';
-comment on column public.tasks.tenant_id is 'The tenant that it is done for.';
-comment on column public.tasks.org_id is 'The org that it is done for; null: the whole tenant.';
-comment on column public.tasks.user_id is 'The user whom it is done for; null: the whole org.';
-comment on column public.tasks.project_id is 'The project that it is about; null: all of them.';
-comment on column public.tasks.scope is 'The scope that it is about: whoever reads that sees the task. Null: all of them, and then it is for admins, and whoever asked for it.';
-comment on column public.tasks.created_at is 'When it was queued, or began.';
-comment on column public.tasks.started_at is 'When it began.';
-comment on column public.tasks.completed_at is 'When it ended, either way.';
-comment on column public.tasks.updated_at is 'When its status last changed.';
+comment on column public.tasks.payload is 'The parameters of the run: numbers, ids and names, never contents.';
+comment on column public.tasks.result is 'The outcome of the run: numbers, ids and names, never contents.';
+comment on column public.tasks.error is
+  'The name of the error that ended the run; interrupted if its process died. Null unless status is failed.';
+comment on column public.tasks.job_key is
+  'The object of the work, such as extract and the id of a memory. At most one run with the same key is queued or running.';
+comment on column public.tasks.job_id is
+  'graphile_worker.jobs.id of the job that does the work, for l9_worker. Null: a command does it.';
+comment on column public.tasks.caller is 'The caller who asked for the run. Null: a schedule started it.';
+comment on column public.tasks.tenant_id is 'The tenant that the run works for.';
+comment on column public.tasks.org_id is 'The org that the run works for. Null: the whole tenant.';
+comment on column public.tasks.user_id is 'The user that the run works for. Null: the whole org.';
+comment on column public.tasks.project_id is 'The project that the run works on. Null: all projects.';
+comment on column public.tasks.scope is
+  'The scope that the run works on; callers who can read this scope can read the row. Null: all scopes, and then only admins can read the row.';
+comment on column public.tasks.created_at is 'When the run was queued, or when it started if it was never queued.';
+comment on column public.tasks.started_at is 'When the run started.';
+comment on column public.tasks.completed_at is 'When the run completed or failed.';
+comment on column public.tasks.updated_at is 'When the status last changed.';
 
 alter table public.tasks enable row level security;
 alter table public.tasks force row level security;
@@ -7976,23 +8052,23 @@ create policy platform_override on public.tasks for select to l9_platform_admin
 create policy worker_access on public.tasks to l9_worker using (true);
 create policy definer_functions on public.tasks to l9_owner using (true);
 
-comment on policy tenant_isolation on public.tasks is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.tasks is 'What is done for an org is for callers of that org to see.';
-comment on policy user_visibility on public.tasks is 'What is done for a user is for callers who act for that user to see.';
+comment on policy tenant_isolation on public.tasks is 'Callers read only rows of their own tenant.';
+comment on policy org_isolation on public.tasks is 'A row with an org is visible to callers of that org only.';
+comment on policy user_visibility on public.tasks is 'A row with a user is visible only to callers who act for that user.';
 comment on policy scope_access on public.tasks is
-  'Agents see what is about the scopes and projects of their claims; what is about no scope is for admins.';
-comment on policy admin_override on public.tasks is 'L sees all of its tenant, within its claims.';
-comment on policy platform_override on public.tasks is 'Operators read across tenants, each look on the record.';
-comment on policy worker_access on public.tasks is 'Jobs write down what became of what they do.';
-comment on policy definer_functions on public.tasks is 'start_task() writes down what begins; only jobs may call it.';
+  'Agents read rows whose scope and project are in their claims. Rows without a scope are visible to admins only.';
+comment on policy admin_override on public.tasks is 'Admins (L) read all rows of their tenant, within their claims.';
+comment on policy platform_override on public.tasks is 'Operators read rows of all tenants; each such read is audited.';
+comment on policy worker_access on public.tasks is 'Jobs record the progress and the outcome of their runs.';
+comment on policy definer_functions on public.tasks is 'start_task() inserts and updates rows; only jobs may call it.';
 
 grant select on public.tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant update (status, result, error, started_at, completed_at, updated_at) on public.tasks to l9_worker;
 grant delete, maintain on public.tasks to l9_worker;
--- Callers write none: a task is what a job does, not what somebody says of it.
+-- Callers have no write privilege: rows report what jobs really did.
 --! EndIncluded 120-tasks/010-tasks.sql
 --! Included 120-tasks/020-run-tasks.sql
--- What jobs call, as l9_worker.
+-- Jobs call these functions as l9_worker.
 
 create function tasks.start_task(
   type text,
@@ -8020,7 +8096,7 @@ declare
   ids uuid[] := '{}';
 begin
   if not coalesce(tasks.is_bare(start_task.payload), false) then
-    perform identity.raise_error('L9VAL', 'payload: numbers, ids and names only, 4 KiB at most', 'payload');
+    perform identity.raise_error('L9VAL', 'payload: may hold only numbers, ids and names, at most 4 KiB', 'payload');
   end if;
   for tenant in
     select t.tenant_id from public.tenants t
@@ -8031,11 +8107,11 @@ begin
     if start_task.job_key is not null then
       perform pg_advisory_xact_lock(hashtextextended(format('l9 task %s %s', tenant, start_task.job_key), 0));
       if is_queued then
-        -- It waits already, or runs: one key is in the queue once.
+        -- A key is queued or running at most once, so an existing run is used again.
         select t.id into id from public.tasks t
         where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status in ('queued', 'running');
       else
-        -- What still seems to run under this key was left behind by a process that died.
+        -- A run of this key that is still marked as running was left behind by a dead process.
         update public.tasks t
         set status = 'failed', error = 'interrupted', completed_at = clock_timestamp(), updated_at = clock_timestamp()
         where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'running';
@@ -8059,7 +8135,7 @@ end
 $$;
 
 comment on function tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint) is
-  'Writes down that something begins, or (is_queued) waits to begin, for a tenant, or for each that is active, and returns the ids for finish_task(). Under a job_key one that waits begins, and one that was left running by a process that died has failed. Definer: reads tenants, which jobs don''t see.';
+  'Records that a run starts, or is queued (is_queued), for one tenant or for each active tenant. Returns the ids for finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead process left running is marked as failed. Definer: reads tenants, which jobs can''t read.';
 
 create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null)
 returns integer
@@ -8072,14 +8148,13 @@ declare
   finished integer;
 begin
   if not coalesce(tasks.is_bare(coalesce(result, '{}')), false) then
-    perform identity.raise_error('L9VAL', 'result: numbers, ids and names only, 4 KiB at most', 'result');
+    perform identity.raise_error('L9VAL', 'result: may hold only numbers, ids and names, at most 4 KiB', 'result');
   end if;
   update public.tasks t
   set status = case when finish_task.error is null then 'completed' else 'failed' end,
     result = finish_task.result,
-    -- A name is all that is kept of an error: its text may quote what it is about.
-    error = case when finish_task.error is not null
-      then coalesce(nullif(left(regexp_replace(finish_task.error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error') end,
+    -- Only the name of an error is stored, because its text may quote contents.
+    error = case when finish_task.error is not null then tasks.error_name(finish_task.error) end,
     completed_at = clock_timestamp(), updated_at = clock_timestamp()
   where t.id = any (ids) and t.status in ('queued', 'running');
   get diagnostics finished = row_count;
@@ -8088,7 +8163,7 @@ end
 $$;
 
 comment on function tasks.finish_task(uuid[], jsonb, text) is
-  'Writes down that tasks have ended: failed, where an error is named, else completed. Returns how many had not ended before.';
+  'Records that runs ended: failed if an error is named, else completed. Returns the number of runs that were still queued or running.';
 
 create function tasks.sweep_tasks(batch_size integer default 1000)
 returns bigint
@@ -8097,26 +8172,26 @@ volatile
 set search_path = ''
 as $$
 declare
-  gone bigint;
+  deleted_count bigint;
 begin
   update public.tasks t
   set status = 'failed', error = 'interrupted', completed_at = clock_timestamp(), updated_at = clock_timestamp()
   where t.status in ('queued', 'running') and t.updated_at < now() - interval '7 days';
   delete from public.tasks t where t.id in (
-    select old.id from public.tasks old
-    where old.completed_at < now() - interval '30 days'
+    select expired.id from public.tasks expired
+    where expired.completed_at < now() - interval '30 days'
     limit batch_size
     for update skip locked);
-  get diagnostics gone = row_count;
-  return gone;
+  get diagnostics deleted_count = row_count;
+  return deleted_count;
 end
 $$;
 
 comment on function tasks.sweep_tasks(integer) is
-  'Deletes up to batch_size tasks that ended more than 30 days ago, and returns how many; those of which nothing was heard for 7 days have failed.';
+  'Deletes up to batch_size runs that ended more than 30 days ago and returns their number. Also marks runs as failed (interrupted) that have not changed for 7 days and have not ended.';
 
 grant execute on function
-  tasks.is_bare(jsonb),
+  tasks.is_bare(jsonb), tasks.is_error_name(text), tasks.error_name(text),
   tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint),
   tasks.finish_task(uuid[], jsonb, text),
   tasks.sweep_tasks(integer)
@@ -8142,13 +8217,15 @@ create table public.fact_predicates (
 );
 
 comment on table public.fact_predicates is
-  'Predicates that a tenant''s admins have registered. One that is not here is multi-valued: its facts stand side by side.';
+  'Predicates that a tenant''s admins registered. A predicate without a row is multi-valued: its facts hold side by side.';
 comment on column public.fact_predicates.tenant_id is 'The tenant.';
-comment on column public.fact_predicates.predicate is 'As facts have it: in lower case, white space trimmed and collapsed.';
-comment on column public.fact_predicates.is_single_valued is 'Whether a subject has one such value at a time, so that a new one supersedes the old.';
-comment on column public.fact_predicates.description is 'What it says of a subject.';
-comment on column public.fact_predicates.created_at is 'When it was registered.';
-comment on column public.fact_predicates.updated_at is 'When it was last registered anew.';
+comment on column public.fact_predicates.predicate is
+  'The predicate in the form that facts store: lower case, white space trimmed and collapsed.';
+comment on column public.fact_predicates.is_single_valued is
+  'Single-valued: asserting a new object supersedes the previous one.';
+comment on column public.fact_predicates.description is 'What the predicate says of a subject, at most 1000 bytes.';
+comment on column public.fact_predicates.created_at is 'When the predicate was first registered.';
+comment on column public.fact_predicates.updated_at is 'When the predicate was last registered again.';
 
 alter table public.fact_predicates enable row level security;
 alter table public.fact_predicates force row level security;
@@ -8165,16 +8242,18 @@ create policy definer_functions on public.fact_predicates to l9_owner
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
 
-comment on policy tenant_isolation on public.fact_predicates is 'Nothing crosses tenants.';
-comment on policy scope_access on public.fact_predicates is 'No further limit: what admins registered for all who assert facts.';
-comment on policy admin_override on public.fact_predicates is 'No further limit.';
-comment on policy platform_override on public.fact_predicates is 'Operators read across tenants, each look on the record.';
-comment on policy worker_access on public.fact_predicates is 'Jobs that assert facts read it.';
+comment on policy tenant_isolation on public.fact_predicates is 'Callers read only predicates of their own tenant.';
+comment on policy scope_access on public.fact_predicates is
+  'Agents read all predicates of their tenant, because everyone who asserts facts needs them.';
+comment on policy admin_override on public.fact_predicates is 'Admins read all predicates of their tenant.';
+comment on policy platform_override on public.fact_predicates is
+  'Operators read predicates of all tenants; each such read is audited.';
+comment on policy worker_access on public.fact_predicates is 'Jobs that assert facts read predicates.';
 comment on policy definer_functions on public.fact_predicates is
-  'register_predicate() writes it, and what asserts facts reads it: the caller''s tenant; for jobs and operators, all.';
+  'register_predicate() writes predicates and assert_fact() reads them: those of the caller''s tenant; for jobs and operators, those of all tenants.';
 
 grant select on public.fact_predicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
--- No insert, update or delete for anyone: register_predicate() says who may, and settles what that changes.
+-- No role may insert, update or delete: register_predicate() checks who may, and recomputes the facts that change.
 
 create function facts.is_single_valued(tenant_id uuid, predicate text)
 returns boolean
@@ -8187,8 +8266,50 @@ return coalesce((
   where p.tenant_id = is_single_valued.tenant_id and p.predicate = is_single_valued.predicate), false);
 
 comment on function facts.is_single_valued(uuid, text) is
-  'Whether a subject has one value of this predicate at a time. Not executable by callers: functions of the owner ask.';
+  'True if the predicate is registered as single-valued in the tenant. Not executable by callers: functions of the owner call it.';
 --! EndIncluded 130-facts/010-fact-predicates.sql
+--! Included 130-facts/015-holds-at.sql
+-- Inlined into its callers, which is why it sets no search_path: indexes and plans stay those of the written-out condition.
+create function facts.holds_at(valid_from timestamptz, valid_to timestamptz, point_in_time timestamptz)
+returns boolean
+language sql
+immutable
+parallel safe
+return valid_from <= point_in_time and (valid_to is null or valid_to > point_in_time);
+
+comment on function facts.holds_at(timestamptz, timestamptz, timestamptz) is
+  'True if the point in time lies in the validity of a fact: from valid_from, inclusive, to valid_to, exclusive; valid_to null means no end.';
+
+create function facts.max_facts_per_read()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 100;
+
+comment on function facts.max_facts_per_read() is 'The number of facts that one read returns at most.';
+
+create function facts.check_k(k integer)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if k is null or k not between 1 and facts.max_facts_per_read() then
+    perform identity.raise_error('L9LIM', format('k: must be from 1 to %s', facts.max_facts_per_read()), 'k');
+  end if;
+end
+$$;
+
+comment on function facts.check_k(integer) is 'Raises L9LIM unless k is from 1 to max_facts_per_read().';
+
+grant execute on function
+  facts.holds_at(timestamptz, timestamptz, timestamptz), facts.max_facts_per_read(), facts.check_k(integer)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 130-facts/015-holds-at.sql
 --! Included 130-facts/020-knowledge-facts.sql
 create table public.knowledge_facts (
   fact_id uuid primary key default uuidv7(),
@@ -8196,8 +8317,8 @@ create table public.knowledge_facts (
   predicate text not null,
   object jsonb not null,
   confidence double precision not null,
-  -- A key to its evidence (030), which has the key to the memory: to check one to the memory would be to wait for whoever is
-  -- deleting that, while he waits to settle this.
+  -- References fact_evidence, which references the memory. A foreign key to packet_store would deadlock with a concurrent
+  -- delete that recomputes this fact.
   source_packet uuid not null,
   subject_normalized text not null,
   object_normalized text not null,
@@ -8223,7 +8344,7 @@ create table public.knowledge_facts (
   updated_at timestamptz not null,
   audience_id uuid not null,
   unique (fact_id, audience_id),
-  -- With the room: it never points to what other callers see.
+  -- The key includes the audience, so a link never leads to a fact that other callers see.
   constraint knowledge_facts_superseded_by_fkey foreign key (superseded_by, audience_id) references public.knowledge_facts (fact_id, audience_id)
     on delete set null (superseded_by),
   constraint fact_names_not_blank check (subject_normalized <> '' and predicate <> '' and object_normalized <> ''),
@@ -8234,11 +8355,11 @@ create table public.knowledge_facts (
   constraint fact_retraction_has_time check (retraction_reason is null or retracted_at is not null),
   constraint fact_retraction_reason_at_most_1000_bytes check (octet_length(retraction_reason) <= 1000)
 ) with (
-  -- So that counting accesses is HOT: no index has that column.
+  -- Leaves room for HOT updates of access_count, which no index contains.
   fillfactor = 80
 );
 
--- Whatever happens at once, there are never two current values.
+-- Guarantees one current value also under concurrent writes.
 create unique index fact_has_one_current_value on public.knowledge_facts (audience_id, subject_normalized, predicate)
   where is_single_valued and valid_to is null and retracted_at is null;
 create unique index fact_is_current_once
@@ -8247,12 +8368,12 @@ create unique index fact_is_current_once
 create index knowledge_facts_history_idx on public.knowledge_facts (audience_id, subject_normalized, predicate, valid_from);
 create index knowledge_facts_subject_idx on public.knowledge_facts (tenant_id, subject_normalized, predicate);
 create index knowledge_facts_predicate_idx on public.knowledge_facts (tenant_id, predicate);
--- By hash: an object may be longer than a page of a btree takes.
+-- A hash index, because an object may be longer than a B-tree entry can be.
 create index knowledge_facts_object_idx on public.knowledge_facts using hash (object_normalized);
 create index knowledge_facts_source_idx on public.knowledge_facts (source_packet);
 create index knowledge_facts_superseded_by_idx on public.knowledge_facts (superseded_by, audience_id);
 
--- What is erased must not stay in the planner's statistics.
+-- Erased contents must not survive in the planner's statistics.
 alter table public.knowledge_facts
   alter column subject set statistics 0, alter column predicate set statistics 0, alter column object set statistics 0,
   alter column subject_normalized set statistics 0, alter column object_normalized set statistics 0,
@@ -8261,33 +8382,42 @@ alter table public.knowledge_facts
 call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false);
 
 comment on table public.knowledge_facts is
-  'What is held to be true: subject, predicate, object. When it was so: valid_from to valid_to. When we held it: from recorded_at, until superseded_at or retracted_at. Worked out of fact_evidence; written by assert_fact() and retract_fact().';
+  'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() write this table.';
 comment on column public.knowledge_facts.fact_id is 'UUID version 7.';
-comment on column public.knowledge_facts.subject is 'What it is about, as the first of the memories that say so spells it.';
-comment on column public.knowledge_facts.predicate is 'What it says of the subject: in lower case, white space trimmed and collapsed.';
+comment on column public.knowledge_facts.subject is
+  'The entity that the fact is about, spelled as in the oldest memory that states the fact.';
+comment on column public.knowledge_facts.predicate is
+  'What the fact says of its subject: lower case, white space trimmed and collapsed.';
 comment on column public.knowledge_facts.object is 'The value: a text, number, truth value, list or object.';
-comment on column public.knowledge_facts.confidence is 'From 0 to 0.99: grows with each memory that says so.';
-comment on column public.knowledge_facts.source_packet is 'The first of the memories that say so. All of them: fact_evidence.';
-comment on column public.knowledge_facts.subject_normalized is 'The subject as it is compared.';
-comment on column public.knowledge_facts.object_normalized is 'The object as it is compared.';
-comment on column public.knowledge_facts.is_single_valued is 'Whether its predicate is registered as single-valued.';
-comment on column public.knowledge_facts.supporting_packet_count is 'How often it was said: once for each memory, and again for each time a caller repeated it without naming one.';
+comment on column public.knowledge_facts.confidence is 'From 0 to 0.99. It grows with each memory that states the fact.';
+comment on column public.knowledge_facts.source_packet is
+  'The oldest memory that states the fact. fact_evidence lists all of them.';
+comment on column public.knowledge_facts.subject_normalized is 'The subject in the form in which names are compared.';
+comment on column public.knowledge_facts.object_normalized is 'The object in the form in which objects are compared.';
+comment on column public.knowledge_facts.is_single_valued is 'True if the predicate is registered as single-valued.';
+comment on column public.knowledge_facts.supporting_packet_count is
+  'How often the fact was stated: once for each memory, and once more each time a caller repeated the fact without naming a memory.';
 comment on column public.knowledge_facts.contradiction_count is
-  'How often what it says superseded, or was superseded by, another value of the subject, up to then.';
-comment on column public.knowledge_facts.access_count is 'How often find_facts() gave it out, up to the last roll-up of the access log.';
-comment on column public.knowledge_facts.valid_from is 'From when on it was so, at the earliest that is said.';
-comment on column public.knowledge_facts.valid_to is 'Until when it was so: when that began which superseded it. Null: it holds, unless it is retracted.';
-comment on column public.knowledge_facts.recorded_at is 'When it was first asserted.';
-comment on column public.knowledge_facts.superseded_by is 'The fact that took its place; of the same tenant, org, user, project and scope.';
-comment on column public.knowledge_facts.superseded_at is 'When that one was recorded.';
-comment on column public.knowledge_facts.retracted_at is 'When somebody said that it is not so, and never was.';
-comment on column public.knowledge_facts.retraction_reason is 'Why, in their words.';
-comment on column public.knowledge_facts.audience_id is 'Tenant, org, user, project and scope as one id.';
+  'How often this fact superseded, or was superseded by, a different value of the same subject and predicate, up to the end of its validity.';
+comment on column public.knowledge_facts.access_count is
+  'How often find_facts() returned the fact, as of the last roll-up of the access log.';
+comment on column public.knowledge_facts.valid_from is 'Start of validity: the earliest that any of its memories states.';
+comment on column public.knowledge_facts.valid_to is
+  'End of validity: when the superseding fact started to hold. Null: the fact still holds unless it is retracted.';
+comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
+comment on column public.knowledge_facts.superseded_by is
+  'The fact that superseded this one; it has the same tenant, org, user, project and scope.';
+comment on column public.knowledge_facts.superseded_at is 'When the superseding fact was recorded.';
+comment on column public.knowledge_facts.retracted_at is 'When a caller retracted the fact: it is not true and never was.';
+comment on column public.knowledge_facts.retraction_reason is 'The reason that the caller gave for the retraction.';
+comment on column public.knowledge_facts.audience_id is
+  'Hash of tenant, org, user, project and scope. Rows with equal values are visible to the same callers.';
 
 create policy worker_counts on public.knowledge_facts for update to l9_worker using (true);
-comment on policy worker_counts on public.knowledge_facts is 'The job that rolls up the access log counts; the grant says which column.';
+comment on policy worker_counts on public.knowledge_facts is
+  'The job that rolls up the access log updates access_count; the grant allows no other column.';
 grant update (access_count) on public.knowledge_facts to l9_worker;
--- No other insert, update or delete for anyone.
+-- No role has any other privilege to insert, update or delete.
 
 create function facts.tg_knowledge_facts__audience()
 returns trigger
@@ -8300,7 +8430,7 @@ begin
 end
 $$;
 
-comment on function facts.tg_knowledge_facts__audience() is 'Sets the room.';
+comment on function facts.tg_knowledge_facts__audience() is 'Sets audience_id from tenant, org, user, project and scope.';
 
 create trigger _310_audience before insert or update of tenant_id, org_id, user_id, project_id, scope on public.knowledge_facts
   for each row execute function facts.tg_knowledge_facts__audience();
@@ -8332,7 +8462,7 @@ create table public.fact_evidence (
   constraint evidence_extracted_by_at_most_200_bytes check (octet_length(extracted_by) <= 200)
 );
 
--- Deferred: fact and evidence are written one after the other.
+-- Deferred, because a fact is inserted before its evidence.
 alter table public.knowledge_facts add constraint knowledge_facts_source_is_evidence
   foreign key (fact_id, source_packet) references public.fact_evidence (fact_id, packet_id) deferrable initially deferred;
 
@@ -8343,24 +8473,27 @@ alter table public.fact_evidence
 
 call derived.derive_from_packets('public.fact_evidence', 'evidence_id', 'packet_id');
 
-comment on table public.fact_evidence is 'Which memories say that a fact is so: one row for each. The fact is worked out of these.';
+comment on table public.fact_evidence is
+  'Evidence of facts: one row for each memory that states a fact. A fact is computed from these rows.';
 comment on column public.fact_evidence.evidence_id is 'UUID version 7.';
-comment on column public.fact_evidence.fact_id is 'The fact.';
-comment on column public.fact_evidence.packet_id is 'The memory.';
-comment on column public.fact_evidence.subject is 'The subject as it is spelt here.';
-comment on column public.fact_evidence.object is 'The object as it is spelt here.';
-comment on column public.fact_evidence.confidence is 'How sure this memory makes us, from 0 to 1.';
-comment on column public.fact_evidence.mentions is 'How often callers said it without naming a memory, in the same words; else 1.';
-comment on column public.fact_evidence.valid_from is 'From when on it is so, according to this memory.';
-comment on column public.fact_evidence.asserted_by is 'Creator names of those who asserted it.';
-comment on column public.fact_evidence.extracted_by is 'The chat model that found it in the memory; null: a caller asserted it.';
+comment on column public.fact_evidence.fact_id is 'The fact that the memory states.';
+comment on column public.fact_evidence.packet_id is 'The memory that states the fact.';
+comment on column public.fact_evidence.subject is 'The subject as this memory spells it.';
+comment on column public.fact_evidence.object is 'The object as this memory spells it.';
+comment on column public.fact_evidence.confidence is 'The confidence in the fact that this memory alone gives, from 0 to 1.';
+comment on column public.fact_evidence.mentions is
+  'How often callers stated the fact in the same words without naming a memory; otherwise 1.';
+comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
+comment on column public.fact_evidence.asserted_by is 'The creator names of all who asserted the fact from this memory.';
+comment on column public.fact_evidence.extracted_by is
+  'The chat model that extracted the fact from the memory. Null: a caller asserted it.';
 
 create policy definer_functions on public.memory_signals to l9_owner
   using (
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
 comment on policy definer_functions on public.memory_signals is
-  'What settles facts counts the contradictions of their sources: in the caller''s tenant; for jobs and operators, in all.';
+  'Recomputing facts updates the contradiction counts of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
 --! EndIncluded 130-facts/030-fact-evidence.sql
 --! Included 130-facts/040-settle-facts.sql
 create type facts.fact_key as (
@@ -8372,7 +8505,7 @@ create type facts.fact_key as (
 );
 
 comment on type facts.fact_key is
-  'What is settled together: in a room, all facts of a subject and a single-valued predicate; of a multi-valued one, those of one object.';
+  'Identifies the facts that are recomputed together: within one audience, all facts of a subject and a single-valued predicate; for a multi-valued predicate, only those with one object.';
 
 create function facts.lock_facts(key facts.fact_key)
 returns boolean
@@ -8381,7 +8514,7 @@ volatile
 set search_path = ''
 as $$
 begin
-  -- Shared: register_predicate() waits until nobody is in the middle of it, and the others then know.
+  -- A shared lock: register_predicate() takes it exclusively, so no fact is written under an old registration.
   perform pg_advisory_xact_lock_shared(hashtextextended(format('l9-memory predicate %s %s', key.tenant_id, key.predicate), 0));
   perform pg_advisory_xact_lock(
     hashtextextended(format('l9-memory facts %s %s %s', key.audience_id, key.predicate, key.subject_normalized), 0));
@@ -8390,9 +8523,9 @@ end
 $$;
 
 comment on function facts.lock_facts(facts.fact_key) is
-  'Waits until nobody else changes these facts, and says whether the predicate is single-valued. Not executable by callers.';
+  'Waits until no other transaction changes these facts, holds them until the end of this one, and returns true if the predicate is single-valued. Not executable by callers.';
 
-create function facts.facts_of(key facts.fact_key, is_single boolean)
+create function facts.facts_with_key(key facts.fact_key, is_single boolean)
 returns setof public.knowledge_facts
 language sql
 stable
@@ -8402,28 +8535,27 @@ begin atomic
     and (is_single or f.object_normalized = (key).object_normalized);
 end;
 
-comment on function facts.facts_of(facts.fact_key, boolean) is
-  'The facts that are settled together, those that have ended, expired or been retracted too. Not executable by callers.';
+comment on function facts.facts_with_key(facts.fact_key, boolean) is
+  'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not executable by callers.';
 
-create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, fresh uuid)
+create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, new_fact_id uuid)
 returns void
 language sql
 volatile
 set search_path = ''
 begin atomic
-  with said as (
+  with evidence as (
     select e.fact_id,
       array_agg(e.subject order by e.created_at, e.evidence_id) as subjects,
       array_agg(e.object order by e.created_at, e.evidence_id) as objects,
       array_agg(e.packet_id order by e.created_at, e.evidence_id) as packets,
       array_agg(e.creator order by e.created_at, e.evidence_id) as creators,
-      -- Each piece of evidence takes away its part of the doubt that is left.
-      least(0.99, round((1 - exp(sum(ln(greatest(1 - e.confidence, 1e-9)))))::numeric, 12))::double precision as confidence,
+      entities.noisy_or(array_agg(e.confidence)) as confidence,
       sum(e.mentions)::integer as mentions,
       min(e.valid_from) as valid_from,
       min(e.created_at) as recorded_at,
       case when bool_and(e.ttl is not null) then max(e.ttl) end as ttl
-    from facts.facts_of(key, is_single) f
+    from facts.facts_with_key(key, is_single) f
     join public.fact_evidence e on e.fact_id = f.fact_id
     group by e.fact_id
   )
@@ -8432,8 +8564,8 @@ begin atomic
     confidence = s.confidence, supporting_packet_count = s.mentions,
     valid_from = s.valid_from, valid_to = case when f.valid_to is not null then greatest(f.valid_to, s.valid_from) end,
     recorded_at = s.recorded_at, ttl = s.ttl,
-    updated_at = case when f.fact_id = fresh then f.updated_at else clock_timestamp() end
-  from said s
+    updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
+  from evidence s
   where f.fact_id = s.fact_id
     and (f.subject, f.object, f.source_packet, f.creator, f.confidence, f.supporting_packet_count, f.valid_from, f.recorded_at, f.ttl)
       is distinct from
@@ -8441,7 +8573,7 @@ begin atomic
 end;
 
 comment on function facts.compute_fact_confidence(facts.fact_key, boolean, uuid) is
-  'Works facts out of their evidence. Of the fresh one it is no change. Not executable by callers.';
+  'Computes spelling, confidence, counts and times of facts from their evidence. The new fact keeps its updated_at. Not executable by callers.';
 
 create function facts.merge_facts(key facts.fact_key, is_single boolean)
 returns boolean
@@ -8450,48 +8582,48 @@ volatile
 set search_path = ''
 as $$
 declare
-  twin record;
-  merged boolean := false;
+  duplicate record;
+  has_merged boolean := false;
 begin
-  for twin in
-    -- Facts that say the same with nothing in between; where they stand side by side nothing can be.
+  for duplicate in
+    -- Consecutive facts with the same object; for a multi-valued predicate all facts of the key are consecutive.
     with ordered as (
       select f.fact_id, f.valid_from, f.recorded_at, f.retracted_at,
         f.retracted_at is not null or lag(f.retracted_at) over w is not null
           or lag(f.object_normalized) over w is distinct from f.object_normalized as is_first,
         row_number() over w as place
-      from facts.facts_of(key, is_single) f
+      from facts.facts_with_key(key, is_single) f
       window w as (order by not is_single and f.retracted_at is not null, f.valid_from, f.recorded_at, f.fact_id)
     ), grouped as (
-      select o.fact_id, o.place, count(*) filter (where o.is_first) over (order by o.place) as one
+      select o.fact_id, o.place, count(*) filter (where o.is_first) over (order by o.place) as group_number
       from ordered o
     )
-    select g.fact_id, first_value(g.fact_id) over (partition by g.one order by g.place) as kept
+    select g.fact_id, first_value(g.fact_id) over (partition by g.group_number order by g.place) as kept
     from grouped g
     order by g.place
   loop
-    continue when twin.fact_id = twin.kept;
-    merged := true;
+    continue when duplicate.fact_id = duplicate.kept;
+    has_merged := true;
     update public.fact_evidence k set
       confidence = greatest(k.confidence, e.confidence), mentions = greatest(k.mentions, e.mentions),
       valid_from = least(k.valid_from, e.valid_from), updated_at = clock_timestamp(),
       asserted_by = array(select distinct a.name from unnest(k.asserted_by || e.asserted_by) as a (name) order by a.name)
     from public.fact_evidence e
-    where k.fact_id = twin.kept and e.fact_id = twin.fact_id and e.packet_id = k.packet_id;
-    update public.fact_evidence e set fact_id = twin.kept, updated_at = clock_timestamp()
-    where e.fact_id = twin.fact_id
-      and not exists (select from public.fact_evidence k where k.fact_id = twin.kept and k.packet_id = e.packet_id);
-    update public.knowledge_facts f set access_count = f.access_count + gone.access_count
-    from public.knowledge_facts gone
-    where f.fact_id = twin.kept and gone.fact_id = twin.fact_id;
-    delete from public.knowledge_facts f where f.fact_id = twin.fact_id;
+    where k.fact_id = duplicate.kept and e.fact_id = duplicate.fact_id and e.packet_id = k.packet_id;
+    update public.fact_evidence e set fact_id = duplicate.kept, updated_at = clock_timestamp()
+    where e.fact_id = duplicate.fact_id
+      and not exists (select from public.fact_evidence k where k.fact_id = duplicate.kept and k.packet_id = e.packet_id);
+    update public.knowledge_facts f set access_count = f.access_count + merged.access_count
+    from public.knowledge_facts merged
+    where f.fact_id = duplicate.kept and merged.fact_id = duplicate.fact_id;
+    delete from public.knowledge_facts f where f.fact_id = duplicate.fact_id;
   end loop;
-  return merged;
+  return has_merged;
 end
 $$;
 
 comment on function facts.merge_facts(facts.fact_key, boolean) is
-  'Makes one fact of those that say the same, with the evidence of all; says whether there were any. Not executable by callers.';
+  'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true if any were merged. Not executable by callers.';
 
 create function facts.supersession_chain(key facts.fact_key, is_single boolean)
 returns table (fact_id uuid, valid_to timestamptz, superseded_by uuid, superseded_at timestamptz, contradictions integer)
@@ -8503,7 +8635,7 @@ begin atomic
       lead(f.fact_id) over w as next_id, lead(f.valid_from) over w as next_from, lead(f.recorded_at) over w as next_recorded,
       (coalesce(lead(f.object_normalized) over w <> f.object_normalized, false))::integer
         + (coalesce(lag(f.object_normalized) over w <> f.object_normalized, false))::integer as conflicts
-    from facts.facts_of(key, is_single) f
+    from facts.facts_with_key(key, is_single) f
     where is_single and f.retracted_at is null
     window w as (order by f.valid_from, f.recorded_at, f.fact_id)
   ), counted as (
@@ -8511,40 +8643,40 @@ begin atomic
       sum(c.conflicts) over (partition by c.object_normalized order by c.valid_from, c.recorded_at, c.fact_id) as contradictions
     from chain c
   )
-  -- What stands side by side, or is retracted, is replaced by nothing and contradicts nothing.
+  -- Multi-valued and retracted facts have no successor and contradict nothing.
   select f.fact_id, c.next_from, c.next_id,
     case when c.next_id is not null then greatest(c.recorded_at, c.next_recorded) end,
     coalesce(c.contradictions, 0)::integer
-  from facts.facts_of(key, is_single) f
+  from facts.facts_with_key(key, is_single) f
   left join counted c on c.fact_id = f.fact_id;
 end;
 
 comment on function facts.supersession_chain(facts.fact_key, boolean) is
-  'Which of these facts was replaced by which: ordered by when each began, then by when it was recorded, each ends where the next begins. Not executable by callers.';
+  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next begins. Not executable by callers.';
 
 create function facts.count_contradictions(packet_ids uuid[])
 returns void
 language sql
 volatile
 set search_path = ''
--- Their number is not known to the planner, and is small.
+-- The planner can't know that the lists are short and would choose sequential scans.
 set enable_seqscan = off
 begin atomic
-  with said as (
+  with stated as (
     select e.packet_id, f.fact_id, f.superseded_by, f.object_normalized
     from public.fact_evidence e
     join public.knowledge_facts f on f.fact_id = e.fact_id
     where e.packet_id = any (packet_ids)
-  ), against as (
+  ), contradicting as (
     select s.packet_id, g.fact_id
-    from said s join public.knowledge_facts g on g.fact_id = s.superseded_by and g.object_normalized <> s.object_normalized
+    from stated s join public.knowledge_facts g on g.fact_id = s.superseded_by and g.object_normalized <> s.object_normalized
     union
     select s.packet_id, g.fact_id
-    from said s join public.knowledge_facts g on g.superseded_by = s.fact_id and g.object_normalized <> s.object_normalized
+    from stated s join public.knowledge_facts g on g.superseded_by = s.fact_id and g.object_normalized <> s.object_normalized
   ), counted as (
     select m.packet_id, count(a.fact_id)::integer as contradictions
     from (select distinct p.id as packet_id from unnest(packet_ids) as p (id)) m
-    left join against a on a.packet_id = m.packet_id
+    left join contradicting a on a.packet_id = m.packet_id
       and not exists (select from public.fact_evidence own where own.fact_id = a.fact_id and own.packet_id = m.packet_id)
     group by m.packet_id
   ), locked as (
@@ -8560,61 +8692,61 @@ begin atomic
 end;
 
 comment on function facts.count_contradictions(uuid[]) is
-  'Counts of memories how many facts of other memories contradict what they say, into memory_signals: so their importance falls. Not executable by callers.';
+  'Counts for each memory how many facts of other memories contradict it, and writes the count to memory_signals, which lowers its importance. Not executable by callers.';
 
 create function facts.recompute_facts(
-  key facts.fact_key, is_single boolean, fresh uuid default null, packet_ids uuid[] default '{}')
+  key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}')
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
 declare
-  touched uuid[] := '{}';
-  changed uuid[];
+  changed_ids uuid[] := '{}';
+  batch_ids uuid[];
 begin
-  -- In one order, as the job that counts accesses takes them.
+  -- Rows are locked in the order of their ids, as in the roll-up job, so that the two can't deadlock.
   perform from public.knowledge_facts f
-  where f.fact_id in (select k.fact_id from facts.facts_of(key, is_single) k)
+  where f.fact_id in (select k.fact_id from facts.facts_with_key(key, is_single) k)
   order by f.fact_id for no key update;
 
-  -- Only where there is something: a statement that changes nothing runs its triggers all the same.
+  -- The check avoids an empty statement, which would still run the statement triggers.
   if exists (
-    select from facts.facts_of(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id where e.ttl <= now()) then
+    select from facts.facts_with_key(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id where e.ttl <= now()) then
     delete from public.fact_evidence e
-    where e.ttl <= now() and e.fact_id in (select f.fact_id from facts.facts_of(key, is_single) f);
+    where e.ttl <= now() and e.fact_id in (select f.fact_id from facts.facts_with_key(key, is_single) f);
   end if;
   if exists (
-    select from facts.facts_of(key, is_single) f
+    select from facts.facts_with_key(key, is_single) f
     where not exists (select from public.fact_evidence e where e.fact_id = f.fact_id)) then
     delete from public.knowledge_facts f
-    where f.fact_id in (select k.fact_id from facts.facts_of(key, is_single) k)
+    where f.fact_id in (select k.fact_id from facts.facts_with_key(key, is_single) k)
       and not exists (select from public.fact_evidence e where e.fact_id = f.fact_id);
   end if;
 
-  perform facts.compute_fact_confidence(key, is_single, fresh);
+  perform facts.compute_fact_confidence(key, is_single, new_fact_id);
   if facts.merge_facts(key, is_single) then
-    perform facts.compute_fact_confidence(key, is_single, fresh);
+    perform facts.compute_fact_confidence(key, is_single, new_fact_id);
   end if;
 
-  -- What ends first: there are never two current values, not even on the way.
+  -- Facts that end are updated first, so that the unique index never sees two current values.
   for is_current in 0..1 loop
     with written as (
       update public.knowledge_facts f set
         valid_to = c.valid_to, superseded_by = c.superseded_by, superseded_at = c.superseded_at,
         contradiction_count = c.contradictions, is_single_valued = is_single,
-        updated_at = case when f.fact_id = fresh then f.updated_at else clock_timestamp() end
+        updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
       from facts.supersession_chain(key, is_single) c
       where f.fact_id = c.fact_id and (c.valid_to is null) = (is_current = 1)
         and (f.valid_to, f.superseded_by, f.superseded_at, f.contradiction_count, f.is_single_valued)
           is distinct from (c.valid_to, c.superseded_by, c.superseded_at, c.contradictions, is_single)
       returning f.fact_id, f.superseded_by, old.superseded_by as was_superseded_by
     )
-    select array_agg(w.fact_id) || array_agg(w.superseded_by) || array_agg(w.was_superseded_by) into changed from written w;
-    touched := touched || coalesce(changed, '{}');
+    select array_agg(w.fact_id) || array_agg(w.superseded_by) || array_agg(w.was_superseded_by) into batch_ids from written w;
+    changed_ids := changed_ids || coalesce(batch_ids, '{}');
   end loop;
 
-  packet_ids := packet_ids || array(select e.packet_id from public.fact_evidence e where e.fact_id = any (touched));
+  packet_ids := packet_ids || array(select e.packet_id from public.fact_evidence e where e.fact_id = any (changed_ids));
   if cardinality(packet_ids) > 0 then
     perform facts.count_contradictions(packet_ids);
   end if;
@@ -8622,7 +8754,7 @@ end
 $$;
 
 comment on function facts.recompute_facts(facts.fact_key, boolean, uuid, uuid[]) is
-  'Works out of the evidence what these facts are and which replaced which, and the contradictions of their sources and of packet_ids. Once they are locked. Not executable by callers.';
+  'Recomputes facts from their evidence, which fact superseded which, and the contradiction counts of their source memories and of packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by callers.';
 --! EndIncluded 130-facts/040-settle-facts.sql
 --! Included 130-facts/050-assert-fact.sql
 create function facts.object_text(object jsonb)
@@ -8634,7 +8766,7 @@ set search_path = ''
 return entities.normalise_name(object #>> '{}');
 
 comment on function facts.object_text(jsonb) is
-  'The object of a fact as it is compared: a text, number or truth value as a name would be, anything else by its JSON.';
+  'Returns the form in which objects are compared: texts, numbers and truth values like names, lists and objects by their JSON.';
 
 create function facts.check_object(object jsonb)
 returns text
@@ -8647,17 +8779,18 @@ declare
   normalised text := facts.object_text(object);
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', 'object: a value is required', 'object');
+    perform identity.raise_error('L9VAL', 'object: a value is required that is not blank', 'object');
   end if;
   perform identity.check_bytes(object::text, 8192, 'object'), identity.check_bytes(normalised, 8192, 'object');
   if jsonb_path_exists(object, '$.**{60}') then
-    perform identity.raise_error('L9LIM', 'object: at most 60 levels deep', 'object');
+    perform identity.raise_error('L9LIM', 'object: may be nested at most 60 levels deep', 'object');
   end if;
   return normalised;
 end
 $$;
 
-comment on function facts.check_object(jsonb) is 'object_text() of an object that is there and fits; else L9VAL or L9LIM.';
+comment on function facts.check_object(jsonb) is
+  'Returns object_text() of an object. Raises L9VAL if it is missing or blank, L9LIM if it is longer than 8192 bytes or nested deeper than 60 levels.';
 
 create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb)
 returns facts.fact_key
@@ -8679,7 +8812,7 @@ end
 $$;
 
 comment on function facts.key_of_fact(public.packet_store, text, text, jsonb) is
-  'Where what a memory says belongs; errors where it is no fact.';
+  'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, predicate or object break a rule.';
 
 create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz)
 returns uuid
@@ -8687,25 +8820,25 @@ language sql
 stable
 set search_path = ''
 begin atomic
-  select n.fact_id
+  select neighbour.fact_id
   from (
-    (select f.fact_id, f.object_normalized, 1 as place from facts.facts_of(key, is_single) f
+    (select f.fact_id, f.object_normalized, 1 as place from facts.facts_with_key(key, is_single) f
      where f.retracted_at is null and (f.valid_from <= fact_at.at or not is_single)
      order by f.valid_from desc, f.recorded_at desc, f.fact_id desc limit 1)
     union all
-    (select f.fact_id, f.object_normalized, 2 from facts.facts_of(key, is_single) f
+    (select f.fact_id, f.object_normalized, 2 from facts.facts_with_key(key, is_single) f
      where f.retracted_at is null and f.valid_from > fact_at.at and is_single
      order by f.valid_from, f.recorded_at, f.fact_id limit 1)
-  ) n
-  where n.object_normalized = (key).object_normalized
-  order by n.place
+  ) neighbour
+  where neighbour.object_normalized = (key).object_normalized
+  order by neighbour.place
   limit 1;
 end;
 
 comment on function facts.fact_at(facts.fact_key, boolean, timestamptz) is
-  'The fact that says this already, at that time or (then it began earlier than was known) next after it. Not executable by callers.';
+  'Returns the fact that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
 
-create function facts.new_fact(
+create function facts.insert_fact(
   key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz)
 returns uuid
 language sql
@@ -8714,16 +8847,16 @@ set search_path = ''
 begin atomic
   insert into public.knowledge_facts as f (
     subject, predicate, object, confidence, source_packet, subject_normalized, object_normalized,
-    -- As if it had ended at once, until it is settled.
+    -- An empty validity, so that the fact is not current until it is recomputed.
     valid_from, valid_to, recorded_at)
   values (
-    new_fact.subject, (key).predicate, new_fact.object, 0, new_fact.source_packet, (key).subject_normalized,
-    (key).object_normalized, new_fact.valid_from, new_fact.valid_from, clock_timestamp())
+    insert_fact.subject, (key).predicate, insert_fact.object, 0, insert_fact.source_packet, (key).subject_normalized,
+    (key).object_normalized, insert_fact.valid_from, insert_fact.valid_from, clock_timestamp())
   returning f.fact_id;
 end;
 
-comment on function facts.new_fact(facts.fact_key, uuid, text, jsonb, timestamptz) is
-  'Adds a fact that has no evidence yet. Not executable by callers.';
+comment on function facts.insert_fact(facts.fact_key, uuid, text, jsonb, timestamptz) is
+  'Inserts a fact without evidence. Not executable by callers.';
 
 create function facts.assert_fact_from(
   packet_id uuid,
@@ -8745,27 +8878,28 @@ as $$
 declare
   source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id);
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
-  -- Only a job can say that a model found it.
+  -- Only a job may name the model that found the fact.
   model text := case when identity.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;
-  me text := coalesce(identity.current_creator(), 'job');
+  creator_name text := coalesce(identity.current_creator(), 'job');
   is_single boolean;
-  began timestamptz := assert_fact_from.valid_from;
+  begins_at timestamptz := assert_fact_from.valid_from;
   id uuid;
-  fresh uuid;
+  new_fact_id uuid;
   fact public.knowledge_facts;
 begin
   perform entities.check_confidence(assert_fact_from.confidence);
-  if not isfinite(began) then
-    perform identity.raise_error('L9VAL', 'valid_from: a point in time', 'valid_from');
+  if not isfinite(begins_at) then
+    perform identity.raise_error('L9VAL', 'valid_from: must be a finite point in time', 'valid_from');
   end if;
   is_single := facts.lock_facts(key);
-  -- Only now, so that of those who wait for each other the last has the last word. What a model finds was so when it was written.
-  began := coalesce(began, case when model is not null then source."timestamp" end, clock_timestamp());
+  -- Read the clock after taking the lock so that lock order and timestamps agree. Model-extracted facts are dated at the
+  -- memory's timestamp.
+  begins_at := coalesce(begins_at, case when model is not null then source."timestamp" end, clock_timestamp());
 
   if model is not null then
-    -- What somebody has retracted is not found again in the same memory.
+    -- A fact that somebody retracted is not extracted from the same memory again.
     select f.* into fact
-    from facts.facts_of(key, is_single) f
+    from facts.facts_with_key(key, is_single) f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.packet_id = assert_fact_from.packet_id
     where f.retracted_at is not null and f.object_normalized = key.object_normalized
     limit 1;
@@ -8774,31 +8908,31 @@ begin
     end if;
   end if;
 
-  id := facts.fact_at(key, is_single, began);
+  id := facts.fact_at(key, is_single, begins_at);
   if id is null then
-    fresh := facts.new_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, began);
-    id := fresh;
+    new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
+    id := new_fact_id;
   end if;
   insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, asserted_by, extracted_by)
   values (
-    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, began,
-    array[me], model)
+    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, begins_at,
+    array[creator_name], model)
   on conflict (fact_id, packet_id) do update set
-    -- One memory is one piece of evidence, however often it is pointed to; only to repeat oneself is to say it again.
-    confidence = case when is_mention then least(0.99, 1 - (1 - e.confidence) * (1 - excluded.confidence))
+    -- One memory is one piece of evidence, however often it is named; only a repeated statement counts as a mention.
+    confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence])
       else greatest(e.confidence, excluded.confidence) end,
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),
-    asserted_by = case when me = any (e.asserted_by) then e.asserted_by else e.asserted_by || me end,
-    -- What a caller stands for is no longer only a model's.
+    asserted_by = case when creator_name = any (e.asserted_by) then e.asserted_by else e.asserted_by || creator_name end,
+    -- Once a caller asserts the fact, it is no longer only a model's extraction.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
     updated_at = clock_timestamp();
-  -- Made while its memory is locked, so that settling never has to wait for one.
+  -- Inserted while the memory is locked, so that recompute_facts() never waits for this row.
   insert into public.memory_signals (packet_id, tenant_id) values (assert_fact_from.packet_id, key.tenant_id)
   on conflict do nothing;
-  perform facts.recompute_facts(key, is_single, fresh, array[assert_fact_from.packet_id]);
+  perform facts.recompute_facts(key, is_single, new_fact_id, array[assert_fact_from.packet_id]);
 
-  -- It may have become one with another.
+  -- The fact may have been merged with an equal one.
   select f.* into fact
   from public.knowledge_facts f join public.fact_evidence e on e.fact_id = f.fact_id
   where e.packet_id = assert_fact_from.packet_id and f.audience_id = key.audience_id and f.subject_normalized = key.subject_normalized
@@ -8810,7 +8944,7 @@ end
 $$;
 
 comment on function facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean) is
-  'assert_fact() of a memory, also for jobs: extracted_by is then the chat model that found it. is_mention: the memory is the caller''s own words, and repeating them counts. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t; the memory must be one that the caller sees and could write beside.';
+  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the caller''s own words, so that repeating them counts as another mention. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be able to read the memory and to write in its scope.';
 
 grant execute on function
   facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean)
@@ -8838,7 +8972,7 @@ declare
 begin
   if packet_id is not null then
     if assert_fact.scope is not null or assert_fact.project_id is not null then
-      perform identity.raise_error('L9VAL', 'scope, project_id: those of source_packet; leave them out', 'scope');
+      perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
     end if;
     return facts.assert_fact_from(
       packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from);
@@ -8861,7 +8995,7 @@ end
 $$;
 
 comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text) is
-  'States that something is so: subject, predicate, object. source_packet: the memory that says it; without one a memory of kind fact is saved, in scope (developer) and project_id. Said before, the fact gains support and confidence. Where the predicate is registered as single-valued, another value is superseded; valid_from in the past makes history. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind fact is saved in scope (default developer) and project_id. Asserting the same fact again increases its support and confidence. If the predicate is registered as single-valued, the new value supersedes the previous one; a valid_from in the past adds history. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text)
   to l9_agent, l9_admin;
@@ -8878,12 +9012,12 @@ begin atomic
   select distinct (f.tenant_id, coalesce(keys_of_evidence.audience_id, f.audience_id), f.subject_normalized, f.predicate, f.object_normalized)::facts.fact_key
   from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
   where e.packet_id = keys_of_evidence.packet_id
-  -- One order for all, so that nobody waits for each other in a circle.
+  -- All callers take the locks in this order, which rules out deadlocks.
   order by 1;
 end;
 
 comment on function facts.keys_of_evidence(uuid, uuid) is
-  'What has to be settled when a memory changes; room: as it would be there. Not executable by callers.';
+  'Returns the keys of all facts that a memory states and that must be recomputed when the memory changes. audience_id: the keys as they will be in that audience. Not executable by callers.';
 
 create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true)
 returns void
@@ -8907,7 +9041,7 @@ begin
   delete from public.fact_evidence e
   where e.packet_id = withdraw_evidence.packet_id
     and (not only_extracted or e.extracted_by is not null
-      -- What was retracted stays, so that it is not found again.
+      -- Evidence of retracted facts stays, so that a job does not extract them again.
       and not exists (select from public.knowledge_facts f where f.fact_id = e.fact_id and f.retracted_at is not null));
   foreach key in array keys loop
     perform facts.recompute_facts(
@@ -8917,11 +9051,11 @@ end
 $$;
 
 comment on function facts.withdraw_evidence(uuid, boolean) is
-  'Takes back what a memory says of facts (only_extracted: what a model found in it and nobody has retracted) and settles them without it. For jobs. Definer: writes tables that callers can''t.';
+  'Deletes the evidence of a memory and recomputes its facts without it. only_extracted: deletes only what a model extracted and no caller retracted. For jobs. Definer: writes tables that callers can''t write.';
 
 grant execute on function facts.withdraw_evidence(uuid, boolean) to l9_worker;
 
-create function facts.tg_packet_store__leave_facts()
+create function facts.tg_packet_store__withdraw_facts()
 returns trigger
 language plpgsql
 security definer
@@ -8933,12 +9067,12 @@ begin
 end
 $$;
 
-comment on function facts.tg_packet_store__leave_facts() is
-  'Before a memory goes, facts that others say too are settled without it; the rest goes. Definer: callers can''t write these tables.';
+comment on function facts.tg_packet_store__withdraw_facts() is
+  'Deletes the evidence of a memory before the memory is deleted: facts that other memories state are recomputed, the others are deleted. Definer: callers can''t write these tables.';
 
--- Before: its foreign keys would take along what others still say.
-create trigger _620_leave_facts before delete on public.packet_store
-  for each row execute function facts.tg_packet_store__leave_facts();
+-- A before trigger, because the foreign keys would delete facts that other memories still state.
+create trigger _620_withdraw_facts before delete on public.packet_store
+  for each row execute function facts.tg_packet_store__withdraw_facts();
 
 create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid)
 returns void
@@ -8950,36 +9084,36 @@ as $$
 declare
   fact public.knowledge_facts;
   key facts.fact_key;
-  id uuid;
+  target_id uuid;
 begin
   select f.* into fact from public.knowledge_facts f where f.fact_id = evidence.fact_id;
   key := (source.tenant_id, move_evidence.audience_id, fact.subject_normalized, fact.predicate, fact.object_normalized);
   if not exists (select from public.fact_evidence e where e.fact_id = fact.fact_id and e.evidence_id <> evidence.evidence_id) then
-    -- It moves as it is. Links don't lead from one room to another, and why it was retracted was said in the old one.
+    -- The fact moves as a whole. Links to facts of the old audience and the reason given there stay behind.
     update public.knowledge_facts f set superseded_by = null, superseded_at = null where f.superseded_by = fact.fact_id;
     update public.knowledge_facts f set
       tenant_id = source.tenant_id, org_id = source.org_id, user_id = source.user_id, project_id = source.project_id,
       scope = source.scope, superseded_by = null, superseded_at = null, retraction_reason = null,
-      -- As if it had ended at once, until it is settled.
+      -- An empty validity, so that the fact is not current until it is recomputed.
       valid_to = f.valid_from, updated_at = clock_timestamp()
     where f.fact_id = fact.fact_id;
   elsif fact.retracted_at is not null then
     delete from public.fact_evidence e where e.evidence_id = evidence.evidence_id;
   else
-    id := coalesce(
+    target_id := coalesce(
       facts.fact_at(key, facts.is_single_valued(key.tenant_id, key.predicate), evidence.valid_from),
-      facts.new_fact(key, source.packet_id, evidence.subject, evidence.object, evidence.valid_from));
-    if exists (select from public.fact_evidence e where e.fact_id = id and e.packet_id = source.packet_id) then
+      facts.insert_fact(key, source.packet_id, evidence.subject, evidence.object, evidence.valid_from));
+    if exists (select from public.fact_evidence e where e.fact_id = target_id and e.packet_id = source.packet_id) then
       delete from public.fact_evidence e where e.evidence_id = evidence.evidence_id;
     else
-      update public.fact_evidence e set fact_id = id where e.evidence_id = evidence.evidence_id;
+      update public.fact_evidence e set fact_id = target_id where e.evidence_id = evidence.evidence_id;
     end if;
   end if;
 end
 $$;
 
 comment on function facts.move_evidence(public.fact_evidence, public.packet_store, uuid) is
-  'What a memory says of a fact goes with it to another room: with the fact, where nobody else says so. Not executable by callers.';
+  'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, otherwise to an equal fact there or to a new one. Not executable by callers.';
 
 create function facts.tg_packet_store__facts_follow()
 returns trigger
@@ -9017,9 +9151,9 @@ end
 $$;
 
 comment on function facts.tg_packet_store__facts_follow() is
-  'What a memory says of facts moves where it moves, and facts expire with the last memory that says so. Definer: callers can''t write these tables.';
+  'Moves the facts of a memory to the memory''s new audience and lets a fact expire with the last memory that states it. Definer: callers can''t write these tables.';
 
--- After _620_fact_evidence_follow, which moves the evidence.
+-- Fires after _620_fact_evidence_follow, which updates owner and scope of the evidence.
 call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_follow');
 --! EndIncluded 130-facts/060-follow-packets.sql
 --! Included 130-facts/070-retract-fact.sql
@@ -9039,27 +9173,27 @@ declare
 begin
   perform identity.check_bytes(reason, 1000, 'reason');
   for attempt in 1..2 loop
-    -- Its policies show the caller's.
+    -- The policies of the owner return only facts that the caller can read.
     select f.* into fact from public.knowledge_facts f
     where f.fact_id = retract_fact.fact_id and (f.ttl is null or f.ttl > now());
     if not found then
-      perform identity.raise_error('L9OWN', format('fact %s is not there, or not yours', retract_fact.fact_id), 'fact_id');
+      perform identity.raise_error('L9OWN', format('fact %s does not exist, or is not yours', retract_fact.fact_id), 'fact_id');
     end if;
     exit when attempt = 2;
     key := (fact.tenant_id, fact.audience_id, fact.subject_normalized, fact.predicate, fact.object_normalized);
     is_single := facts.lock_facts(key);
   end loop;
   if fact.audience_id <> key.audience_id then
-    raise exception using errcode = '40001', message = 'retract_fact: the fact was moved at this moment, try again';
+    raise exception using errcode = '40001', message = 'retract_fact: the fact was moved concurrently; try again';
   end if;
 
   perform packets.check_scope(fact.scope, fact.project_id);
   if me.role = 'l9_agent' and exists (
-    -- It may take back its own word, not that of others.
+    -- An agent may retract only facts that nobody else asserted.
     select from public.fact_evidence e where e.fact_id = fact.fact_id and not e.asserted_by <@ array[me.creator]) then
-    perform identity.raise_error('L9OWN', format('fact %s is not there, or not yours', retract_fact.fact_id), 'fact_id');
+    perform identity.raise_error('L9OWN', format('fact %s does not exist, or is not yours', retract_fact.fact_id), 'fact_id');
   elsif fact.retracted_at is not null then
-    perform identity.raise_error('L9VAL', 'fact_id: it is retracted already', 'fact_id');
+    perform identity.raise_error('L9VAL', 'fact_id: the fact is already retracted', 'fact_id');
   end if;
 
   update public.knowledge_facts f
@@ -9072,7 +9206,7 @@ end
 $$;
 
 comment on function public.retract_fact(uuid, text) is
-  'Says that a fact is not so and never was, and why (1000 bytes at most). It stays as history; what it had superseded holds again. Agents retract what they alone asserted, admins any within their claims: else, or where it is not there, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. Definer: callers can''t write the table; whose it is is checked here.';
+  'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row stays as history, and the fact that it superseded holds again. Agents can retract facts that only they asserted, admins all facts within their claims; otherwise, and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. Definer: callers can''t write the table; ownership is checked here.';
 
 grant execute on function public.retract_fact(uuid, text) to l9_agent, l9_admin;
 --! EndIncluded 130-facts/070-retract-fact.sql
@@ -9095,10 +9229,10 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if register_predicate.is_single_valued is null then
-    perform identity.raise_error('L9VAL', 'is_single_valued: true or false', 'is_single_valued');
+    perform identity.raise_error('L9VAL', 'is_single_valued: must be true or false', 'is_single_valued');
   end if;
   perform identity.check_bytes(register_predicate.description, 1000, 'description');
-  -- Waits until nobody is asserting such a fact; whoever comes then finds it registered.
+  -- Waits for running assertions of this predicate; later ones see the new registration.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory predicate %s %s', admin.target_tenant_id, name), 0));
   was_single := facts.is_single_valued(admin.target_tenant_id, name);
   insert into public.fact_predicates as p (tenant_id, predicate, is_single_valued, description)
@@ -9126,7 +9260,7 @@ end
 $$;
 
 comment on function public.register_predicate(text, boolean, text, uuid) is
-  'Says whether a subject has one value of a predicate at a time. Facts that are there are settled anew, within each scope and project: single-valued, the value that began last holds and ends the others; multi-valued, all that were superseded hold again. For admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables that callers can''t.';
+  'Registers a predicate as single-valued or multi-valued. Existing facts are recomputed within each scope and project: single-valued, the value that began last holds and ends the others; multi-valued, all superseded values hold again. For admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables that callers can''t write.';
 
 grant execute on function public.register_predicate(text, boolean, text, uuid) to l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/080-register-predicate.sql
@@ -9139,25 +9273,26 @@ security definer
 set search_path = ''
 as $$
 declare
-  look uuid := uuidv7();
+  read_id uuid := uuidv7();
 begin
   perform identity.require_identity();
-  if octet_length(details::text) > 65536 or cardinality(facts) > 100 then
-    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, facts: at most 100', 'details');
+  if octet_length(details::text) > 65536 or cardinality(facts) > facts.max_facts_per_read() then
+    perform identity.raise_error(
+      'L9LIM', format('details: at most 65536 bytes, facts: at most %s', facts.max_facts_per_read()), 'details');
   end if;
   perform audit.add_audit_row(
-    look, 'READ', 'knowledge_facts', null, null, null,
+    read_id, 'READ', 'knowledge_facts', null, null, null,
     details - 'org_id' - 'user_id' || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
   if is_use and cardinality(facts) > 0 then
     perform importance.log_accesses('search', array_agg(f.fact_id), array_agg(f.scope), array_agg(f.project_id),
-      audit_id => look, target_type => 'fact')
+      audit_id => read_id, target_type => 'fact')
     from unnest(facts) f;
   end if;
 end
 $$;
 
 comment on function facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean) is
-  'Records which facts the caller was shown, without their texts, and (is_use) counts that as use. A caller can only add rows about itself, within its own scopes; they are counted only where they are true. Definer: writes audit_log.';
+  'Audits which facts the caller was shown, without their texts; is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller could read the fact. Definer: writes audit_log.';
 
 create function facts.names_of_object(object jsonb)
 returns text[]
@@ -9167,7 +9302,8 @@ parallel safe
 set search_path = ''
 return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}') else array[facts.object_text(object)] end;
 
-comment on function facts.names_of_object(jsonb) is 'What the object of a fact may be compared as: the names of an entity, or the value.';
+comment on function facts.names_of_object(jsonb) is
+  'Returns the forms that an object may be stored in: all names of the entity if it is a text, otherwise the value.';
 
 create function public.find_facts(
   subject text default null,
@@ -9184,7 +9320,7 @@ returns setof public.knowledge_facts
 language plpgsql
 volatile
 set search_path = ''
--- Which filters are given decides the way.
+-- The best plan depends on which filters are set, so no generic plan is cached.
 set plan_cache_mode = force_custom_plan
 as $$
 #variable_conflict use_column
@@ -9192,14 +9328,12 @@ declare
   at timestamptz := coalesce(find_facts.valid_at, now());
   subjects text[] := entities.names_of(find_facts.subject);
   objects text[] := facts.names_of_object(find_facts.object);
-  found_facts public.knowledge_facts[];
+  matching_facts public.knowledge_facts[];
 begin
   perform identity.require_identity();
-  if find_facts.k is null or find_facts.k not between 1 and 100 then
-    perform identity.raise_error('L9LIM', 'k: from 1 to 100', 'k');
-  end if;
+  perform facts.check_k(find_facts.k);
   perform entities.check_confidence(find_facts.min_confidence, 'min_confidence');
-  found_facts := array(
+  matching_facts := array(
     select f
     from public.knowledge_facts f
     where (find_facts.subject is null or f.subject_normalized = any (subjects))
@@ -9208,20 +9342,20 @@ begin
       and f.confidence >= find_facts.min_confidence
       and (find_facts.scope is null or f.scope = find_facts.scope)
       and (find_facts.project_id is null or f.project_id is null or f.project_id = find_facts.project_id)
-      and (include_history or f.retracted_at is null and f.valid_from <= at and (f.valid_to is null or f.valid_to > at))
+      and (include_history or f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, at))
     order by f.confidence desc, f.valid_from desc, f.fact_id desc
     limit find_facts.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),
       'include_history', include_history, 'valid_at', find_facts.valid_at, 'scope', left(find_facts.scope, 63),
       'project_id', left(find_facts.project_id, 200))),
-    found_facts, is_use => true);
-  return query select (f).* from unnest(found_facts) f;
+    matching_facts, is_use => true);
+  return query select (f).* from unnest(matching_facts) f;
 end
 $$;
 
 comment on function public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer) is
-  'Facts that the caller may read, the surest first: those that hold (at valid_at: then, as known today). Subject and object by any name the entity goes by. include_history: also what has ended or was retracted. project_id: that project, and what belongs to none. k: 1 to 100 at most. On the record, without its texts, and counted as use. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first. Subject and object match by any name or alias of the entity. include_history: also facts that ended or were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean), facts.names_of_object(jsonb),
@@ -9240,7 +9374,8 @@ begin atomic
   order by f.fact_id;
 end;
 
-comment on function public.packet_store_facts(public.packet_store) is 'Facts that it says, those that have ended or were retracted too.';
+comment on function public.packet_store_facts(public.packet_store) is
+  'The facts that this memory states, including facts that ended or were retracted.';
 
 grant execute on function public.packet_store_facts(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/090-find-facts.sql
@@ -9252,39 +9387,39 @@ create type public.fact_as_of as (
   replaced public.knowledge_facts
 );
 
-comment on type public.fact_as_of is 'A fact as it was known at some time.';
-comment on column public.fact_as_of.fact is 'The fact, as its row is now.';
-comment on column public.fact_as_of.valid_from is 'From when on it was so, as far as was known.';
-comment on column public.fact_as_of.valid_to is 'Until when it was so, as far as was known; null: its end was not known.';
-comment on column public.fact_as_of.replaced is 'The fact whose place it had taken, as far as was known.';
+comment on type public.fact_as_of is 'A fact as it was known at a point in time.';
+comment on column public.fact_as_of.fact is 'The fact with the present values of its row.';
+comment on column public.fact_as_of.valid_from is 'Start of validity, as known at that time.';
+comment on column public.fact_as_of.valid_to is 'End of validity, as known at that time. Null: no end was known.';
+comment on column public.fact_as_of.replaced is 'The fact that this one had superseded, as known at that time.';
 
-create function facts.known_facts(subjects text[], predicate text, known_at timestamptz)
+create function facts.facts_known_at(subjects text[], predicate text, known_at timestamptz)
 returns table (fact_id uuid, valid_from timestamptz, valid_to timestamptz, replaced uuid)
 language sql
 stable
 set search_path = ''
 set plan_cache_mode = force_custom_plan
 begin atomic
-  with known as (
+  with known_then as (
     select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, min(e.valid_from) as valid_from,
       min(e.created_at) as recorded_at
     from public.knowledge_facts f
-    join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= known_facts.known_at
-    where (known_facts.subjects is null or f.subject_normalized = any (known_facts.subjects))
-      and (known_facts.predicate is null or f.predicate = known_facts.predicate)
-      and (f.retracted_at is null or f.retracted_at > known_facts.known_at)
+    join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= facts_known_at.known_at
+    where (facts_known_at.subjects is null or f.subject_normalized = any (facts_known_at.subjects))
+      and (facts_known_at.predicate is null or f.predicate = facts_known_at.predicate)
+      and (f.retracted_at is null or f.retracted_at > facts_known_at.known_at)
     group by f.fact_id
   )
   select n.fact_id, n.valid_from, lead(n.valid_from) over w, lag(n.fact_id) over w
-  from known n
-  -- Facts that stand side by side are each alone.
+  from known_then n
+  -- Each fact of a multi-valued predicate is its own partition.
   window w as (
     partition by n.audience_id, n.subject_normalized, n.predicate, case when not n.is_single_valued then n.fact_id end
     order by n.valid_from, n.recorded_at, n.fact_id);
 end;
 
-comment on function facts.known_facts(text[], text, timestamptz) is
-  'What was known of these facts at a time, from what had been recorded and not retracted by then: when each began and ended, and what it had replaced.';
+comment on function facts.facts_known_at(text[], text, timestamptz) is
+  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, and which fact it had superseded.';
 
 create function public.facts_as_of(
   valid_at timestamptz default null,
@@ -9301,36 +9436,33 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  answers public.fact_as_of[];
+  matching public.fact_as_of[];
 begin
   perform identity.require_identity();
-  if facts_as_of.k is null or facts_as_of.k not between 1 and 100 then
-    perform identity.raise_error('L9LIM', 'k: from 1 to 100', 'k');
-  end if;
-  answers := array(
+  perform facts.check_k(facts_as_of.k);
+  matching := array(
     select (f, n.valid_from, n.valid_to, r)::public.fact_as_of
-    from facts.known_facts(
+    from facts.facts_known_at(
       case when facts_as_of.subject is not null then entities.names_of(facts_as_of.subject) end,
       entities.normalise_name(facts_as_of.predicate), coalesce(facts_as_of.known_at, now())) n
     join public.knowledge_facts f on f.fact_id = n.fact_id
     left join public.knowledge_facts r on r.fact_id = n.replaced
-    where n.valid_from <= coalesce(facts_as_of.valid_at, now())
-      and (n.valid_to is null or n.valid_to > coalesce(facts_as_of.valid_at, now()))
+    where facts.holds_at(n.valid_from, n.valid_to, coalesce(facts_as_of.valid_at, now()))
       and (facts_as_of.object is null or f.object_normalized = any (facts.names_of_object(facts_as_of.object)))
     order by f.confidence desc, n.valid_from desc, f.fact_id desc
     limit facts_as_of.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('valid_at', facts_as_of.valid_at, 'known_at', facts_as_of.known_at, 'k', facts_as_of.k)),
-    array(select (a).fact from unnest(answers) a), is_use => false);
-  return query select (a).* from unnest(answers) a;
+    array(select (a).fact from unnest(matching) a), is_use => false);
+  return query select (a).* from unnest(matching) a;
 end
 $$;
 
 comment on function public.facts_as_of(timestamptz, timestamptz, text, text, jsonb, integer) is
-  'What was so at valid_at (default now), as it was known at known_at (default now), and which fact each had replaced. Retracted facts were known until they were retracted. What has been erased, or has moved to where the caller can''t read it, was never there. k: 1 to 100 at most. On the record. Errors: L9LIM, L9AUT.';
+  'Returns the facts that held at valid_at (default now) as they were known at known_at (default now), each with the fact that it had superseded. A retracted fact was known until its retraction. Facts that were erased, or moved to where the caller can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. Errors: L9LIM, L9AUT.';
 
 grant execute on function
-  facts.known_facts(text[], text, timestamptz), public.facts_as_of(timestamptz, timestamptz, text, text, jsonb, integer)
+  facts.facts_known_at(text[], text, timestamptz), public.facts_as_of(timestamptz, timestamptz, text, text, jsonb, integer)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/095-facts-as-of.sql
 --! Included 130-facts/100-count-fact-accesses.sql
@@ -9343,14 +9475,14 @@ begin atomic
   with accessed as (
     select a.target_id as fact_id, count(*) as times
     from importance.memory_access_log a
-    -- Only where it is true of the fact that the caller could read it: what is in the log a caller said of itself.
+    -- Callers write their own log rows, so a row counts only if that caller could read the fact.
     join public.knowledge_facts f on f.fact_id = a.target_id and f.tenant_id = a.tenant_id and f.scope = a.scope
       and f.project_id is not distinct from a.project_id
       and (a.is_admin or (f.org_id is null or f.org_id = a.org_id) and (f.user_id is null or f.user_id = a.user_id))
     where a.target_type = 'fact' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after
     group by a.target_id
   ), locked as (
-    -- In order, as those take them who settle facts.
+    -- Rows are locked in the order of their ids, as in recompute_facts(), so that the two can't deadlock.
     select f.fact_id from public.knowledge_facts f
     where f.fact_id in (select a.fact_id from accessed a)
     order by f.fact_id
@@ -9362,9 +9494,9 @@ begin atomic
 end;
 
 comment on function facts.roll_up_fact_accesses_between(xid8, xid8, timestamptz) is
-  'Adds accesses of these transactions, later than era_after, to the facts. roll_up_accesses() knows from where to where.';
+  'Adds the accesses of these transactions that are later than era_after to access_count of the facts. roll_up_accesses() chooses the range.';
 
--- An index of facts has a hash in it.
+-- An index on knowledge_facts calls content_hash(), so updating a fact needs the right to execute it.
 grant execute on function facts.roll_up_fact_accesses_between(xid8, xid8, timestamptz), packets.content_hash(text) to l9_worker;
 --! EndIncluded 130-facts/100-count-fact-accesses.sql
 --! Included 130-facts/120-roll-up-accesses.sql
@@ -9376,57 +9508,58 @@ set search_path = ''
 as $$
 declare
   last_xid constant xid8 := '18446744073709551615';
-  done importance.access_roll_up;
+  progress importance.access_roll_up;
   horizon xid8;
-  until xid8;
+  until_xid xid8;
   first_xid xid8;
-  counted bigint;
+  row_total bigint;
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
-    perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 100000', 'max_rows');
   end if;
-  -- One at a time. Whoever had to wait sees how far the other came: each statement takes a snapshot of its own.
+  -- One run at a time. The select is a statement of its own, so its snapshot includes what a previous run committed.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory access roll-up', 0));
-  select * into strict done from importance.access_roll_up;
-  -- Every transaction before the oldest that still runs has ended: no row of theirs can appear any more.
+  select * into strict progress from importance.access_roll_up;
+  -- All transactions before the oldest running one have ended, so no further row of theirs can appear.
   horizon := pg_snapshot_xmin(pg_current_snapshot());
-  if done.to_xid > pg_snapshot_xmax(pg_current_snapshot()) then
-    -- Up to a transaction that is yet to come: this database was restored from a dump into another cluster. What came
-    -- with it and was not rolled up comes first; then its rows, whose transactions mean nothing here, are left behind.
+  if progress.to_xid > pg_snapshot_xmax(pg_current_snapshot()) then
+    -- The progress lies in the future, so this database was restored from a dump into another cluster. First the rows of
+    -- the dump that are not rolled up yet are counted; then its rows are skipped, because their transaction ids mean
+    -- nothing in this cluster.
     if not exists (
-        select from importance.memory_access_log a where a.xid >= done.to_xid and a.accessed_at > done.era_after)
-      and not exists (select from public.memory_feedback f where f.xid >= done.to_xid) then
+        select from importance.memory_access_log a where a.xid >= progress.to_xid and a.accessed_at > progress.era_after)
+      and not exists (select from public.memory_feedback f where f.xid >= progress.to_xid) then
       update importance.access_roll_up set to_xid = '0', era_after = newest_at;
       return 0;
     end if;
     horizon := last_xid;
   end if;
 
-  -- At most so many rows, but a transaction is never split: it is taken whole, even where it alone is more.
-  select min(n.xid), (array_agg(n.xid order by n.xid))[max_rows + 1], count(*) into first_xid, until, counted
+  -- About max_rows rows: a transaction is never split, even if it alone has more.
+  select min(n.xid), (array_agg(n.xid order by n.xid))[max_rows + 1], count(*) into first_xid, until_xid, row_total
   from (
     (select a.xid from importance.memory_access_log a
-     where a.xid >= done.to_xid and a.xid < horizon and a.accessed_at > done.era_after order by a.xid limit max_rows + 1)
+     where a.xid >= progress.to_xid and a.xid < horizon and a.accessed_at > progress.era_after order by a.xid limit max_rows + 1)
     union all
     (select f.xid from public.memory_feedback f
-     where f.xid >= done.to_xid and f.xid < horizon order by f.xid limit max_rows + 1)
+     where f.xid >= progress.to_xid and f.xid < horizon order by f.xid limit max_rows + 1)
   ) n;
-  if counted = 0 then
+  if row_total = 0 then
     return 0;
   end if;
-  until := case when until is null then horizon when until > first_xid then until else ((first_xid::text::numeric + 1)::text)::xid8 end;
-  perform importance.roll_up_accesses_between(done.to_xid, until, done.era_after);
-  perform facts.roll_up_fact_accesses_between(done.to_xid, until, done.era_after);
+  until_xid := case when until_xid is null then horizon when until_xid > first_xid then until_xid else ((first_xid::text::numeric + 1)::text)::xid8 end;
+  perform importance.roll_up_accesses_between(progress.to_xid, until_xid, progress.era_after);
+  perform facts.roll_up_fact_accesses_between(progress.to_xid, until_xid, progress.era_after);
   update importance.access_roll_up
-  set to_xid = until, rolled_up_at = clock_timestamp(), newest_at = greatest(newest_at, (
+  set to_xid = until_xid, rolled_up_at = clock_timestamp(), newest_at = greatest(newest_at, (
     select max(a.accessed_at) from importance.memory_access_log a
-    where a.xid >= done.to_xid and a.xid < until and a.accessed_at > done.era_after));
-  return least(counted, max_rows);
+    where a.xid >= progress.to_xid and a.xid < until_xid and a.accessed_at > progress.era_after));
+  return least(row_total, max_rows);
 end
 $$;
 
 comment on function facts.roll_up_accesses(integer) is
-  'Counts accesses and feedback that have committed into memory_signals (of facts: into their own rows), each exactly once, whole transactions in order, about max_rows rows at most; returns about how many, 0: nothing left. Counters and how far it came commit together, so that it may be broken off, run twice, or at the same time. Nothing in flight is ever skipped.';
+  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly once, in whole transactions and in order, about max_rows rows at most. Returns about how many; 0 means nothing is left. Counters and progress commit together, so the job can be interrupted, run twice or run concurrently. Accesses of transactions that are still running are counted later, never skipped.';
 
 grant execute on function facts.roll_up_accesses(integer) to l9_worker;
 --! EndIncluded 130-facts/120-roll-up-accesses.sql
@@ -9448,8 +9581,8 @@ create table public.entity_relationships (
   mention_count bigint not null default 1,
   first_seen timestamptz not null default clock_timestamp(),
   last_seen timestamptz not null default clock_timestamp(),
-  -- A key to its evidence (015), which has the key to the memory: to check one to the memory would be to wait for whoever
-  -- deletes that, while he waits to settle this.
+  -- References relationship_evidence, which references the memory. A foreign key to packet_store would deadlock with a
+  -- concurrent delete that recomputes this relation.
   source_packet uuid not null,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
@@ -9467,38 +9600,47 @@ create table public.entity_relationships (
   constraint relationship_mentioned check (mention_count > 0)
 ) with (fillfactor = 90);
 
--- Names are contents: they are not sampled, for the reason given at packet_store.
+-- Erased contents must not survive in the planner's statistics.
 alter table public.entity_relationships
   alter column source_entity set statistics 0, alter column relationship_type set statistics 0,
   alter column target_entity set statistics 0, alter column source_normalized set statistics 0,
   alter column target_normalized set statistics 0;
 
 comment on table public.entity_relationships is
-  'The entity graph: what memories say of how two entities are related, one row for a triple in one tenant, org, user, project and scope. All but the triple is worked out from relationship_evidence. relate() writes it.';
-comment on column public.entity_relationships.relationship_id is 'UUID version 7: ordered by when it was first stated.';
-comment on column public.entity_relationships.source_entity is 'The entity that the relation goes out from, as its source memory spells it.';
-comment on column public.entity_relationships.relationship_type is 'What the relation is: in lower case, with underscores, such as depends_on.';
-comment on column public.entity_relationships.target_entity is 'The entity that the relation goes to, as its source memory spells it.';
-comment on column public.entity_relationships.source_normalized is 'source_entity as it is compared: Unicode NFKC, in lower case, white space collapsed.';
-comment on column public.entity_relationships.target_normalized is 'target_entity as it is compared: Unicode NFKC, in lower case, white space collapsed.';
+  'The entity graph: how two entities are related, one row for each triple (source, type, target) in one tenant, org, user, project and scope. Everything but the triple is computed from relationship_evidence. relate() writes this table.';
+comment on column public.entity_relationships.relationship_id is
+  'UUID version 7, so ids are ordered by when the relation was first stated.';
+comment on column public.entity_relationships.source_entity is
+  'The entity that the relation starts from, as its source memory spells it.';
+comment on column public.entity_relationships.relationship_type is
+  'The type of the relation: lower case with underscores, such as depends_on.';
+comment on column public.entity_relationships.target_entity is
+  'The entity that the relation leads to, as its source memory spells it.';
+comment on column public.entity_relationships.source_normalized is
+  'source_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.entity_relationships.target_normalized is
+  'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.confidence is
-  'From 0 to 0.99: 1 less the product of the doubts that each mention left, so it rises with every mention.';
-comment on column public.entity_relationships.mention_count is 'How often it was stated.';
-comment on column public.entity_relationships.first_seen is 'When it was first stated by a memory that is still there.';
-comment on column public.entity_relationships.last_seen is 'When it was last stated by a memory that is still there.';
-comment on column public.entity_relationships.source_packet is 'The memory that states it and lasts longest; of several, the first that did.';
+  'From 0 to 0.99: 1 - Π(1 - c) over the confidences c of all mentions (noisy-or), so it grows with every mention.';
+comment on column public.entity_relationships.mention_count is 'How often the relation was stated.';
+comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relation.';
+comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relation.';
+comment on column public.entity_relationships.source_packet is
+  'The memory that states the relation and expires last; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false);
 
 create unique index relationship_triple_unique on public.entity_relationships
   (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id) nulls not distinct;
--- Both ways of walking, the surest relations first; with the scope in front, so that others' are never walked past.
+-- One index for each direction, most confident first. The scope comes before the confidence, so a scan never skips rows of
+-- scopes that the caller can't read.
 create index entity_relationships_outgoing_idx on public.entity_relationships (tenant_id, source_normalized, scope, confidence desc);
 create index entity_relationships_incoming_idx on public.entity_relationships (tenant_id, target_normalized, scope, confidence desc);
 create index entity_relationships_readers_idx on public.entity_relationships (tenant_id, scope, relationship_id);
 create index entity_relationships_source_idx on public.entity_relationships (source_packet);
 
-comment on index public.relationship_triple_unique is 'Makes a second row of one triple in one room impossible, also for concurrent writers.';
+comment on index public.relationship_triple_unique is
+  'Prevents a second row for the same triple in one audience, also under concurrent writes.';
 
 create function graph.check_relationship_type(type text, field text default 'type')
 returns text
@@ -9511,7 +9653,7 @@ declare
   normalised constant text := replace(entities.normalise_name(type), ' ', '_');
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', format('%s: what the relation is, such as depends_on', field), field);
+    perform identity.raise_error('L9VAL', format('%s: a relation type is required, such as depends_on', field), field);
   end if;
   perform identity.check_bytes(type, 200, field), identity.check_bytes(normalised, 200, field);
   return normalised;
@@ -9519,7 +9661,7 @@ end
 $$;
 
 comment on function graph.check_relationship_type(text, text) is
-  'A type of relations as it is stored: normalised as names are, with underscores for spaces, at most 200 bytes; else L9VAL or L9LIM.';
+  'Returns the stored form of a relation type: normalised like a name, with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
 
 grant execute on function graph.check_relationship_type(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/010-entity-relationships.sql
@@ -9550,7 +9692,7 @@ create table public.relationship_evidence (
   constraint evidence_extractor_short check (octet_length(extracted_by) <= 200)
 ) with (fillfactor = 90);
 
--- Deferred: relation and evidence are written one after the other.
+-- Deferred, because a relation is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
   foreign key (relationship_id, source_packet) references public.relationship_evidence (relationship_id, packet_id)
   deferrable initially deferred;
@@ -9559,16 +9701,21 @@ alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by set statistics 0;
 
 comment on table public.relationship_evidence is
-  'Which memory states a relation, how surely and how often: what confidence and counts of the relation are worked out from.';
+  'Evidence of relations: which memory states a relation, with which confidence and how often. Confidence and counts of a relation are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
-comment on column public.relationship_evidence.relationship_id is 'The relation, in the same tenant, org, user, project and scope as the memory.';
-comment on column public.relationship_evidence.packet_id is 'The memory that states it.';
-comment on column public.relationship_evidence.source_entity is 'The entity that the relation goes out from, as this memory spells it.';
-comment on column public.relationship_evidence.target_entity is 'The entity that the relation goes to, as this memory spells it.';
-comment on column public.relationship_evidence.confidence is 'How sure this memory is, all its mentions together: 1 less the product of the doubts that each left.';
-comment on column public.relationship_evidence.mentions is 'How often it was stated from this memory.';
-comment on column public.relationship_evidence.extracted_by is 'The model that read it out of the memory; null: a caller stated it, perhaps besides.';
-comment on column public.relationship_evidence.last_seen is 'When it was last stated from this memory.';
+comment on column public.relationship_evidence.relationship_id is
+  'The relation; it has the same tenant, org, user, project and scope as the memory.';
+comment on column public.relationship_evidence.packet_id is 'The memory that states the relation.';
+comment on column public.relationship_evidence.source_entity is
+  'The entity that the relation starts from, as this memory spells it.';
+comment on column public.relationship_evidence.target_entity is
+  'The entity that the relation leads to, as this memory spells it.';
+comment on column public.relationship_evidence.confidence is
+  'The confidence in the relation that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
+comment on column public.relationship_evidence.mentions is 'How often the relation was stated from this memory.';
+comment on column public.relationship_evidence.extracted_by is
+  'The chat model that extracted the relation from the memory. Null: a caller stated it, possibly besides a model.';
+comment on column public.relationship_evidence.last_seen is 'When the relation was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
 
@@ -9583,13 +9730,13 @@ volatile
 set search_path = ''
 as $$
 begin
-  -- In one order everywhere, so that two who settle the same ones don't wait for each other.
+  -- Every transaction locks in the order of the ids, which rules out deadlocks.
   perform from public.entity_relationships r where r.relationship_id = any (ids) order by r.relationship_id for update;
 end
 $$;
 
 comment on function graph.lock_relationships(uuid[]) is
-  'Holds these relations until the end of the transaction. Not executable by callers: functions of the owner call it.';
+  'Locks these relations until the end of the transaction. Not executable by callers: functions of the owner call it.';
 
 create function graph.recompute_relationships(ids uuid[])
 returns void
@@ -9607,7 +9754,7 @@ begin
     ttl = first.ttl, creator = first.creator, confidence = t.confidence, mention_count = t.mentions,
     first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
   from (
-    select e.relationship_id, graph.noisy_or(array_agg(e.confidence)) as confidence, sum(e.mentions) as mentions,
+    select e.relationship_id, entities.noisy_or(array_agg(e.confidence)) as confidence, sum(e.mentions) as mentions,
       min(e.created_at) as first_seen, max(e.last_seen) as last_seen
     from public.relationship_evidence e
     where e.relationship_id = any (ids)
@@ -9625,28 +9772,12 @@ end
 $$;
 
 comment on function graph.recompute_relationships(uuid[]) is
-  'Works out from their evidence what relations say of themselves; those without any go. Whoever calls it holds them. Not executable by callers: functions of the owner call it.';
-
-create function graph.noisy_or(confidences double precision[])
-returns double precision
-language sql
-immutable
-parallel safe
-set search_path = ''
-return (
-  -- Rounded, so that the order in which they are taken shows nowhere.
-  select pg_catalog.round(least(0.99, 1 - pg_catalog.exp(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-300)))))::numeric, 9)::double precision
-  from pg_catalog.unnest(confidences) as c (confidence));
-
-comment on function graph.noisy_or(double precision[]) is
-  'How sure one is of what several state, each with its own confidence: 1 less the product of the doubts, 0.99 at most.';
-
-grant execute on function graph.noisy_or(double precision[]) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'Recomputes relations from their evidence and deletes relations without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
 --! EndIncluded 140-graph/030-settle-relationships.sql
 --! Included 140-graph/035-follow-packets.sql
--- What a memory stated goes with it; what others stated too stays, and is what they stated.
+-- The relations of a memory are deleted and moved with it; relations that other memories also state are recomputed.
 
-create function graph.tg_packet_store__leave_graph()
+create function graph.tg_packet_store__withdraw_relationships()
 returns trigger
 language plpgsql
 security definer
@@ -9657,7 +9788,7 @@ declare
     select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = old.packet_id);
 begin
   if ids <> '{}' then
-    -- Before the foreign key does it, which would not work out anew what others state too.
+    -- Done here because the foreign key would delete the evidence without recomputing shared relations.
     perform graph.lock_relationships(ids);
     delete from public.relationship_evidence e where e.packet_id = old.packet_id;
     perform graph.recompute_relationships(ids);
@@ -9666,36 +9797,36 @@ begin
 end
 $$;
 
-comment on function graph.tg_packet_store__leave_graph() is
-  'Takes a memory that is deleted out of the evidence of relations, and works these out again. Definer: callers can''t write these tables.';
+comment on function graph.tg_packet_store__withdraw_relationships() is
+  'Deletes the evidence of a memory that is about to be deleted and recomputes its relations. Definer: callers can''t write these tables.';
 
-create trigger _620_leave_graph before delete on public.packet_store
-  for each row execute function graph.tg_packet_store__leave_graph();
+create trigger _620_withdraw_relationships before delete on public.packet_store
+  for each row execute function graph.tg_packet_store__withdraw_relationships();
 
-create function graph.tg_packet_store__graph_follow()
+create function graph.tg_packet_store__relationships_follow()
 returns trigger
 language plpgsql
 security definer
 set search_path = ''
 as $$
 declare
-  had constant uuid[] := array(
+  old_ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = new.packet_id);
   has_moved constant boolean := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope)
     <> packets.audience_id(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
-  stated record;
-  there uuid;
-  joined uuid[] := '{}';
+  relation record;
+  target_id uuid;
+  new_ids uuid[] := '{}';
 begin
-  if had = '{}' then
+  if old_ids = '{}' then
     return null;
   end if;
-  perform graph.lock_relationships(had);
+  perform graph.lock_relationships(old_ids);
   if has_moved and new.ttl <= now() then
-    -- Nobody reads it any more, wherever it is.
+    -- An expired memory is not readable in any audience.
     delete from public.relationship_evidence e where e.packet_id = new.packet_id;
   elsif has_moved then
-    for stated in
+    for relation in
       select e.evidence_id, e.source_entity, e.target_entity, r.source_normalized, r.relationship_type, r.target_normalized, r.confidence
       from public.relationship_evidence e join public.entity_relationships r on r.relationship_id = e.relationship_id
       where e.packet_id = new.packet_id
@@ -9704,29 +9835,29 @@ begin
       insert into public.entity_relationships as r (
         source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet)
       values (
-        stated.source_entity, stated.relationship_type, stated.target_entity, stated.source_normalized, stated.target_normalized,
+        relation.source_entity, relation.relationship_type, relation.target_entity, relation.source_normalized, relation.target_normalized,
         0, new.packet_id)
       on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
       do update set relationship_id = r.relationship_id
-      returning r.relationship_id into there;
+      returning r.relationship_id into target_id;
       update public.relationship_evidence e
-      set relationship_id = there, tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id,
+      set relationship_id = target_id, tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id,
         project_id = new.project_id, scope = new.scope, ttl = new.ttl, updated_at = clock_timestamp()
-      where e.evidence_id = stated.evidence_id;
-      joined := joined || there;
+      where e.evidence_id = relation.evidence_id;
+      new_ids := new_ids || target_id;
     end loop;
   else
     update public.relationship_evidence e set ttl = new.ttl, updated_at = clock_timestamp() where e.packet_id = new.packet_id;
   end if;
-  perform graph.recompute_relationships(had || joined);
+  perform graph.recompute_relationships(old_ids || new_ids);
   return null;
 end
 $$;
 
-comment on function graph.tg_packet_store__graph_follow() is
-  'Takes what a memory states to where the memory has moved, joins it there with what others state, and works out anew what is left behind. Definer: callers can''t write these tables.';
+comment on function graph.tg_packet_store__relationships_follow() is
+  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relations on both sides. Definer: callers can''t write these tables.';
 
-call derived.follow_packets('_620_graph_follow', 'graph.tg_packet_store__graph_follow');
+call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');
 --! EndIncluded 140-graph/035-follow-packets.sql
 --! Included 140-graph/040-relate.sql
 create function graph.relate_from(
@@ -9748,24 +9879,24 @@ declare
   source_name constant text := entities.check_name(relate_from.source, 'source');
   type_name constant text := graph.check_relationship_type(relate_from.type);
   target_name constant text := entities.check_name(relate_from.target, 'target');
-  -- Which model said so is for jobs to tell: a caller speaks for itself.
+  -- Only a job may name the model that extracted the relation.
   extractor constant text := case when identity.current_role_name() = 'l9_worker' then relate_from.extracted_by end;
   stated record;
   relation public.entity_relationships;
 begin
   perform entities.check_confidence(relate_from.confidence);
   if source_name = target_name then
-    perform identity.raise_error('L9VAL', 'target: a relation is between two entities', 'target');
+    perform identity.raise_error('L9VAL', 'target: must be another entity than source', 'target');
   end if;
   perform identity.check_bytes(extractor, 200, 'extracted_by');
   perform derived.lock_source_memory(relate_from.packet_id);
 
-  -- Where it is there already, this waits for whoever is at it and holds it: whoever comes next adds to what is counted here.
+  -- The upsert locks an existing row, so concurrent statements of one triple are counted one after the other.
   insert into public.entity_relationships as r (
     source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet)
   values (
     btrim(relate_from.source), type_name, btrim(relate_from.target), source_name, target_name,
-    graph.noisy_or(array[relate_from.confidence]), relate_from.packet_id)
+    entities.noisy_or(array[relate_from.confidence]), relate_from.packet_id)
   on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
   do update set relationship_id = r.relationship_id
   returning r.relationship_id, old.relationship_id is null as is_new into stated;
@@ -9774,7 +9905,7 @@ begin
   values (
     stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target), relate_from.confidence, extractor)
   on conflict (relationship_id, packet_id) do update
-  set confidence = 1 - (1 - e.confidence) * (1 - excluded.confidence), mentions = e.mentions + 1,
+  set confidence = entities.noisy_or(array[e.confidence, excluded.confidence], highest => 1), mentions = e.mentions + 1,
     source_entity = excluded.source_entity, target_entity = excluded.target_entity,
     extracted_by = case when e.extracted_by is not null then excluded.extracted_by end,
     last_seen = clock_timestamp(), updated_at = clock_timestamp();
@@ -9788,7 +9919,7 @@ end
 $$;
 
 comment on function graph.relate_from(uuid, text, text, text, double precision, text) is
-  'States a relation from a memory, for a caller who sees it and may write where it is, or for a job. extracted_by: the model that read it there; taken from jobs only. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
+  'States a relation from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
 
 create function public.relate(
   source text,
@@ -9813,7 +9944,7 @@ begin
   perform entities.check_name(relate.source, 'source'), entities.check_name(relate.target, 'target');
   perform entities.check_confidence(relate.confidence);
   if entities.normalise_name(relate.target) = any (entities.names_of(relate.source)) then
-    perform identity.raise_error('L9VAL', 'target: a relation is between two entities, and these are names of one', 'target');
+    perform identity.raise_error('L9VAL', 'target: must be another entity than source; both are names of the same entity', 'target');
   end if;
   if packet_id is null then
     packet_id := ((public.save_memory(
@@ -9825,7 +9956,7 @@ end
 $$;
 
 comment on function public.relate(text, text, text, double precision, uuid, text, text) is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stated again, its confidence rises towards 0.99 and its mentions are counted. source_packet: the memory that says so, and where it belongs; without one it is saved as a memory of its own, kind fact, in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again raises its confidence towards 0.99 and counts a mention. source_packet: the memory that states the relation and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function graph.relate_from(uuid, text, text, text, double precision, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;
@@ -9843,9 +9974,10 @@ create type graph.graph_edge as (
   confidence double precision
 );
 
-comment on type graph.graph_edge is 'A relation as it is met from the name at a place of a list.';
+comment on type graph.graph_edge is
+  'A relation as seen from one of its two entities, the name at a position (place) of a list.';
 
-create function graph.edges_of_a_name()
+create function graph.max_edges_per_name()
 returns integer
 language sql
 immutable
@@ -9853,16 +9985,17 @@ parallel safe
 set search_path = ''
 return 1000;
 
-comment on function graph.edges_of_a_name() is 'How many relations of one name are followed at most, the surest.';
+comment on function graph.max_edges_per_name() is
+  'The number of relations of one name that a walk follows at most, most confident first.';
 
-create function graph.edges_of(names text[], most integer)
+create function graph.edges_of(names text[], max_edges integer)
 returns setof graph.graph_edge
 language plpgsql
 stable
 set search_path = ''
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- Only along the index is a name's surest relation the first one met.
+-- Only an index scan returns the most confident relation of a name first, so other plans are ruled out.
 set enable_bitmapscan = off
 set enable_nestloop = on
 set plan_cache_mode = force_generic_plan
@@ -9870,8 +10003,8 @@ set jit = off
 as $$
 declare
   me constant identity.identity := identity.require_identity();
-  -- One more than is followed: so it shows where there are more.
-  bound constant integer := graph.edges_of_a_name() + 1;
+  -- Fetches one more than a walk follows, so that the caller can tell whether there are more.
+  bound constant integer := graph.max_edges_per_name() + 1;
 begin
   return query
   select n.place::integer, e.*
@@ -9902,14 +10035,14 @@ begin
     order by both_ways.confidence desc
     limit bound
   ) e
-  limit edges_of.most;
+  limit edges_of.max_edges;
 end
 $$;
 
 comment on function graph.edges_of(text[], integer) is
-  'The relations of these names that the caller sees, of the first name first, the surest first: at most one more than edges_of_a_name() of each name, and most in all.';
+  'Returns the relations of these names that the caller can read: names in the order of the list, relations of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
 
-grant execute on function graph.edges_of_a_name(), graph.edges_of(text[], integer)
+grant execute on function graph.max_edges_per_name(), graph.edges_of(text[], integer)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/050-edges-of.sql
 --! Included 140-graph/060-walk-graph.sql
@@ -9922,13 +10055,16 @@ create type public.graph_step as (
   relationship_ids uuid[]
 );
 
-comment on type public.graph_step is 'A relation on a path.';
-comment on column public.graph_step.source_entity is 'The entity that the relation goes out from.';
-comment on column public.graph_step.relationship_type is 'What the relation is, such as depends_on.';
-comment on column public.graph_step.target_entity is 'The entity that the relation goes to.';
-comment on column public.graph_step.direction is 'outgoing: the path goes from source to target; incoming: the other way.';
-comment on column public.graph_step.confidence is 'Of all relations together that say so and that the caller sees.';
-comment on column public.graph_step.relationship_ids is 'The relations that say so: one for each place (scope, project, owner) and spelling that has it, the surest first.';
+comment on type public.graph_step is 'One step of a path: a relation and the direction in which it is followed.';
+comment on column public.graph_step.source_entity is 'The entity that the relation starts from.';
+comment on column public.graph_step.relationship_type is 'The type of the relation, such as depends_on.';
+comment on column public.graph_step.target_entity is 'The entity that the relation leads to.';
+comment on column public.graph_step.direction is
+  'outgoing: the path leads from source to target; incoming: from target to source.';
+comment on column public.graph_step.confidence is
+  'The combined confidence of all relations with this triple that the caller can read.';
+comment on column public.graph_step.relationship_ids is
+  'The relations with this triple, most confident first: one for each scope, project, owner and spelling.';
 
 create type graph.graph_node as (
   name text,
@@ -9939,36 +10075,47 @@ create type graph.graph_node as (
   is_new boolean
 );
 
-comment on type graph.graph_node is 'An entity that was reached, and the best path to it.';
+comment on type graph.graph_node is 'An entity that a walk reached, and the best path to it.';
 
 create type graph.graph_walk as (nodes graph.graph_node[], followed integer, is_truncated boolean);
 
-comment on type graph.graph_walk is 'What was reached, starts first, then the best; how many relations were followed; whether there is more.';
+comment on type graph.graph_walk is
+  'The result of a walk: the entities reached (start entities first, then most confident first), the number of relations followed, and whether there are more.';
+
+create function graph.max_edges_followed()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 20000;
+
+comment on function graph.max_edges_followed() is 'The number of relations that one walk follows at most.';
 
 create function graph.walk_graph(
-  entities text[], depth integer, types text[], min_confidence double precision, most integer)
+  entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
 returns graph.graph_walk
 language plpgsql
 stable
 set search_path = ''
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- What is joined here may be 20000 rows, which nobody can estimate.
+-- The joins below may see 20000 rows, which the planner can't estimate; nested loops would be quadratic.
 set enable_nestloop = off
 set jit = off
 as $$
 #variable_conflict use_variable
 declare
   me constant identity.identity := identity.require_identity();
-  budget constant integer := 20000;
-  -- Where there are none, none are looked up.
+  budget constant integer := graph.max_edges_followed();
+  -- Without readable aliases, the alias lookups are skipped.
   has_aliases constant boolean := exists (
     select from public.entity_aliases a where a.tenant_id = me.tenant_id and a.scope = any (me.readable_scopes));
   walk graph.graph_walk;
   names text[];
   places integer[];
-  met record;
-  starts integer;
+  level_result record;
+  start_count integer;
 begin
   walk.followed := 0;
   walk.is_truncated := false;
@@ -9983,7 +10130,7 @@ begin
     order by n.name
   ) s;
 
-  starts := cardinality(walk.nodes);
+  start_count := cardinality(walk.nodes);
 
   for level in 1 .. depth loop
     select array_agg(n.name order by node.confidence desc, node.place, n.name),
@@ -10013,36 +10160,36 @@ begin
       left join entities.aliases_for(case when has_aliases then array(select distinct w.name from wanted w) end) a
         on a.alias_normalized = w.name
     ), combined as (
-      -- Whoever sees several places sees together what they say.
+      -- A triple may have a row in several audiences; the caller gets the combined confidence of those it can read.
       select r.place, r.node, r.relationship_type, r.is_outgoing,
-        case when count(*) = 1 then max(r.confidence) else graph.noisy_or(array_agg(r.confidence)) end as confidence,
+        case when count(*) = 1 then max(r.confidence) else entities.noisy_or(array_agg(r.confidence)) end as confidence,
         (array_agg(r.node_entity order by r.confidence desc, r.relationship_id))[1] as entity,
         (array_agg(r.source_entity order by r.confidence desc, r.relationship_id))[1] as source_entity,
         (array_agg(r.target_entity order by r.confidence desc, r.relationship_id))[1] as target_entity,
         array_agg(r.relationship_id order by r.confidence desc, r.relationship_id) as relationship_ids
       from resolved r
       group by r.place, r.node, r.relationship_type, r.is_outgoing
-    ), known as (
+    ), reached as (
       select k.* from unnest(walk.nodes) with ordinality as k (name, entity, confidence, depth, steps, is_new, place)
     ), candidates as (
       select k.name, k.entity, k.confidence, k.depth, k.steps, false as is_new, null::integer as place, null as source_entity,
         null as relationship_type, null as target_entity, null::boolean as is_outgoing, null::double precision as step_confidence,
         null::uuid[] as relationship_ids
-      from known k
+      from reached k
       union all
       select c.node, c.entity, k.confidence * c.confidence, level, k.steps, true, c.place, c.source_entity,
         c.relationship_type, c.target_entity, c.is_outgoing, c.confidence, c.relationship_ids
-      from combined c join known k on k.place = c.place
+      from combined c join reached k on k.place = c.place
       where k.confidence * c.confidence > 0 and k.confidence * c.confidence >= min_confidence
     ), merged as (
-      -- A path that comes back to where it was is worth less than it was there: no path has a cycle.
+      -- A cycle can only lower the confidence, so the better path to a node never contains one.
       select distinct on (c.name) c.* from candidates c
       order by c.name, c.confidence desc, c.is_new, c.relationship_type, c.is_outgoing desc, c.place
     ), best as (
-      -- No path leads on from below the best to above them: what is left out here would be left out at the end.
+      -- Confidence never rises along a path, so a node that is dropped here could not lead to a kept one.
       select m.* from merged m
       order by m.depth = 0 desc, m.confidence desc, m.depth, m.name
-      limit most + starts
+      limit max_nodes + start_count
     )
     select array_agg(
         row(b.name, b.entity, b.confidence, b.depth,
@@ -10054,13 +10201,13 @@ begin
         order by b.depth = 0 desc, b.confidence desc, b.depth, b.name) as nodes,
       (select count(*)::integer from edges) as followed,
       (select count(*) from merged) > (select count(*) from best b)
-        or exists (select from edges e group by e.place having count(*) > graph.edges_of_a_name()) as has_more
-    into met
+        or exists (select from edges e group by e.place having count(*) > graph.max_edges_per_name()) as has_more
+    into level_result
     from best b;
 
-    walk.nodes := met.nodes;
-    walk.followed := walk.followed + met.followed;
-    walk.is_truncated := walk.is_truncated or met.has_more or walk.followed > budget;
+    walk.nodes := level_result.nodes;
+    walk.followed := walk.followed + level_result.followed;
+    walk.is_truncated := walk.is_truncated or level_result.has_more or walk.followed > budget;
   end loop;
   walk.followed := least(walk.followed, budget);
   return walk;
@@ -10068,9 +10215,10 @@ end
 $$;
 
 comment on function graph.walk_graph(text[], integer, text[], double precision, integer) is
-  'Walks the graph from these entities, both ways, level by level, and keeps the most (limit) that are reached best. Follows 20000 relations at most, and 1000 of one name: is_truncated says where there were more.';
+  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relations, and max_edges_per_name() of one name; is_truncated is true if there were more.';
 
-grant execute on function graph.walk_graph(text[], integer, text[], double precision, integer)
+grant execute on function
+  graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/060-walk-graph.sql
 --! Included 140-graph/070-explore-graph.sql
@@ -10082,10 +10230,10 @@ create type public.graph_path as (
 );
 
 comment on type public.graph_path is 'An entity that was reached, and the best path to it.';
-comment on column public.graph_path.entity is 'The entity reached.';
+comment on column public.graph_path.entity is 'The entity that was reached.';
 comment on column public.graph_path.confidence is 'The product of the confidences of the steps.';
-comment on column public.graph_path.depth is 'How many steps it took.';
-comment on column public.graph_path.steps is 'The relations that lead there, in order.';
+comment on column public.graph_path.depth is 'The number of steps.';
+comment on column public.graph_path.steps is 'The relations of the path, in order.';
 
 create type public.graph_exploration as (
   entity text,
@@ -10095,13 +10243,15 @@ create type public.graph_exploration as (
   is_truncated boolean
 );
 
-comment on type public.graph_exploration is 'What is related to an entity, as far as the caller sees.';
-comment on column public.graph_exploration.entity is 'Where it began: the entity that was named, or of which the name given is an alias.';
-comment on column public.graph_exploration.known_as is 'All its names, normalised.';
-comment on column public.graph_exploration.paths is 'The entities reached, each by its best path, the best first.';
-comment on column public.graph_exploration.edges_followed is 'How many relations were looked at.';
+comment on type public.graph_exploration is 'The entities that are related to an entity, as far as the caller can read.';
+comment on column public.graph_exploration.entity is
+  'The start entity: the given name, or the entity that the given alias names.';
+comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
+comment on column public.graph_exploration.paths is
+  'The entities that were reached, each with its best path, most confident first.';
+comment on column public.graph_exploration.edges_followed is 'The number of relations that were followed.';
 comment on column public.graph_exploration.is_truncated is
-  'Whether there is more: more entities than limit, or more relations than are followed (20000, and 1000 of one name, the surest).';
+  'True if there is more: more entities than limit, or more relations than a call follows (20000 in total, and the 1000 most confident of one name).';
 
 create function public.explore_graph(
   entity text,
@@ -10117,15 +10267,15 @@ set search_path = ''
 as $$
 declare
   walk graph.graph_walk;
-  answer public.graph_exploration;
+  exploration public.graph_exploration;
 begin
   perform identity.require_identity();
   perform entities.check_name(explore_graph.entity, 'entity');
   perform entities.check_confidence(explore_graph.min_confidence, 'min_confidence');
   if explore_graph.depth is null or explore_graph.depth not between 1 and 5 then
-    perform identity.raise_error('L9VAL', 'depth: from 1 to 5', 'depth');
+    perform identity.raise_error('L9VAL', 'depth: must be from 1 to 5', 'depth');
   elsif explore_graph."limit" is null or explore_graph."limit" not between 1 and 500 then
-    perform identity.raise_error('L9VAL', 'limit: from 1 to 500', 'limit');
+    perform identity.raise_error('L9VAL', 'limit: must be from 1 to 500', 'limit');
   elsif cardinality(explore_graph.types) > 64 then
     perform identity.raise_error('L9LIM', 'types: at most 64', 'types');
   end if;
@@ -10134,29 +10284,29 @@ begin
     case when explore_graph.types is not null then
       array(select graph.check_relationship_type(t.type, 'types') from unnest(explore_graph.types) as t (type)) end,
     explore_graph.min_confidence, explore_graph."limit");
-  answer.entity := walk.nodes[1].entity;
-  answer.known_as := entities.names_of(explore_graph.entity);
-  answer.paths := array(
+  exploration.entity := walk.nodes[1].entity;
+  exploration.known_as := entities.names_of(explore_graph.entity);
+  exploration.paths := array(
     select row(n.entity, n.confidence, n.depth, n.steps)::public.graph_path
     from unnest(walk.nodes) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
     where n.depth > 0
     order by n.place);
-  answer.edges_followed := walk.followed;
-  answer.is_truncated := walk.is_truncated;
+  exploration.edges_followed := walk.followed;
+  exploration.is_truncated := walk.is_truncated;
   perform audit.audit_read(
-    'READ', jsonb_build_object('function', 'explore_graph', 'edges_followed', answer.edges_followed));
-  return answer;
+    'READ', jsonb_build_object('function', 'explore_graph', 'edges_followed', exploration.edges_followed));
+  return exploration;
 end
 $$;
 
 comment on function public.explore_graph(text, integer, text[], double precision, integer) is
-  'What an entity is related to, directly and by others: each entity reached with the best path to it, relations followed both ways, best first. depth: 1 to 5 steps. types: only relations of these types. min_confidence: of a path, the product of its steps. limit: 1 to 500 entities. Names and aliases alike. Writes a READ audit row, hence volatile. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relations are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relations of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/070-explore-graph.sql
 --! Included 140-graph/075-facts-in-graph.sql
--- Facts about the entities of the graph. What has no object that is an entity is about its subject all the same.
+-- Facts about entities: a fact whose object is a plain value counts for its subject.
 
 create function graph.entities_of_facts(names text[])
 returns text[]
@@ -10182,18 +10332,19 @@ begin
          and (f.ttl is null or f.ttl > now())
        limit 1)
       limit 1
-    ) known);
+    ) matching_fact);
 end
 $$;
 
-comment on function graph.entities_of_facts(text[]) is 'Which of these names are subject or object of a fact that the caller sees.';
+comment on function graph.entities_of_facts(text[]) is
+  'Returns the names in the list that are subject or object of a fact that the caller can read.';
 
 create type graph.fact_of_entity as (
   place integer, fact_id uuid, subject text, predicate text, object text, confidence double precision);
 
-comment on type graph.fact_of_entity is 'A fact about the entity at a place of a list.';
+comment on type graph.fact_of_entity is 'A fact about the entity at a position (place) of a list.';
 
-create function facts.facts_of(names text[], most integer)
+create function graph.facts_about(names text[], max_facts integer)
 returns setof graph.fact_of_entity
 language plpgsql
 stable
@@ -10211,25 +10362,25 @@ begin
       select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.subject_normalized = n.name and f.scope = any (me.readable_scopes)
-        and f.superseded_by is null and f.retracted_at is null and (f.valid_to is null or f.valid_to > now())
+        and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
         and (f.ttl is null or f.ttl > now())
       union
       select f.fact_id, f.subject, f.predicate, f.object #>> '{}', f.confidence::double precision
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.object_normalized = n.name and f.scope = any (me.readable_scopes)
-        and f.superseded_by is null and f.retracted_at is null and (f.valid_to is null or f.valid_to > now())
+        and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
         and (f.ttl is null or f.ttl > now())
       limit 2000
     ) f
     order by f.confidence desc
     limit 100
   ) k
-  limit most;
+  limit max_facts;
 end
 $$;
 
-comment on function facts.facts_of(text[], integer) is
-  'Facts about these entities that hold and that the caller sees, the surest first: 100 of each at most, and most in all.';
+comment on function graph.facts_about(text[], integer) is
+  'Returns facts about these entities that hold now and that the caller can read, most confident first: at most 100 for each entity, and max_facts in total.';
 
 create function graph.packets_of_fact(fact_id uuid)
 returns setof uuid
@@ -10241,13 +10392,24 @@ begin atomic
   select e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
 end;
 
-comment on function graph.packets_of_fact(uuid) is 'The memories that state a fact, as far as the caller sees them: the 20 newest at most.';
+comment on function graph.packets_of_fact(uuid) is
+  'Returns the memories that state a fact and that the caller can read: at most the 20 newest.';
 
 grant execute on function
-  graph.entities_of_facts(text[]), facts.facts_of(text[], integer), graph.packets_of_fact(uuid)
+  graph.entities_of_facts(text[]), graph.facts_about(text[], integer), graph.packets_of_fact(uuid)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/075-facts-in-graph.sql
 --! Included 140-graph/080-named-entities.sql
+create function graph.max_query_words()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 48;
+
+comment on function graph.max_query_words() is 'The number of words of a query, from its start, in which entity names are recognised.';
+
 create function graph.phrases_of(query text)
 returns table (phrase text, first integer, last integer)
 language sql
@@ -10256,24 +10418,25 @@ parallel safe
 set search_path = ''
 begin atomic
   with words as (
-    select (regexp_split_to_array(entities.normalise_name(left(query, 8000)), ' '))[1:48] as list
+    select (regexp_split_to_array(entities.normalise_name(left(query, 8000)), ' '))[1:graph.max_query_words()] as list
   ), runs as (
     select s.start, s.start + n.size - 1 as stop, array_to_string(w.list[s.start : s.start + n.size - 1], ' ') as run
     from words w
     cross join lateral generate_series(1, cardinality(w.list)) as s (start)
     cross join lateral generate_series(1, least(6, cardinality(w.list) - s.start + 1)) as n (size)
   )
-  -- As written, without the signs around it, and without a genitive's s.
+  -- Each run as written, without the punctuation around it, and without a genitive 's.
   select distinct v.phrase, r.start, r.stop
   from runs r
   cross join lateral (values (r.run), (regexp_replace(r.run, '[''’]s$', ''))) as g (run)
   cross join lateral (values (g.run), (regexp_replace(g.run, '^[[:punct:]“”„«»‘’¿¡]+|[[:punct:]“”„«»‘’…]+$', '', 'g'))) as v (phrase)
-  where v.phrase <> '' and octet_length(v.phrase) <= 1000;
+  where v.phrase <> '' and octet_length(v.phrase) <= entities.max_name_bytes();
 end;
 
-comment on function graph.phrases_of(text) is 'Runs of one to six words among the first 48 of a text, normalised as names are; and where they are.';
+comment on function graph.phrases_of(text) is
+  'Returns all runs of one to six words among the first max_query_words() words of a text, normalised like names, with the positions of their first and last word.';
 
-create function graph.named_entities(query text, most integer)
+create function graph.named_entities(query text, max_entities integer)
 returns text[]
 language plpgsql
 stable
@@ -10285,12 +10448,12 @@ set jit = off
 as $$
 declare
   me constant identity.identity := identity.require_identity();
-  is_taken boolean[] := array_fill(false, array[48]);
+  is_taken boolean[] := array_fill(false, array[graph.max_query_words()]);
   of_facts text[] := graph.entities_of_facts(array(select distinct p.phrase from graph.phrases_of(query) p));
-  named text[] := '{}';
-  found record;
+  entity_names text[] := '{}';
+  candidate record;
 begin
-  for found in
+  for candidate in
     select p.phrase, p.first, p.last
     from graph.phrases_of(query) p
     left join lateral (
@@ -10312,24 +10475,24 @@ begin
       limit 1
     ) graph on true
     where graph.is_known or p.phrase = any (of_facts)
-    -- The longest first: of "billing api" and "api" it is the billing api that is meant.
+    -- The longest phrase wins: "billing api" rather than "api".
     order by p.last - p.first desc, p.first, p.phrase
   loop
-    exit when cardinality(named) >= most;
-    continue when true = any (is_taken[found.first : found.last]) or found.phrase = any (named);
-    named := named || found.phrase;
-    for word in found.first .. found.last loop
+    exit when cardinality(entity_names) >= max_entities;
+    continue when true = any (is_taken[candidate.first : candidate.last]) or candidate.phrase = any (entity_names);
+    entity_names := entity_names || candidate.phrase;
+    for word in candidate.first .. candidate.last loop
       is_taken[word] := true;
     end loop;
   end loop;
-  return named;
+  return entity_names;
 end
 $$;
 
 comment on function graph.named_entities(text, integer) is
-  'The entities that a text names, normalised: names and aliases in the graph and in facts that the caller sees, the longest first.';
+  'Returns the entities that a text names, normalised: names and aliases in the graph and in facts that the caller can read, longest first, at most max_entities.';
 
-grant execute on function graph.phrases_of(text), graph.named_entities(text, integer)
+grant execute on function graph.max_query_words(), graph.phrases_of(text), graph.named_entities(text, integer)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/080-named-entities.sql
 --! Included 140-graph/090-relations-of-memories.sql
@@ -10363,7 +10526,8 @@ begin atomic
   order by p.packet_id;
 end;
 
-comment on function public.entity_relationships_memories(public.entity_relationships) is 'The memories that state it, oldest first.';
+comment on function public.entity_relationships_memories(public.entity_relationships) is
+  'The memories that state this relation, oldest first.';
 
 grant execute on function public.packet_store_relationships(public.packet_store), public.entity_relationships_memories(public.entity_relationships)
   to l9_agent, l9_admin, l9_platform_admin;
@@ -11488,7 +11652,7 @@ begin
     ), stated as materialized (
       select distinct on (f.fact_id) n.place, n.confidence * f.confidence as score, null::uuid as relationship_id, f.fact_id,
         row(f.subject, f.predicate, f.object, 'outgoing', f.confidence, '{}')::public.graph_step as step
-      from facts.facts_of($2, 2000) f join nodes n on n.place = ($3)[f.place]
+      from graph.facts_about($2, 2000) f join nodes n on n.place = ($3)[f.place]
       order by f.fact_id, n.confidence * f.confidence desc
     ), ways as materialized (
       select * from met union all select * from stated order by score desc limit 5000
@@ -13584,7 +13748,7 @@ begin
     source.packet_id, store_reflection.type, nullif(btrim(store_reflection.context), ''), names,
     least(0.99, store_reflection.confidence), store_reflection.priority, source.metadata ->> 'agent')
   on conflict (source_packet) do update set
-    confidence = least(0.99, 1 - (1 - r.confidence) * (1 - store_reflection.confidence)),
+    confidence = entities.noisy_or(array[r.confidence, store_reflection.confidence]),
     priority = case
       when reflection.priority_rank(excluded.priority) > reflection.priority_rank(r.priority) then excluded.priority
       else r.priority end,
@@ -15517,6 +15681,28 @@ comment on schema extraction is
 grant usage on schema extraction to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 190-extraction/000-schema.sql
 --! Included 190-extraction/010-extraction-settings.sql
+create function extraction.are_kinds(kinds text[])
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return not exists (
+  select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ '^[a-z][a-z0-9_]{0,62}$');
+
+comment on function extraction.are_kinds(text[]) is 'True if each of these texts can be a kind of memory: a lower-case word of at most 63 characters.';
+
+create function extraction.is_budget(tokens_per_day bigint)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- A single call may cost 50,000 tokens; with a smaller budget some memories would never be read.
+return tokens_per_day between 50000 and 1000000000000;
+
+comment on function extraction.is_budget(bigint) is 'True if a tenant may have this budget of tokens a day: from 50000 to 10^12.';
+
 create table public.extraction_settings (
   tenant_id uuid primary key references public.tenants,
   is_enabled boolean not null default false,
@@ -15525,23 +15711,24 @@ create table public.extraction_settings (
   writes_summaries boolean not null default false,
   tokens_per_day bigint not null default 200000,
   updated_at timestamptz not null default now(),
-  constraint extraction_kinds_plain check (
-    cardinality(kinds) <= 64 and array_position(kinds, null) is null
-    and array_to_string(kinds, ',') ~ '^([a-z][a-z0-9_]{0,62}(,[a-z][a-z0-9_]{0,62})*)?$'),
+  constraint extraction_kinds_plain check (cardinality(kinds) <= 64 and extraction.are_kinds(kinds)),
   constraint extraction_scopes_at_most_64 check (cardinality(scopes) <= 64 and array_position(scopes, null) is null),
-  -- One call may cost 50,000: with less, some memories would never be read.
-  constraint extraction_budget_of_a_call check (tokens_per_day between 50000 and 1000000000000)
+  constraint extraction_budget_of_a_call check (extraction.is_budget(tokens_per_day))
 );
 
 comment on table public.extraction_settings is
-  'What a tenant lets a chat model read, and for how many tokens a day: nothing, where there is no row. set_extraction_settings() writes them.';
+  'Which memories of a tenant a chat model may read, and for how many tokens a day. Without a row it may read nothing. set_extraction_settings() writes this table.';
 comment on column public.extraction_settings.tenant_id is 'The tenant.';
-comment on column public.extraction_settings.is_enabled is 'Whether entities, facts and relations are extracted from new memories.';
-comment on column public.extraction_settings.kinds is 'From memories of these kinds.';
-comment on column public.extraction_settings.scopes is 'A memory of another scope is never shown to a model. Private ones have to be named here.';
-comment on column public.extraction_settings.writes_summaries is 'Whether due summaries of memories in these scopes are written by a chat model; kinds do not matter.';
-comment on column public.extraction_settings.tokens_per_day is 'What both may cost together, by days of UTC.';
-comment on column public.extraction_settings.updated_at is 'When they were last changed.';
+comment on column public.extraction_settings.is_enabled is
+  'Whether a chat model extracts entities, facts and relations from new memories.';
+comment on column public.extraction_settings.kinds is 'The kinds of memories that are read for extraction.';
+comment on column public.extraction_settings.scopes is
+  'The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private scopes must be named here.';
+comment on column public.extraction_settings.writes_summaries is
+  'Whether a chat model writes due summaries of memories in these scopes, whatever their kinds.';
+comment on column public.extraction_settings.tokens_per_day is
+  'The token budget of extraction and summaries together, for each day in UTC.';
+comment on column public.extraction_settings.updated_at is 'When the settings last changed.';
 
 alter table public.extraction_settings enable row level security;
 alter table public.extraction_settings force row level security;
@@ -15555,16 +15742,17 @@ create policy platform_override on public.extraction_settings for select to l9_p
 create policy worker_access on public.extraction_settings for select to l9_worker using (true);
 create policy definer_functions on public.extraction_settings to l9_owner using (true);
 
-comment on policy tenant_isolation on public.extraction_settings is 'Nothing crosses tenants.';
+comment on policy tenant_isolation on public.extraction_settings is 'Callers read only settings of their own tenant.';
 comment on policy scope_access on public.extraction_settings is
-  'Administrators of every scope: they name scopes that others are not to know of.';
-comment on policy platform_override on public.extraction_settings is 'Operators read across tenants, each look on the record.';
-comment on policy worker_access on public.extraction_settings is 'Jobs ask them before each call.';
+  'Only admins of every scope read settings, because they name scopes that others must not learn of.';
+comment on policy platform_override on public.extraction_settings is
+  'Operators read settings of all tenants; each such read is audited.';
+comment on policy worker_access on public.extraction_settings is 'Jobs read the settings before each call of a model.';
 comment on policy definer_functions on public.extraction_settings is
-  'set_extraction_settings() writes them, and a save asks whether its memory is to be listed.';
+  'set_extraction_settings() writes settings, and triggers of packet_store read them.';
 
 grant select on public.extraction_settings to l9_admin, l9_platform_admin, l9_worker;
--- No insert, update or delete for anyone: set_extraction_settings() checks them, and leaves its audit row.
+-- No role may insert, update or delete: set_extraction_settings() checks the values and writes an audit row.
 
 create trigger _500_audit after insert or update on public.extraction_settings
   for each row execute function administration.tg__audit_identity(
@@ -15585,16 +15773,17 @@ create table public.extraction_usage (
     calls >= 0 and failed_calls >= 0 and prompt_tokens >= 0 and completion_tokens >= 0 and reserved_tokens >= 0)
 );
 
-comment on table public.extraction_usage is 'What a tenant''s calls of a chat model cost, by day. Only jobs write it.';
+comment on table public.extraction_usage is
+  'Tokens and calls of chat models, one row for each tenant and day. Only jobs write this table.';
 comment on column public.extraction_usage.tenant_id is 'The tenant.';
 comment on column public.extraction_usage.day is 'The day, in UTC.';
-comment on column public.extraction_usage.calls is 'How many calls were made.';
-comment on column public.extraction_usage.failed_calls is 'How many of them brought nothing that could be used.';
-comment on column public.extraction_usage.prompt_tokens is 'Tokens sent, as the provider counts them.';
-comment on column public.extraction_usage.completion_tokens is 'Tokens received, as the provider counts them.';
+comment on column public.extraction_usage.calls is 'The number of calls.';
+comment on column public.extraction_usage.failed_calls is 'The number of calls without a usable answer.';
+comment on column public.extraction_usage.prompt_tokens is 'Tokens sent, as counted by the provider.';
+comment on column public.extraction_usage.completion_tokens is 'Tokens received, as counted by the provider.';
 comment on column public.extraction_usage.reserved_tokens is
-  'What calls that are under way may cost at most; and what those may have cost that nothing was heard of, because the provider or the job broke off.';
-comment on column public.extraction_usage.updated_at is 'When a call last began or ended.';
+  'The most that running calls can cost, plus the reservations of calls whose cost is unknown because the provider or the job failed.';
+comment on column public.extraction_usage.updated_at is 'When a call last started or ended.';
 
 alter table public.extraction_usage enable row level security;
 alter table public.extraction_usage force row level security;
@@ -15607,10 +15796,11 @@ create policy platform_override on public.extraction_usage for select to l9_plat
   using ((select identity.allow_and_audit_operator_read('extraction_usage')));
 create policy worker_access on public.extraction_usage to l9_worker using (true);
 
-comment on policy tenant_isolation on public.extraction_usage is 'Nothing crosses tenants.';
+comment on policy tenant_isolation on public.extraction_usage is 'Callers read only usage of their own tenant.';
 comment on policy scope_access on public.extraction_usage is
-  'Administrators of every scope: it tells how much is written in all of them together.';
-comment on policy platform_override on public.extraction_usage is 'Operators read across tenants, each look on the record.';
+  'Only admins of every scope read usage, because it adds up all scopes.';
+comment on policy platform_override on public.extraction_usage is
+  'Operators read usage of all tenants; each such read is audited.';
 comment on policy worker_access on public.extraction_usage is 'Jobs reserve and count tokens.';
 
 grant select on public.extraction_usage to l9_admin, l9_platform_admin, l9_worker;
@@ -15626,7 +15816,7 @@ set search_path = ''
 return exists (select from public.tenants t where t.tenant_id = is_active_tenant.tenant_id and t.is_active);
 
 comment on function extraction.is_active_tenant(uuid) is
-  'Whether a tenant is active: what is not is not worked for. For jobs. Definer: reads tenants, which jobs don''t see.';
+  'True if the tenant is active; jobs do nothing for inactive tenants. For jobs. Definer: reads tenants, which jobs can''t read.';
 
 create function extraction.reserve_tokens(tenant_id uuid, tokens bigint)
 returns date
@@ -15639,7 +15829,7 @@ declare
   today constant date := (now() at time zone 'utc')::date;
 begin
   insert into public.extraction_usage (tenant_id, day) values (reserve_tokens.tenant_id, today) on conflict do nothing;
-  -- Whoever comes at the same moment waits for this row, and then counts what was reserved here.
+  -- A concurrent call waits for this row lock and then sees what is reserved here.
   update public.extraction_usage u
   set calls = u.calls + 1, reserved_tokens = u.reserved_tokens + greatest(tokens, 0), updated_at = clock_timestamp()
   from public.extraction_settings s
@@ -15651,7 +15841,7 @@ end
 $$;
 
 comment on function extraction.reserve_tokens(uuid, bigint) is
-  'Sets aside what a call may cost at most, and says for which day: for record_token_usage(). Null: the tenant''s budget of the day doesn''t suffice, or the tenant is not active or wants no model.';
+  'Reserves the most that a call can cost and returns the day of the reservation, for record_token_usage(). Null: the budget of the day is too small, or the tenant is inactive or has neither extraction nor summaries enabled.';
 
 create function extraction.record_token_usage(
   tenant_id uuid, day date, reserved bigint, prompt_tokens bigint, completion_tokens bigint, has_failed boolean default false)
@@ -15663,7 +15853,7 @@ begin atomic
   update public.extraction_usage u
   set reserved_tokens = u.reserved_tokens
       - case when record_token_usage.prompt_tokens is null then 0 else least(greatest(reserved, 0), u.reserved_tokens) end,
-    -- What a provider says is taken for a number, no more: no answer gives tokens back.
+    -- Counts of the provider are clamped, so a negative count can't give tokens back.
     prompt_tokens = u.prompt_tokens + least(greatest(coalesce(record_token_usage.prompt_tokens, 0), 0), 1000000000),
     completion_tokens = u.completion_tokens + least(greatest(coalesce(record_token_usage.completion_tokens, 0), 0), 1000000000),
     failed_calls = u.failed_calls + has_failed::integer,
@@ -15672,7 +15862,7 @@ begin atomic
 end;
 
 comment on function extraction.record_token_usage(uuid, date, bigint, bigint, bigint, boolean) is
-  'Counts what a call did cost instead of what was reserved for it. prompt_tokens null: nobody knows, and the reservation stays.';
+  'Replaces the reservation of a call by its real cost. prompt_tokens null: the cost is unknown, and the reservation stays.';
 
 grant execute on function
   extraction.is_active_tenant(uuid), extraction.reserve_tokens(uuid, bigint), extraction.record_token_usage(uuid, date, bigint, bigint, bigint, boolean)
@@ -15687,28 +15877,54 @@ create table extraction.pending_extractions (
   leased_until timestamptz,
   given_up_at timestamptz,
   last_error text,
-  constraint pending_extraction_error_is_a_name check (last_error ~ '^[A-Za-z0-9._:-]{1,100}$')
+  constraint pending_extraction_error_is_a_name check (tasks.is_error_name(last_error))
 );
 
 create index pending_extractions_due_idx on extraction.pending_extractions (next_attempt_at) where given_up_at is null;
 
 comment on table extraction.pending_extractions is
-  'Memories that wait to be read by a chat model. A row comes in the transaction of the save, and goes in that of what was found, or where the tenant does not want it any more.';
-comment on column extraction.pending_extractions.attempts is 'How often no answer of use was got for it.';
-comment on column extraction.pending_extractions.leased_until is 'A job works on it until then; later, another may take it.';
-comment on column extraction.pending_extractions.given_up_at is 'When it failed for the last time. It stays here until it is changed or goes.';
-comment on column extraction.pending_extractions.last_error is 'Name of the last error; budget: it waits for the next day. Never a text.';
+  'Queue of memories that a chat model has to read. A row is inserted in the transaction of the save, and deleted in the transaction that stores the answer, or when the tenant no longer wants the memory read.';
+comment on column extraction.pending_extractions.attempts is 'The number of answers that were not usable.';
+comment on column extraction.pending_extractions.leased_until is
+  'End of the lease of the job that works on this row; afterwards another job may lease it.';
+comment on column extraction.pending_extractions.given_up_at is
+  'When the last attempt failed. The row stays until the memory is changed or deleted.';
+comment on column extraction.pending_extractions.last_error is
+  'The name of the last error, never its text; budget: the row waits for the next day.';
 
 alter table extraction.pending_extractions enable row level security;
 alter table extraction.pending_extractions force row level security;
 
 create policy worker_access on extraction.pending_extractions to l9_worker using (true);
 create policy definer_functions on extraction.pending_extractions to l9_owner using (true);
-comment on policy worker_access on extraction.pending_extractions is 'Jobs work the list off.';
+comment on policy worker_access on extraction.pending_extractions is 'Jobs work through the queue.';
 comment on policy definer_functions on extraction.pending_extractions is
-  'Triggers of packet_store put memories on the list; store_extraction() takes them off.';
+  'Triggers of packet_store add memories; store_extraction() removes them.';
 
 grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error), delete on extraction.pending_extractions to l9_worker;
+
+-- Inlined into the queries of both queues, which is why it sets no search_path: they keep using their indexes.
+create function extraction.is_due(next_attempt_at timestamptz, leased_until timestamptz)
+returns boolean
+language sql
+stable
+parallel safe
+return next_attempt_at <= now() and (leased_until is null or leased_until < now());
+
+comment on function extraction.is_due(timestamptz, timestamptz) is
+  'True if a row of a queue may be leased now: its time has come, and no other job holds a lease.';
+
+create function extraction.max_attempts()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 5;
+
+comment on function extraction.max_attempts() is 'The number of unusable answers after which a job gives up.';
+
+grant execute on function extraction.is_due(timestamptz, timestamptz), extraction.max_attempts() to l9_worker;
 
 create function extraction.is_wanted(settings public.extraction_settings, kind text, scope text, ttl timestamptz)
 returns boolean
@@ -15721,7 +15937,7 @@ return coalesce(
   and (ttl is null or ttl > pg_catalog.now()), false);
 
 comment on function extraction.is_wanted(public.extraction_settings, text, text, timestamptz) is
-  'Whether a chat model may read memories of this kind and scope, in a tenant with these settings.';
+  'True if the settings allow a chat model to read an unexpired memory of this kind and scope.';
 
 grant execute on function extraction.is_wanted(public.extraction_settings, text, text, timestamptz) to l9_worker;
 
@@ -15730,7 +15946,7 @@ returns trigger
 language plpgsql
 security definer
 set search_path = ''
--- As for packets: what is planned for a few rows must not be kept for a thousand.
+-- A plan that was cached for a few rows must stay fast for a thousand.
 set enable_nestloop = off
 as $$
 begin
@@ -15745,7 +15961,7 @@ end
 $$;
 
 comment on function extraction.tg_packet_store__enqueue_extraction() is
-  'Puts new memories on the list of what is to be extracted from, where their tenant wants that. Definer: callers don''t see that list, nor the settings.';
+  'Adds new memories to the queue if their tenant wants them read. Definer: callers can''t read the queue or the settings.';
 
 create trigger _900_enqueue_extraction after insert on public.packet_store
   referencing new table as new_rows
@@ -15774,7 +15990,7 @@ end
 $$;
 
 comment on function extraction.withdraw_extracted_relations(uuid) is
-  'Takes back the relations that a model found in a memory; what callers state stays. Not executable by callers: functions of the owner call it.';
+  'Deletes the relations that a model extracted from a memory; relations that callers stated stay. Not executable by callers: functions of the owner call it.';
 
 create function extraction.tg_packet_store__extraction_follow()
 returns trigger
@@ -15783,17 +15999,17 @@ security definer
 set search_path = ''
 as $$
 declare
-  is_other_text constant boolean := new.content_hash <> old.content_hash;
+  has_new_text constant boolean := new.content_hash <> old.content_hash;
 begin
-  if is_other_text then
-    -- What a model found in its old words is not said any more, whether or not it is read again.
+  if has_new_text then
+    -- The extraction of the old text no longer holds, even if the new text is not read.
     perform facts.withdraw_evidence(new.packet_id, only_extracted => true);
     perform extraction.withdraw_extracted_relations(new.packet_id);
   end if;
   insert into extraction.pending_extractions as q (packet_id)
   select new.packet_id from public.extraction_settings s
   where s.tenant_id = new.tenant_id and extraction.is_wanted(s, new.packet_type, new.scope, new.ttl)
-    and (is_other_text or not extraction.is_wanted(s, old.packet_type, old.scope, null))
+    and (has_new_text or not extraction.is_wanted(s, old.packet_type, old.scope, null))
   on conflict (packet_id) do update
     set attempts = 0, next_attempt_at = now(), leased_until = null, given_up_at = null, last_error = null;
   return null;
@@ -15801,9 +16017,9 @@ end
 $$;
 
 comment on function extraction.tg_packet_store__extraction_follow() is
-  'Takes back what a model found in the old text of a memory, and has the new one read, where the tenant wants that. Definer: callers can''t write these tables.';
+  'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
 
--- After what moves facts and relations along.
+-- Fires after the triggers that move facts and relations.
 create trigger _640_extraction_follow after update on public.packet_store
   for each row
   when (
@@ -15830,25 +16046,24 @@ as $$
 declare
   admin administration.administrator := administration.require_administrator(set_extraction_settings.tenant_id);
   saved public.extraction_settings;
-  strange text;
+  unknown_scope text;
 begin
   perform administration.require_whole_token(admin);
   if cardinality(set_extraction_settings.kinds) > 64 then
     perform identity.raise_error('L9LIM', 'kinds: at most 64', 'kinds');
-  elsif exists (
-    select from unnest(set_extraction_settings.kinds) as k (kind) where k.kind is null or k.kind !~ '^[a-z][a-z0-9_]{0,62}$') then
-    perform identity.raise_error('L9VAL', 'kinds: lower-case words, 63 characters at most', 'kinds');
+  elsif not extraction.are_kinds(set_extraction_settings.kinds) then
+    perform identity.raise_error('L9VAL', 'kinds: must be lower-case words of letters, digits and _, at most 63 characters each', 'kinds');
   elsif cardinality(set_extraction_settings.scopes) > 64 then
     perform identity.raise_error('L9LIM', 'scopes: at most 64', 'scopes');
-  elsif set_extraction_settings.tokens_per_day not between 50000 and 1000000000000 then
-    perform identity.raise_error('L9VAL', 'tokens_per_day: from 50000, which one call may cost, to 10^12', 'tokens_per_day');
+  elsif not extraction.is_budget(set_extraction_settings.tokens_per_day) then
+    perform identity.raise_error('L9VAL', 'tokens_per_day: must be from 50000 (the most that one call can cost) to 10^12', 'tokens_per_day');
   end if;
-  select n.scope into strange
+  select n.scope into unknown_scope
   from unnest(set_extraction_settings.scopes) as n (scope)
   where not exists (select from public.scopes s where s.tenant_id = admin.target_tenant_id and s.scope = n.scope)
   limit 1;
   if found then
-    perform identity.raise_error('L9VAL', 'scopes: scopes of the tenant, of which each must be there', 'scopes');
+    perform identity.raise_error('L9VAL', 'scopes: must be existing scopes of the tenant', 'scopes');
   end if;
 
   insert into public.extraction_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
@@ -15866,13 +16081,13 @@ end
 $$;
 
 comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
-  'Changes what is given of what a chat model may read in a tenant, from the next save on. kinds: kinds of memories to extract facts and relations from. scopes: a memory of any other is never shown to a model, so private ones have to be named. writes_summaries: whether due summaries are written by the model, too. tokens_per_day: what all of it may cost, from 50000. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: settings change by this function only.';
+  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relations from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
 
 grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
   to l9_admin, l9_platform_admin;
 --! EndIncluded 190-extraction/050-set-extraction-settings.sql
 --! Included 190-extraction/060-extraction-job.sql
--- What the extraction job calls, as l9_worker. Each is one short transaction: none is open while a model answers.
+-- The extraction job calls these functions as l9_worker, each in a short transaction: none is open while the model answers.
 
 create function extraction.lease_extractions(batch_size integer, lease interval)
 returns table (
@@ -15889,34 +16104,34 @@ begin
   loop
     ids := array(
       select q.packet_id from extraction.pending_extractions q
-      where q.given_up_at is null and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now())
+      where q.given_up_at is null and extraction.is_due(q.next_attempt_at, q.leased_until)
       order by q.next_attempt_at
       limit batch_size
       for update skip locked);
     exit when ids = '{}';
-    -- Its tenant may want it no more, or it has moved where nothing may be read.
+    -- Settings or scope may have changed since the memory was queued.
     delete from extraction.pending_extractions q
     where q.packet_id = any (ids) and not exists (
       select from public.packet_store p join public.extraction_settings s on s.tenant_id = p.tenant_id
       where p.packet_id = q.packet_id and extraction.is_wanted(s, p.packet_type, p.scope, p.ttl));
     return query
-    with claimed as (
+    with leased as (
       update extraction.pending_extractions q set leased_until = now() + lease
       where q.packet_id = any (ids)
       returning q.packet_id, q.attempts
     )
-    select p.packet_id, p.envelope ->> 'content', p.content_hash, p."timestamp", c.attempts,
+    select p.packet_id, p.envelope ->> 'content', p.content_hash, p."timestamp", l.attempts,
       p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope
-    from claimed c join public.packet_store p on p.packet_id = c.packet_id;
+    from leased l join public.packet_store p on p.packet_id = l.packet_id;
     exit when found;
   end loop;
 end
 $$;
 
 comment on function extraction.lease_extractions(integer, interval) is
-  'Takes up to batch_size memories off the top of the list for the length of the lease; those that are not wanted any more are off it for good.';
+  'Leases up to batch_size memories from the start of the queue, and removes memories from it that are no longer wanted.';
 
-create function extraction.postpone_extraction(packet_id uuid, delay interval, error text, counts_as_attempt boolean, most_attempts integer default 5)
+create function extraction.postpone_extraction(packet_id uuid, delay interval, error text, counts_as_attempt boolean, max_attempts integer default extraction.max_attempts())
 returns boolean
 language plpgsql
 volatile
@@ -15929,9 +16144,9 @@ begin
   update extraction.pending_extractions q
   set leased_until = null,
     next_attempt_at = now() + delay,
-    last_error = coalesce(nullif(left(regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error'),
+    last_error = tasks.error_name(error),
     attempts = q.attempts + counts_as_attempt::integer,
-    given_up_at = case when counts_as_attempt and q.attempts + 1 >= most_attempts then now() end
+    given_up_at = case when counts_as_attempt and q.attempts + 1 >= max_attempts then now() end
   where q.packet_id = postpone_extraction.packet_id
   returning q.given_up_at is not null into has_given_up;
   return coalesce(has_given_up, false);
@@ -15939,7 +16154,7 @@ end
 $$;
 
 comment on function extraction.postpone_extraction(uuid, interval, text, boolean, integer) is
-  'Puts a memory back on the list for later: after a failure of the provider, or (as an attempt) for want of an answer of use. True: that was its last attempt.';
+  'Ends the lease of a memory and retries it after the delay: after a provider error, or (counts_as_attempt) after an unusable answer. Returns true if that was the last attempt.';
 
 create function extraction.postpone_extractions_of(tenant_id uuid)
 returns void
@@ -15948,7 +16163,7 @@ volatile
 set search_path = ''
 begin atomic
   update extraction.pending_extractions q
-  -- Tomorrow; or sooner, should the budget be raised meanwhile.
+  -- Checked again every 10 minutes in case the budget is raised, and at the start of the next day.
   set leased_until = null, last_error = 'budget',
     next_attempt_at = least(now() + interval '10 minutes', (date_trunc('day', now() at time zone 'utc') + interval '1 day') at time zone 'utc')
   from public.packet_store p
@@ -15957,7 +16172,7 @@ begin atomic
 end;
 
 comment on function extraction.postpone_extractions_of(uuid) is
-  'Puts off what waits of a tenant whose budget is used up; what is being worked on is let be.';
+  'Postpones the waiting memories of a tenant whose budget is used up, by 10 minutes or until the next day in UTC; leased memories are left alone.';
 
 create function extraction.release_extraction_leases()
 returns void
@@ -15969,7 +16184,7 @@ begin atomic
 end;
 
 comment on function extraction.release_extraction_leases() is
-  'Ends all claims. For the start of a process that is alone on its database, where claims are those of one that died.';
+  'Ends all leases. For the start of a process that is alone on its database, where any lease belongs to a dead process.';
 
 create function extraction.has_due_extractions()
 returns boolean
@@ -15978,9 +16193,9 @@ stable
 set search_path = ''
 return exists (
   select from extraction.pending_extractions q
-  where q.given_up_at is null and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now()));
+  where q.given_up_at is null and extraction.is_due(q.next_attempt_at, q.leased_until));
 
-comment on function extraction.has_due_extractions() is 'Whether a memory waits to be read by a chat model, and may be claimed.';
+comment on function extraction.has_due_extractions() is 'True if a memory in the queue can be leased now.';
 
 create function extraction.extraction_backlog()
 returns table (pending bigint, given_up bigint, oldest_seconds double precision, tokens_today bigint)
@@ -15996,7 +16211,7 @@ begin atomic
 end;
 
 comment on function extraction.extraction_backlog() is
-  'How many memories wait to be read by a chat model, how many were given up, the age of the oldest that waits in seconds, and what the day''s calls have cost, of all tenants.';
+  'Over all tenants: the number of waiting memories, the number given up, the age of the oldest waiting memory in seconds, and the tokens used today.';
 
 grant execute on function
   extraction.lease_extractions(integer, interval),
@@ -16010,7 +16225,17 @@ to l9_worker;
 --! Included 190-extraction/070-store-extraction.sql
 create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
 
-comment on type extraction.stored_extraction is 'What became of an answer of a chat model.';
+comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
+
+create function extraction.max_extracted_items()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 50;
+
+comment on function extraction.max_extracted_items() is 'The number of entities, facts and relations, each, that are stored of one answer.';
 
 create function extraction.extracted_items(extraction jsonb, field text, texts text[])
 returns table (item jsonb, is_fit boolean)
@@ -16020,7 +16245,7 @@ parallel safe
 set search_path = ''
 begin atomic
   select i.item,
-    i.place <= 50 and jsonb_typeof(i.item) = 'object'
+    i.place <= extraction.max_extracted_items() and jsonb_typeof(i.item) = 'object'
       and case when jsonb_typeof(i.item -> 'confidence') = 'number' then (i.item ->> 'confidence')::numeric between 0 and 1 end is true
       and not exists (
         select from unnest(texts) as t (name)
@@ -16032,7 +16257,7 @@ begin atomic
 end;
 
 comment on function extraction.extracted_items(jsonb, text, text[]) is
-  'One of the lists of an answer, and of each item whether it fits: among the first 50, with these texts (200 characters at most; predicates and types 100, objects 1000) and a confidence from 0 to 1. Not executable by callers.';
+  'Returns the items of one list of an answer. is_fit: the item is among the first max_extracted_items(), has these texts (at most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1. Not executable by callers.';
 
 create function extraction.extracted_time(value text)
 returns timestamptz
@@ -16044,7 +16269,8 @@ return case
   when value ~ '^\d{4}-\d{2}-\d{2}([T ][0-9:.]+(Z|[+-]\d{2}:?\d{2})?)?$' and pg_catalog.pg_input_is_valid(value, 'timestamptz')
   then value::timestamptz end;
 
-comment on function extraction.extracted_time(text) is 'A day or time that a model gave; null for anything else. Not executable by callers.';
+comment on function extraction.extracted_time(text) is
+  'Returns the date or time that a model gave, or null if it is neither. Not executable by callers.';
 
 create function extraction.store_extraction(
   packet_id uuid, content_hash bytea, extraction jsonb, model text)
@@ -16053,36 +16279,36 @@ language plpgsql
 volatile
 security definer
 set search_path = ''
--- Less than it takes for a deadlock to be seen: what a caller changes never fails of this job.
+-- Shorter than deadlock_timeout, so that this job gives way before a caller's transaction could fail.
 set lock_timeout = '500ms'
 as $$
 #variable_conflict use_column
 declare
-  done extraction.stored_extraction := (false, 0, 0, 0);
+  stored extraction.stored_extraction := (false, 0, 0, 0);
   source public.packet_store;
   item jsonb;
   is_fit boolean;
 begin
   if coalesce(btrim(store_extraction.model), '') = '' or octet_length(store_extraction.model) > 200 then
-    perform identity.raise_error('L9VAL', 'model: its name, 200 bytes at most', 'model');
+    perform identity.raise_error('L9VAL', 'model: a name of at most 200 bytes is required', 'model');
   end if;
   select p.* into source from public.packet_store p
   where p.packet_id = store_extraction.packet_id and p.content_hash = store_extraction.content_hash
   for no key update;
   if not found then
-    return done; -- Deleted, or changed since it was claimed: then it is on the list anew.
+    return stored; -- The memory was deleted, or changed since the lease and is queued again.
   end if;
   delete from extraction.pending_extractions q where q.packet_id = source.packet_id;
   if not exists (
     select from public.extraction_settings s
     where s.tenant_id = source.tenant_id and extraction.is_wanted(s, source.packet_type, source.scope, source.ttl)) then
-    return done;
+    return stored;
   end if;
 
   perform facts.withdraw_evidence(source.packet_id, only_extracted => true);
   perform extraction.withdraw_extracted_relations(source.packet_id);
 
-  -- All that is taken from an answer are names, values and how sure it is. In one order, as others take the same rows.
+  -- Only names, values and confidences are taken from the answer. The order prevents deadlocks with other writers.
   for item, is_fit in
     select f.item, f.is_fit
     from (
@@ -16100,13 +16326,13 @@ begin
           source.packet_id, btrim(item ->> 'subject'), item ->> 'predicate', to_jsonb(btrim(item ->> 'object')),
           (item ->> 'confidence')::double precision, extraction.extracted_time(item ->> 'valid_from'),
           extracted_by => store_extraction.model);
-        done.facts := done.facts + 1;
+        stored.facts := stored.facts + 1;
         continue;
       exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
-        null; -- It breaks a rule of facts: then it is dropped.
+        null; -- An item that breaks a rule of facts is dropped.
       end;
     end if;
-    done.dropped := done.dropped + 1;
+    stored.dropped := stored.dropped + 1;
   end loop;
 
   for item, is_fit in
@@ -16119,26 +16345,27 @@ begin
         perform graph.relate_from(
           source.packet_id, item ->> 'source', item ->> 'type', item ->> 'target', (item ->> 'confidence')::double precision,
           extracted_by => store_extraction.model);
-        done.relations := done.relations + 1;
+        stored.relations := stored.relations + 1;
         continue;
       exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
         null;
       end;
     end if;
-    done.dropped := done.dropped + 1;
+    stored.dropped := stored.dropped + 1;
   end loop;
-  done.is_stored := true;
-  return done;
+  stored.is_stored := true;
+  return stored;
 end
 $$;
 
 comment on function extraction.store_extraction(uuid, bytea, jsonb, text) is
-  'Stores what a chat model found in a memory, in place of what was found there before, and takes it off the list, in one transaction: entities (as facts: is a), facts and relations, 50 of each at most. What breaks a limit is dropped and counted. Nothing is stored where its text has changed since it was claimed, or its tenant does not want it any more. Scope, owner and source are the memory''s own, whatever the answer holds. For jobs. Definer: writes tables that jobs can''t.';
+  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and relations, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs can''t write.';
 
 grant execute on function extraction.store_extraction(uuid, bytea, jsonb, text) to l9_worker;
 --! EndIncluded 190-extraction/070-store-extraction.sql
 --! Included 190-extraction/080-summary-job.sql
--- What the job that has a chat model write summaries calls, as l9_worker. No transaction is open while the model answers.
+-- The job that has a chat model write summaries calls these functions as l9_worker. No transaction is open while the model
+-- answers.
 
 create table extraction.summary_leases (
   summary_key bytea primary key,
@@ -16148,15 +16375,16 @@ create table extraction.summary_leases (
 );
 
 comment on table extraction.summary_leases is
-  'Due summaries that a job is at, or failed to write. What is due is worked out by due_summaries_for_job() and its like; rows that nobody needs any more go after a week.';
-comment on column extraction.summary_leases.summary_key is 'A hash of room and subject: neither can be told from it.';
-comment on column extraction.summary_leases.attempts is 'How often no answer of use was got.';
-comment on column extraction.summary_leases.leased_until is 'A job works on it until then; later, another may take it.';
+  'Leases and failed attempts of due summaries. find_due() computes which summaries are due; rows that are no longer needed are deleted after a week.';
+comment on column extraction.summary_leases.summary_key is 'A hash of audience and subject, from which neither can be derived.';
+comment on column extraction.summary_leases.attempts is 'The number of answers that were not usable.';
+comment on column extraction.summary_leases.leased_until is
+  'End of the lease of the job that writes this summary; afterwards another job may lease it.';
 
 alter table extraction.summary_leases enable row level security;
 alter table extraction.summary_leases force row level security;
 create policy worker_access on extraction.summary_leases to l9_worker using (true);
-comment on policy worker_access on extraction.summary_leases is 'Only jobs know it.';
+comment on policy worker_access on extraction.summary_leases is 'Only jobs read and write the leases.';
 grant select, insert, update, delete on extraction.summary_leases to l9_worker;
 
 create function extraction.may_write_summaries()
@@ -16166,7 +16394,7 @@ stable
 set search_path = ''
 return exists (select from public.extraction_settings s where s.writes_summaries);
 
-comment on function extraction.may_write_summaries() is 'Whether a tenant has its summaries written by a chat model.';
+comment on function extraction.may_write_summaries() is 'True if any tenant has its summaries written by a chat model.';
 
 create function extraction.lease_summaries(batch_size integer, lease interval)
 returns table (
@@ -16191,7 +16419,7 @@ begin
   loop
     insert into extraction.summary_leases as c (summary_key, leased_until) values (candidate.key, now() + lease)
     on conflict (summary_key) do update set leased_until = excluded.leased_until
-      where c.next_attempt_at <= now() and (c.leased_until is null or c.leased_until < now());
+      where extraction.is_due(c.next_attempt_at, c.leased_until);
     continue when not found;
     return query
     select candidate.key, candidate.tenant_id, candidate.org_id, candidate.user_id, candidate.scope, candidate.project_id,
@@ -16208,7 +16436,7 @@ end
 $$;
 
 comment on function extraction.lease_summaries(integer, interval) is
-  'Takes up to batch_size due summaries of tenants that have them written by a chat model, in scopes that it may read, for the length of the lease; with the newest 40 sources of each, the oldest first.';
+  'Leases up to batch_size due summaries of tenants that have them written by a chat model, in scopes that it may read. Returns the newest 40 sources of each, oldest first.';
 
 create function extraction.store_model_summary(
   summary_key bytea, scope_type text, scope_value text, summary jsonb, packet_ids uuid[], content_hashes bytea[], model text)
@@ -16220,31 +16448,31 @@ set lock_timeout = '500ms'
 as $$
 #variable_conflict use_column
 declare
-  -- All that is taken from an answer; what is too much is cut.
-  listed constant jsonb := jsonb_build_object('key_facts', '[]'::jsonb, 'key_entities', '[]'::jsonb, 'key_decisions', '[]'::jsonb) || summary;
+  -- Missing lists default to empty ones; only these keys of the answer are used, and long values are cut.
+  answer constant jsonb := jsonb_build_object('key_facts', '[]'::jsonb, 'key_entities', '[]'::jsonb, 'key_decisions', '[]'::jsonb) || summary;
 begin
   delete from extraction.summary_leases c where c.summary_key = store_model_summary.summary_key;
   perform from public.packet_store p where p.packet_id = any (packet_ids) order by p.packet_id for share;
   if exists (
-    select from unnest(packet_ids, content_hashes) as read (packet_id, content_hash)
+    select from unnest(packet_ids, content_hashes) as source (packet_id, content_hash)
     where not exists (
       select from public.packet_store p join public.extraction_settings s on s.tenant_id = p.tenant_id
-      where p.packet_id = read.packet_id and p.content_hash = read.content_hash and s.writes_summaries and p.scope = any (s.scopes)
+      where p.packet_id = source.packet_id and p.content_hash = source.content_hash and s.writes_summaries and p.scope = any (s.scopes)
         and (p.ttl is null or p.ttl > now()))
   ) then
-    return false; -- Changed, gone, or wanted no more since it was claimed: what is due still is claimed anew.
+    return false; -- A source changed since the lease; if a summary is still due, it will be leased again.
   end if;
   perform summaries.store_summary(
     store_model_summary.scope_type, store_model_summary.scope_value, left(summary ->> 'summary', 20000), packet_ids,
-    extraction.summary_texts(listed -> 'key_facts'), extraction.summary_texts(listed -> 'key_entities'),
-    extraction.summary_texts(listed -> 'key_decisions'), least(greatest((listed ->> 'confidence')::double precision, 0), 1),
+    extraction.summary_texts(answer -> 'key_facts'), extraction.summary_texts(answer -> 'key_entities'),
+    extraction.summary_texts(answer -> 'key_decisions'), least(greatest((answer ->> 'confidence')::double precision, 0), 1),
     model => store_model_summary.model);
   return true;
 end
 $$;
 
 comment on function extraction.store_model_summary(bytea, text, text, jsonb, uuid[], bytea[], text) is
-  'Stores what a chat model made of these memories. False, and nothing stored, where one of them was changed, moved or deleted since it was read, or the tenant does not want it any more. Who may read it is worked out of the sources, whatever the answer holds.';
+  'Stores a summary that a chat model wrote of these memories. Returns false and stores nothing if one of them was changed, moved or deleted since the lease, or the tenant no longer wants it read. The readers are computed from the sources, whatever the answer contains.';
 
 create function extraction.summary_texts(list jsonb)
 returns text[]
@@ -16258,9 +16486,10 @@ return array(
   where i.value ~ '\S' and i.place <= 20
   order by i.place);
 
-comment on function extraction.summary_texts(jsonb) is 'The first 20 texts of a list, 200 characters of each at most.';
+comment on function extraction.summary_texts(jsonb) is
+  'Returns the first 20 texts of a list that are not blank, each cut to 200 characters.';
 
-create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean, most_attempts integer default 5)
+create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean, max_attempts integer default extraction.max_attempts())
 returns boolean
 language plpgsql
 volatile
@@ -16272,17 +16501,17 @@ declare
 begin
   update extraction.summary_leases c
   set leased_until = null,
-    attempts = case when c.attempts + 1 >= most_attempts and counts_as_attempt then 0 else c.attempts + counts_as_attempt::integer end,
-    -- Its sources are others by then.
-    next_attempt_at = now() + case when c.attempts + 1 >= most_attempts and counts_as_attempt then interval '1 day' else delay end
+    attempts = case when c.attempts + 1 >= max_attempts and counts_as_attempt then 0 else c.attempts + counts_as_attempt::integer end,
+    -- After a day the sources have usually changed.
+    next_attempt_at = now() + case when c.attempts + 1 >= max_attempts and counts_as_attempt then interval '1 day' else delay end
   where c.summary_key = postpone_summary.summary_key
-  returning old.attempts + 1 >= most_attempts and counts_as_attempt into has_given_up;
+  returning old.attempts + 1 >= max_attempts and counts_as_attempt into has_given_up;
   return coalesce(has_given_up, false);
 end
 $$;
 
 comment on function extraction.postpone_summary(bytea, interval, boolean, integer) is
-  'Leaves a due summary for later: after its last attempt (then it says true) for a day.';
+  'Ends the lease of a due summary and retries it after the delay, or after a day if that was the last attempt. Returns true if it was the last attempt.';
 
 grant execute on function
   extraction.may_write_summaries(), extraction.lease_summaries(integer, interval), extraction.summary_texts(jsonb),
