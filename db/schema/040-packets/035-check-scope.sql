@@ -37,7 +37,7 @@ begin
     perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
   elsif project_id !~ '^[A-Za-z0-9._/@:+-]{1,200}$' then
     perform identity.raise_error('L9VAL', 'project_id: 1 to 200 letters, digits or ._/@:+-', 'project_id');
-  elsif has_projects and not ('*' = any (me.projects) or project_id = any (me.projects)) then
+  elsif has_projects and not identity.has_project(me, project_id) then
     perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
   end if;
 end

@@ -1,22 +1,5 @@
-alter table public.packet_store enable row level security;
-alter table public.packet_store force row level security;
+call identity.protect_like_memories('public.packet_store', is_writable => true);
 
-create policy tenant_isolation on public.packet_store as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.packet_store as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.packet_store as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.packet_store to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()))
-  with check (
-    scope = any ((select identity.current_writable_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
 create policy creator_updates on public.packet_store as restrictive for update to l9_agent
   using (
     metadata ->> 'creator' = (select identity.current_creator())
@@ -25,22 +8,10 @@ create policy creator_deletes on public.packet_store as restrictive for delete t
   using (
     metadata ->> 'creator' = (select identity.current_creator())
     and scope = any ((select identity.current_writable_scopes())::text[]));
-create policy admin_override on public.packet_store to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()))
-  with check (
-    scope = any ((select identity.current_writable_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
 create policy writable_updates on public.packet_store as restrictive for update to l9_admin
   using (scope = any ((select identity.current_writable_scopes())::text[]));
 create policy writable_deletes on public.packet_store as restrictive for delete to l9_admin
   using (scope = any ((select identity.current_writable_scopes())::text[]));
-create policy platform_override on public.packet_store for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('packet_store')) and (ttl is null or ttl > now()));
 create policy worker_access on public.packet_store to l9_worker using (true);
 create policy definer_functions on public.packet_store for select to l9_owner
   using (ttl <= now());
@@ -49,16 +20,10 @@ create policy definer_locks on public.packet_store for update to l9_owner
 create policy definer_cleanup on public.packet_store for delete to l9_owner
   using (ttl <= now());
 
-comment on policy tenant_isolation on public.packet_store is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.packet_store is 'A memory of an org is for callers of that org; one without is for the whole tenant.';
-comment on policy user_visibility on public.packet_store is 'A memory of a user is for callers who act for that user; one without is for the whole org.';
-comment on policy scope_access on public.packet_store is 'Agents read and write the scopes and projects of their claims; what has expired is gone.';
 comment on policy creator_updates on public.packet_store is 'Agents change only what they wrote themselves.';
 comment on policy creator_deletes on public.packet_store is 'Agents delete only what they wrote themselves.';
-comment on policy admin_override on public.packet_store is 'L reads and writes any memory of its tenant, of every org, user and author, within its claims.';
 comment on policy writable_updates on public.packet_store is 'An admin changes nothing in a scope that it may only read.';
 comment on policy writable_deletes on public.packet_store is 'An admin deletes nothing in a scope that it may only read.';
-comment on policy platform_override on public.packet_store is 'Operators read across tenants, each look on the record; they write nothing.';
 comment on policy worker_access on public.packet_store is 'Jobs read contents to embed, and set chunk_count; the grants say which columns.';
 comment on policy definer_functions on public.packet_store is 'Functions of the owner see what has expired, and nothing else.';
 comment on policy definer_locks on public.packet_store is 'Functions of the owner lock what has expired, so that two cleanups share the work; they change nothing.';

@@ -62,42 +62,17 @@ comment on column public.packet_versions.correlation_id is 'As it was.';
 comment on column public.packet_versions.session_id is 'As it was.';
 comment on column public.packet_versions.trace_id is 'As it was.';
 
-alter table public.packet_versions enable row level security;
-alter table public.packet_versions force row level security;
+-- The scope and project that the version itself had count, too: what was private stays private when the memory is shared.
+call identity.protect_like_memories('public.packet_versions', noun => 'version', expires => false);
 
-create policy tenant_isolation on public.packet_versions as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.packet_versions as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.packet_versions as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
 -- Under the reader's own policies: a memory that is not there for it has no history either.
 create policy packet_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (select from public.packet_store p where p.packet_id = packet_versions.packet_id));
-create policy scope_access on public.packet_versions for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy admin_override on public.packet_versions for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on public.packet_versions for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('packet_versions')));
 create policy definer_functions on public.packet_versions for select to l9_owner using (true);
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
-comment on policy tenant_isolation on public.packet_versions is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.packet_versions is 'As for the packet.';
-comment on policy user_visibility on public.packet_versions is 'As for the packet.';
 comment on policy packet_visibility on public.packet_versions is
   'A version is there for whoever may see its memory as it is now: what moved to l-private hides all it ever said.';
-comment on policy scope_access on public.packet_versions is
-  'And the scope and project that the version itself had: what was private stays so when the memory is shared.';
-comment on policy admin_override on public.packet_versions is 'L, in its tenant, within its claims.';
-comment on policy platform_override on public.packet_versions is 'Operators read across tenants, each look on the record.';
 comment on policy definer_functions on public.packet_versions is 'The trigger that keeps versions looks for the one before; erasure counts them.';
 comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions writes them; nobody changes one.';
 

@@ -43,38 +43,11 @@ comment on column public.memory_contexts.scope is 'As of both memories.';
 comment on column public.memory_contexts.ttl is 'When the first of the two expires: from then on nobody reads it.';
 comment on column public.memory_contexts.created_at is 'When it was put together.';
 
-alter table public.memory_contexts enable row level security;
-alter table public.memory_contexts force row level security;
+call identity.protect_like_memories('public.memory_contexts', noun => 'context');
 
-create policy tenant_isolation on public.memory_contexts as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.memory_contexts as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.memory_contexts as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.memory_contexts for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy admin_override on public.memory_contexts for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy platform_override on public.memory_contexts for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_contexts')) and (ttl is null or ttl > now()));
 create policy worker_access on public.memory_contexts to l9_worker using (true);
 create policy definer_functions on public.memory_contexts to l9_owner using (true);
 
-comment on policy tenant_isolation on public.memory_contexts is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_contexts is 'As for the packet.';
-comment on policy user_visibility on public.memory_contexts is 'As for the packet.';
-comment on policy scope_access on public.memory_contexts is 'As for the packet: scopes and projects of the caller''s claims.';
-comment on policy admin_override on public.memory_contexts is 'As for the packet: L, in its tenant, within its claims.';
-comment on policy platform_override on public.memory_contexts is 'Operators read across tenants, each look on the record.';
 comment on policy worker_access on public.memory_contexts is 'The embedding job writes them.';
 comment on policy definer_functions on public.memory_contexts is 'The triggers that take them away with what they were made of.';
 

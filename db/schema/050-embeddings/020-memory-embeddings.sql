@@ -57,38 +57,11 @@ comment on column public.memory_embeddings.chunk_text is 'The text of a chunk; n
 comment on column public.memory_embeddings.context_id is 'Of type context: what it was made of, and goes with.';
 comment on column public.memory_embeddings.metadata is 'Of a chunk: start and end, character offsets into the content.';
 
-alter table public.memory_embeddings enable row level security;
-alter table public.memory_embeddings force row level security;
+call identity.protect_like_memories('public.memory_embeddings', noun => 'vector');
 
-create policy tenant_isolation on public.memory_embeddings as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.memory_embeddings as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.memory_embeddings as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.memory_embeddings for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy admin_override on public.memory_embeddings for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy platform_override on public.memory_embeddings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_embeddings')) and (ttl is null or ttl > now()));
 create policy worker_access on public.memory_embeddings to l9_worker using (true);
 create policy definer_functions on public.memory_embeddings to l9_owner using (true);
 
-comment on policy tenant_isolation on public.memory_embeddings is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_embeddings is 'As for the packet.';
-comment on policy user_visibility on public.memory_embeddings is 'As for the packet.';
-comment on policy scope_access on public.memory_embeddings is 'As for the packet: scopes and projects of the caller''s claims.';
-comment on policy admin_override on public.memory_embeddings is 'As for the packet: L, in its tenant, within its claims.';
-comment on policy platform_override on public.memory_embeddings is 'Operators read across tenants, each look on the record.';
 comment on policy worker_access on public.memory_embeddings is 'The embedding job writes them.';
 comment on policy definer_functions on public.memory_embeddings is 'The trigger that keeps them with their packet.';
 

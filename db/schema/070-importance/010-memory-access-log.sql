@@ -44,38 +44,20 @@ comment on column importance.memory_access_log.project_id is 'The project that i
 comment on column importance.memory_access_log.scope is 'The scope that it was in.';
 comment on column importance.memory_access_log.is_admin is 'Whether the caller was an administrator, whom orgs and users don''t bind.';
 
-alter table importance.memory_access_log enable row level security;
-alter table importance.memory_access_log force row level security;
+call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
+-- An access belongs to the caller, so that these differ from the policies of memories.
+alter policy org_isolation on importance.memory_access_log using (org_id is not distinct from (select identity.current_org_id()));
+alter policy user_visibility on importance.memory_access_log using (user_id is not distinct from (select identity.current_user_id()));
+create policy own_accesses on importance.memory_access_log as restrictive for select to l9_agent
+  using (agent_id = (select identity.current_caller()));
+comment on policy org_isolation on importance.memory_access_log is 'What an agent did for one org is hidden from it while it acts for another, or for none.';
+comment on policy user_visibility on importance.memory_access_log is 'What an agent did for one user is hidden from it while it acts for another, or for none.';
+comment on policy own_accesses on importance.memory_access_log is 'Agents see their own accesses only, never who else read what.';
 
-create policy tenant_isolation on importance.memory_access_log as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on importance.memory_access_log as restrictive to l9_agent
-  using (org_id is not distinct from (select identity.current_org_id()));
-create policy user_visibility on importance.memory_access_log as restrictive to l9_agent
-  using (user_id is not distinct from (select identity.current_user_id()));
-create policy scope_access on importance.memory_access_log for select to l9_agent
-  using (
-    agent_id = (select identity.current_caller())
-    and scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy admin_override on importance.memory_access_log for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on importance.memory_access_log for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_access_log')));
 create policy worker_access on importance.memory_access_log for select to l9_worker using (true);
 create policy definer_inserts on importance.memory_access_log for insert to l9_owner with check (true);
 create policy definer_functions on importance.memory_access_log for select to l9_owner using (true);
 
-comment on policy tenant_isolation on importance.memory_access_log is 'Nothing crosses tenants.';
-comment on policy org_isolation on importance.memory_access_log is 'What an agent did for one org is not shown to it while it acts for another, or for none.';
-comment on policy user_visibility on importance.memory_access_log is 'What an agent did for one user is not shown to it while it acts for another, or for none.';
-comment on policy scope_access on importance.memory_access_log is 'Agents see their own accesses, within their claims: never who else read what.';
-comment on policy admin_override on importance.memory_access_log is 'L, in its tenant, within its claims.';
-comment on policy platform_override on importance.memory_access_log is 'Operators read across tenants, each look on the record.';
 comment on policy worker_access on importance.memory_access_log is 'The job that rolls it up reads it.';
 comment on policy definer_inserts on importance.memory_access_log is 'log_accesses() inserts.';
 comment on policy definer_functions on importance.memory_access_log is 'Audit triggers of feedback, and drop_access_partition(), read it.';

@@ -28,7 +28,7 @@ begin
     log_accesses.audit_id, me.tenant_id, me.org_id, me.user_id, a.project_id, a.scope, me.role = 'l9_admin'
   from unnest(access_ids, target_ids, log_accesses.scopes, project_ids, relevance_scores) as a (access_id, target_id, scope, project_id, score)
   where a.scope = any (me.readable_scopes)
-    and (a.project_id is null or '*' = any (me.projects) or a.project_id = any (me.projects));
+    and identity.has_project(me, a.project_id);
   return access_ids;
 end
 $$;

@@ -14,9 +14,7 @@ begin
     select p.packet_id from public.packet_store p
     where p.ttl <= now()
       and ((me).caller is null
-        or p.tenant_id = (me).tenant_id
-          and p.scope = any ((me).writable_scopes)
-          and (p.project_id is null or '*' = any ((me).projects) or p.project_id = any ((me).projects))
+        or p.tenant_id = (me).tenant_id and identity.may_write(me, p.project_id, p.scope)
           -- Agents see what belongs to their org and user, admins all of the tenant: so they clean up.
           and ((me).role = 'l9_admin' or (
             (p.org_id is null or p.org_id = (me).org_id) and (p.user_id is null or p.user_id = (me).user_id))))

@@ -1,17 +1,15 @@
 -- Functions of the owner make rows of memories that are not their own: they see the caller's, and lock them.
 
-create policy definer_sources on public.packet_store for select to l9_owner
-  using (
-    (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
-    or (select identity.current_role_name()) in ('l9_agent', 'l9_admin')
-      and tenant_id = (select identity.current_tenant_id())
-      and scope = any ((select identity.current_scopes())::text[])
-      and (project_id is null or (select identity.has_every_project())
-        or project_id = any ((select identity.current_projects())::text[]))
-      and ((select identity.current_role_name()) = 'l9_admin'
-        or (org_id is null or org_id = (select identity.current_org_id()))
-          and (user_id is null or user_id = (select identity.current_user_id())))
-      and (ttl is null or ttl > now()));
+do $$
+begin
+  execute format($sql$
+    create policy definer_sources on public.packet_store for select to l9_owner
+    using (
+      (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
+      or (select identity.current_role_name()) in ('l9_agent', 'l9_admin') and %s and (ttl is null or ttl > now()))$sql$,
+    identity.definer_condition());
+end
+$$;
 create policy definer_source_locks on public.packet_store for update to l9_owner
   using (
     (select identity.current_role_name()) = 'l9_worker'
@@ -34,13 +32,8 @@ return case
   when identity.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()
   when identity.current_role_name() in ('l9_agent', 'l9_admin') then
     ((memory).ttl is null or (memory).ttl > pg_catalog.now())
-    and (memory).tenant_id = identity.current_tenant_id()
-    and (memory).scope = any (identity.current_scopes())
-    and ((memory).project_id is null or identity.has_every_project()
-      or (memory).project_id = any (identity.current_projects()))
-    and (identity.current_role_name() = 'l9_admin'
-      or ((memory).org_id is null or (memory).org_id = identity.current_org_id())
-        and ((memory).user_id is null or (memory).user_id = identity.current_user_id()))
+    and identity.may_read(identity.current_identity(),
+      (memory).tenant_id, (memory).org_id, (memory).user_id, (memory).project_id, (memory).scope)
   else true
 end;
 

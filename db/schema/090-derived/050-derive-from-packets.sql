@@ -9,45 +9,16 @@ set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = derived);
-  in_scopes constant text := $sql$
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))$sql$;
-  of_owner constant text := $sql$
-    (org_id is null or org_id = (select identity.current_org_id()))
-    and (user_id is null or user_id = (select identity.current_user_id()))$sql$;
-  policy record;
   described record;
 begin
-  execute format('alter table %s enable row level security', derived);
-  execute format('alter table %s force row level security', derived);
-  for policy in
-    select * from (values
-      ('tenant_isolation', 'as restrictive to l9_agent, l9_admin', 'tenant_id = (select identity.current_tenant_id())', null,
-        'Nothing crosses tenants.'),
-      ('org_isolation', 'as restrictive to l9_agent', 'org_id is null or org_id = (select identity.current_org_id())', null,
-        'As for the memory it comes from.'),
-      ('user_visibility', 'as restrictive to l9_agent', 'user_id is null or user_id = (select identity.current_user_id())', null,
-        'As for the memory it comes from.'),
-      ('scope_access', 'for select to l9_agent', in_scopes || ' and (ttl is null or ttl > now())', null,
-        'As for the memory it comes from: scopes and projects of the caller''s claims; what has expired is gone.'),
-      ('admin_override', 'for select to l9_admin', in_scopes || ' and (ttl is null or ttl > now())', null,
-        'As for the memory it comes from: L, in its tenant, within its claims.'),
-      ('platform_override', 'for select to l9_platform_admin',
-        format('(select identity.allow_and_audit_operator_read(%L)) and (ttl is null or ttl > now())', name), null,
-        'Operators read across tenants, each look on the record.'),
-      ('worker_access', 'for select to l9_worker', 'true', null,
-        'Jobs read it.'),
-      ('definer_functions', 'to l9_owner', format($sql$
-        (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
-        or tenant_id = (select identity.current_tenant_id()) and %s
-          and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, in_scopes, of_owner), null,
-        'Functions of the owner see and write, for an agent or an admin, what lies within its claims, expired or not; for jobs and operators, all.')
-    ) as p (name, addressed, condition, new_condition, description)
-  loop
-    execute format('create policy %I on %s %s using (%s)', policy.name, derived, policy.addressed, policy.condition);
-    execute format('comment on policy %I on %s is %L', policy.name, derived, policy.description);
-  end loop;
+  call identity.protect_like_memories(derived);
+  execute format('create policy worker_access on %s for select to l9_worker using (true)', derived);
+  execute format('comment on policy worker_access on %s is %L', derived, 'Background jobs read all rows.');
+  execute format($sql$
+    create policy definer_functions on %s to l9_owner
+    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s)$sql$, derived, identity.definer_condition());
+  execute format('comment on policy definer_functions on %s is %L', derived,
+    'Functions of the owner see and write, for an agent or an admin, rows within its claims, expired or not; for jobs and operators, all rows.');
   execute format('grant select on %s to l9_agent, l9_admin, l9_platform_admin, l9_worker', derived);
   execute format('grant maintain on %s to l9_worker', derived);
 

@@ -96,37 +96,17 @@ comment on column public.tasks.started_at is 'When the run started.';
 comment on column public.tasks.completed_at is 'When the run completed or failed.';
 comment on column public.tasks.updated_at is 'When the status last changed.';
 
-alter table public.tasks enable row level security;
-alter table public.tasks force row level security;
+call identity.protect_like_memories('public.tasks', noun => 'task', expires => false);
+do $$
+begin
+  execute format('create policy unscoped_tasks on public.tasks for select to l9_admin using (scope is null and %s)', identity.project_condition());
+end
+$$;
+comment on policy unscoped_tasks on public.tasks is 'Admins also read rows without a scope, within their projects; agents can not.';
 
-create policy tenant_isolation on public.tasks as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.tasks as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.tasks as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.tasks for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy admin_override on public.tasks for select to l9_admin
-  using (
-    (scope is null or scope = any ((select identity.current_scopes())::text[]))
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on public.tasks for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('tasks')));
 create policy worker_access on public.tasks to l9_worker using (true);
 create policy definer_functions on public.tasks to l9_owner using (true);
 
-comment on policy tenant_isolation on public.tasks is 'Callers read only rows of their own tenant.';
-comment on policy org_isolation on public.tasks is 'A row with an org is visible to callers of that org only.';
-comment on policy user_visibility on public.tasks is 'A row with a user is visible only to callers who act for that user.';
-comment on policy scope_access on public.tasks is
-  'Agents read rows whose scope and project are in their claims. Rows without a scope are visible to admins only.';
-comment on policy admin_override on public.tasks is 'Admins (L) read all rows of their tenant, within their claims.';
-comment on policy platform_override on public.tasks is 'Operators read rows of all tenants; each such read is audited.';
 comment on policy worker_access on public.tasks is 'Jobs record the progress and the outcome of their runs.';
 comment on policy definer_functions on public.tasks is 'start_task() inserts and updates rows; only jobs may call it.';
 

@@ -17,7 +17,7 @@ begin
     -- One text for a scope that does not exist and one that is not the caller's.
     if scope is null or scope <> all (me.readable_scopes) then
       perform identity.raise_error('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')), 'scope');
-    elsif project_id is not null and not ('*' = any (me.projects) or project_id = any (me.projects)) then
+    elsif not identity.has_project(me, project_id) then
       perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
     elsif packets.scope_has_projects(reach_world.scope) and project_id is null then
       perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');

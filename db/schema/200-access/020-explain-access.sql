@@ -48,7 +48,7 @@ begin
     and (me.role = 'l9_platform_admin'
       or p.tenant_id = me.tenant_id
         and p.scope = any (me.readable_scopes)
-        and (p.project_id is null or '*' = any (me.projects) or p.project_id = any (me.projects)));
+        and identity.has_project(me, p.project_id));
   -- Whose it was, not what it said: that is gone for everyone.
   memory.envelope := null;
   memory.content := null;

@@ -38,8 +38,7 @@ stable
 parallel safe
 set search_path = ''
 return forgetting.is_whole_operator(me)
-  or scope = any (me.writable_scopes)
-    and (project_id is null or '*' = any (me.projects) or project_id = any (me.projects));
+  or identity.may_write(me, project_id, scope);
 
 comment on function forgetting.may_erase(identity.identity, text, text) is
   'Whether the token of an admin covers a scope and project. What it administers at all is for administered_tenants() to say.';

@@ -33,34 +33,15 @@ comment on column public.memory_tombstones.reason is 'Why, in the words of whoev
 comment on column public.memory_tombstones.erased_by is 'The caller that erased it.';
 comment on column public.memory_tombstones.erased_at is 'When.';
 
-alter table public.memory_tombstones enable row level security;
-alter table public.memory_tombstones force row level security;
+call identity.protect_like_memories('public.memory_tombstones', noun => 'erased memory', expires => false);
+alter policy scope_access on public.memory_tombstones using (false);
+comment on policy scope_access on public.memory_tombstones is 'Agents see no tombstones: to them an erased memory does not exist.';
 
-create policy tenant_isolation on public.memory_tombstones as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.memory_tombstones as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.memory_tombstones as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.memory_tombstones for select to l9_agent using (false);
-create policy admin_override on public.memory_tombstones for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on public.memory_tombstones for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_tombstones')));
 create policy definer_functions on public.memory_tombstones for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_tombstones on public.memory_tombstones for insert to l9_owner
   with check (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 
-comment on policy tenant_isolation on public.memory_tombstones is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_tombstones is 'As for the packet it was; agents see none anyway.';
-comment on policy user_visibility on public.memory_tombstones is 'As for the packet it was; agents see none anyway.';
-comment on policy scope_access on public.memory_tombstones is 'Agents see none: to them an erased memory is one that is not there.';
-comment on policy admin_override on public.memory_tombstones is 'L sees those of its tenant, within its claims.';
-comment on policy platform_override on public.memory_tombstones is 'Operators see every tenant''s, each look on the record.';
 comment on policy definer_functions on public.memory_tombstones is 'Erasure goes by what it has marked, in tenants that the caller administers.';
 comment on policy definer_tombstones on public.memory_tombstones is 'Erasure marks memories of tenants that the caller administers; nobody changes or removes a mark.';
 
