@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:677c552d609b8ea60b8ce93a61633b825cf04104
+--! Hash: sha1:0fea79b8824d14791f17d99a27714f343c249824
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -35,7 +35,7 @@ end
 $$;
 
 comment on function identity.raise_error(text, text, text, text) is
-  'Raises one of the documented errors (docs/errors.md): SQLSTATE L9…, a text fit for the caller, and the field it is about.';
+  'Raises one of the documented errors (docs/reference/errors.md): SQLSTATE L9…, a text fit for the caller, and the field it is about.';
 
 grant execute on function identity.raise_error(text, text, text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/020-fail.sql
@@ -815,6 +815,154 @@ grant select on public.tenants, public.scopes, public.actors to l9_agent, l9_adm
 grant select on public.orgs, public.users, public.api_keys to l9_admin, l9_platform_admin;
 -- No insert, update or delete on identity tables for anyone: they change by functions. No grant at all on the hashes and on active_actors.
 --! EndIncluded 010-identity/070-policies.sql
+--! Included 010-identity/080-visibility.sql
+-- Who sees a row that belongs to a tenant, org, user, project and scope: the product's promise, written down once.
+-- Policies get it as text, so that they stay plain expressions that the planner and explain_access() understand;
+-- functions that run as the owner, to which those policies do not apply, call may_read(), which PostgreSQL inlines.
+
+create function identity.project_condition()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return $sql$(project_id is null or (select identity.has_every_project())
+      or project_id = any ((select identity.current_projects())::text[]))$sql$;
+
+comment on function identity.project_condition() is
+  'The text of a policy condition: the row belongs to no project, or to one that the caller may work in. Used by migrations only.';
+
+create function identity.reader_condition()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 'scope = any ((select identity.current_scopes())::text[]) and ' || identity.project_condition();
+
+comment on function identity.reader_condition() is
+  'The text of a policy condition: the caller may read the scope and the project of the row. Used by migrations only.';
+
+create function identity.writer_condition()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 'scope = any ((select identity.current_writable_scopes())::text[]) and ' || identity.project_condition();
+
+comment on function identity.writer_condition() is
+  'The text of a policy condition: the caller may write the scope and the project of the row. Used by migrations only.';
+
+create function identity.owner_condition()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return $sql$(org_id is null or org_id = (select identity.current_org_id()))
+      and (user_id is null or user_id = (select identity.current_user_id()))$sql$;
+
+comment on function identity.owner_condition() is
+  'The text of a policy condition: the row belongs to the org and the user that the caller acts for, or to no org or user. Used by migrations only.';
+
+create function identity.definer_condition()
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.format($sql$tenant_id = (select identity.current_tenant_id())
+      and %s
+      and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, identity.reader_condition(), identity.owner_condition());
+
+comment on function identity.definer_condition() is
+  'The text of a policy condition for functions of the owner: the agent or admin that called the function may read the row. Used by migrations only.';
+
+create procedure identity.protect_like_memories(
+  target regclass, noun text default 'memory', expires boolean default true, is_writable boolean default false)
+language plpgsql
+set search_path = ''
+as $$
+declare
+  name constant text := (select c.relname from pg_class c where c.oid = target);
+  unexpired constant text := case when expires then ' and (ttl is null or ttl > now())' else '' end;
+  verb constant text := case when is_writable then 'read and write' else 'read' end;
+  command constant text := case when is_writable then '' else 'for select ' end;
+  check_of_writes constant text := case when is_writable then format(' with check (%s)', identity.writer_condition()) else '' end;
+  policy record;
+begin
+  execute format('alter table %s enable row level security', target);
+  execute format('alter table %s force row level security', target);
+  for policy in
+    select * from (values
+      ('tenant_isolation', 'as restrictive to l9_agent, l9_admin', 'tenant_id = (select identity.current_tenant_id())', '',
+        'Nothing is shared between tenants.'),
+      ('org_isolation', 'as restrictive to l9_agent', 'org_id is null or org_id = (select identity.current_org_id())', '',
+        format('A %s of an org is visible to callers of that org; one without an org is visible to the whole tenant.', noun)),
+      ('user_visibility', 'as restrictive to l9_agent', 'user_id is null or user_id = (select identity.current_user_id())', '',
+        format('A %s of a user is visible to callers that act for that user; one without a user is visible to the whole org.', noun)),
+      ('scope_access', command || 'to l9_agent', identity.reader_condition() || unexpired, check_of_writes,
+        format('Agents %s in the scopes and projects of their claims.', verb) || case when expires then ' Expired rows are invisible.' else '' end),
+      ('admin_override', command || 'to l9_admin', identity.reader_condition() || unexpired, check_of_writes,
+        format('Admins %s in their whole tenant, across orgs, users and authors, within their claims.', verb)),
+      ('platform_override', 'for select to l9_platform_admin',
+        format('(select identity.allow_and_audit_operator_read(%L))', name) || unexpired, '',
+        'Operators read across tenants, and each read is audited. They write nothing.')
+    ) as p (name, addressed, condition, check_of_writes, description)
+  loop
+    execute format('create policy %I on %s %s using (%s)%s', policy.name, target, policy.addressed, policy.condition, policy.check_of_writes);
+    execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
+  end loop;
+end
+$$;
+
+comment on procedure identity.protect_like_memories(regclass, text, boolean, boolean) is
+  'Enables and forces row-level security on a table with the columns tenant_id, org_id, user_id, project_id and scope (and ttl, where rows expire), and creates the policies that decide who sees a memory: tenant_isolation, org_isolation, user_visibility, scope_access, admin_override, platform_override. noun: what a row is, for the comments. is_writable: agents and admins may also write rows of scopes that they may write. A table that differs from memories alters the policy after this call. Used by migrations only.';
+
+-- Inlined into the query that calls it: hence no `set search_path`; the body is parsed here, once, with all names resolved.
+create function identity.has_project(me identity.identity, project_id text)
+returns boolean
+language sql
+immutable
+parallel safe
+return project_id is null or '*' = any ((me).projects) or project_id = any ((me).projects);
+
+comment on function identity.has_project(identity.identity, text) is
+  'True if a row of this project (null: of no project) lies within the projects of the caller.';
+
+create function identity.may_read(
+  me identity.identity, tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
+returns boolean
+language sql
+immutable
+parallel safe
+return tenant_id = (me).tenant_id
+  and scope = any ((me).readable_scopes)
+  and identity.has_project(me, project_id)
+  and ((me).role = 'l9_admin'
+    or (org_id is null or org_id = (me).org_id) and (user_id is null or user_id = (me).user_id));
+
+comment on function identity.may_read(identity.identity, uuid, uuid, uuid, text, text) is
+  'True if an agent or admin may read a row that belongs to this tenant, org, user, project and scope: the rule of protect_like_memories() as a function. The expiry of the row is for the caller of this function to check.';
+
+create function identity.may_write(me identity.identity, project_id text, scope text)
+returns boolean
+language sql
+immutable
+parallel safe
+return scope = any ((me).writable_scopes)
+  and identity.has_project(me, project_id);
+
+comment on function identity.may_write(identity.identity, text, text) is
+  'True if the claims of the caller allow it to write in this project (null: none) and scope.';
+
+grant execute on function
+  identity.has_project(identity.identity, text),
+  identity.may_read(identity.identity, uuid, uuid, uuid, text, text),
+  identity.may_write(identity.identity, text, text)
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/080-visibility.sql
 --! Included 020-audit/000-schema.sql
 create schema audit;
 comment on schema audit is
@@ -876,7 +1024,7 @@ comment on column public.audit_log.creator is 'The actor''s creator name at the 
 comment on column public.audit_log.source is 'The actor''s source at the time.';
 comment on column public.audit_log.tool_name is 'The tool, mutation or query; sql for a database session.';
 comment on column public.audit_log.status is 'success or error.';
-comment on column public.audit_log.sqlstate is 'Why it failed: a code of docs/errors.md or of PostgreSQL.';
+comment on column public.audit_log.sqlstate is 'Why it failed: a code of docs/reference/errors.md or of PostgreSQL.';
 comment on column public.audit_log.details is
   'Always caller, creator, source and tool_name; org_id and user_id where the caller acted for them; then ids, filters and counts. Never contents.';
 
@@ -3402,7 +3550,7 @@ begin
     perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
   elsif project_id !~ '^[A-Za-z0-9._/@:+-]{1,200}$' then
     perform identity.raise_error('L9VAL', 'project_id: 1 to 200 letters, digits or ._/@:+-', 'project_id');
-  elsif has_projects and not ('*' = any (me.projects) or project_id = any (me.projects)) then
+  elsif has_projects and not identity.has_project(me, project_id) then
     perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
   end if;
 end
@@ -3640,25 +3788,8 @@ create trigger _500_audit_truncate before truncate on public.packet_store
   for each statement execute function packets.tg_packet_store__refuse_truncate();
 --! EndIncluded 040-packets/050-audit.sql
 --! Included 040-packets/060-policies.sql
-alter table public.packet_store enable row level security;
-alter table public.packet_store force row level security;
+call identity.protect_like_memories('public.packet_store', is_writable => true);
 
-create policy tenant_isolation on public.packet_store as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.packet_store as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.packet_store as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.packet_store to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()))
-  with check (
-    scope = any ((select identity.current_writable_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
 create policy creator_updates on public.packet_store as restrictive for update to l9_agent
   using (
     metadata ->> 'creator' = (select identity.current_creator())
@@ -3667,22 +3798,10 @@ create policy creator_deletes on public.packet_store as restrictive for delete t
   using (
     metadata ->> 'creator' = (select identity.current_creator())
     and scope = any ((select identity.current_writable_scopes())::text[]));
-create policy admin_override on public.packet_store to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()))
-  with check (
-    scope = any ((select identity.current_writable_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
 create policy writable_updates on public.packet_store as restrictive for update to l9_admin
   using (scope = any ((select identity.current_writable_scopes())::text[]));
 create policy writable_deletes on public.packet_store as restrictive for delete to l9_admin
   using (scope = any ((select identity.current_writable_scopes())::text[]));
-create policy platform_override on public.packet_store for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('packet_store')) and (ttl is null or ttl > now()));
 create policy worker_access on public.packet_store to l9_worker using (true);
 create policy definer_functions on public.packet_store for select to l9_owner
   using (ttl <= now());
@@ -3691,16 +3810,10 @@ create policy definer_locks on public.packet_store for update to l9_owner
 create policy definer_cleanup on public.packet_store for delete to l9_owner
   using (ttl <= now());
 
-comment on policy tenant_isolation on public.packet_store is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.packet_store is 'A memory of an org is for callers of that org; one without is for the whole tenant.';
-comment on policy user_visibility on public.packet_store is 'A memory of a user is for callers who act for that user; one without is for the whole org.';
-comment on policy scope_access on public.packet_store is 'Agents read and write the scopes and projects of their claims; what has expired is gone.';
 comment on policy creator_updates on public.packet_store is 'Agents change only what they wrote themselves.';
 comment on policy creator_deletes on public.packet_store is 'Agents delete only what they wrote themselves.';
-comment on policy admin_override on public.packet_store is 'L reads and writes any memory of its tenant, of every org, user and author, within its claims.';
 comment on policy writable_updates on public.packet_store is 'An admin changes nothing in a scope that it may only read.';
 comment on policy writable_deletes on public.packet_store is 'An admin deletes nothing in a scope that it may only read.';
-comment on policy platform_override on public.packet_store is 'Operators read across tenants, each look on the record; they write nothing.';
 comment on policy worker_access on public.packet_store is 'Jobs read contents to embed, and set chunk_count; the grants say which columns.';
 comment on policy definer_functions on public.packet_store is 'Functions of the owner see what has expired, and nothing else.';
 comment on policy definer_locks on public.packet_store is 'Functions of the owner lock what has expired, so that two cleanups share the work; they change nothing.';
@@ -3785,42 +3898,17 @@ comment on column public.packet_versions.correlation_id is 'As it was.';
 comment on column public.packet_versions.session_id is 'As it was.';
 comment on column public.packet_versions.trace_id is 'As it was.';
 
-alter table public.packet_versions enable row level security;
-alter table public.packet_versions force row level security;
+-- The scope and project that the version itself had count, too: what was private stays private when the memory is shared.
+call identity.protect_like_memories('public.packet_versions', noun => 'version', expires => false);
 
-create policy tenant_isolation on public.packet_versions as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.packet_versions as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.packet_versions as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
 -- Under the reader's own policies: a memory that is not there for it has no history either.
 create policy packet_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (select from public.packet_store p where p.packet_id = packet_versions.packet_id));
-create policy scope_access on public.packet_versions for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy admin_override on public.packet_versions for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on public.packet_versions for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('packet_versions')));
 create policy definer_functions on public.packet_versions for select to l9_owner using (true);
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
-comment on policy tenant_isolation on public.packet_versions is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.packet_versions is 'As for the packet.';
-comment on policy user_visibility on public.packet_versions is 'As for the packet.';
 comment on policy packet_visibility on public.packet_versions is
   'A version is there for whoever may see its memory as it is now: what moved to l-private hides all it ever said.';
-comment on policy scope_access on public.packet_versions is
-  'And the scope and project that the version itself had: what was private stays so when the memory is shared.';
-comment on policy admin_override on public.packet_versions is 'L, in its tenant, within its claims.';
-comment on policy platform_override on public.packet_versions is 'Operators read across tenants, each look on the record.';
 comment on policy definer_functions on public.packet_versions is 'The trigger that keeps versions looks for the one before; erasure counts them.';
 comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions writes them; nobody changes one.';
 
@@ -3980,38 +4068,11 @@ comment on column public.memory_contexts.scope is 'As of both memories.';
 comment on column public.memory_contexts.ttl is 'When the first of the two expires: from then on nobody reads it.';
 comment on column public.memory_contexts.created_at is 'When it was put together.';
 
-alter table public.memory_contexts enable row level security;
-alter table public.memory_contexts force row level security;
+call identity.protect_like_memories('public.memory_contexts', noun => 'context');
 
-create policy tenant_isolation on public.memory_contexts as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.memory_contexts as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.memory_contexts as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.memory_contexts for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy admin_override on public.memory_contexts for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy platform_override on public.memory_contexts for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_contexts')) and (ttl is null or ttl > now()));
 create policy worker_access on public.memory_contexts to l9_worker using (true);
 create policy definer_functions on public.memory_contexts to l9_owner using (true);
 
-comment on policy tenant_isolation on public.memory_contexts is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_contexts is 'As for the packet.';
-comment on policy user_visibility on public.memory_contexts is 'As for the packet.';
-comment on policy scope_access on public.memory_contexts is 'As for the packet: scopes and projects of the caller''s claims.';
-comment on policy admin_override on public.memory_contexts is 'As for the packet: L, in its tenant, within its claims.';
-comment on policy platform_override on public.memory_contexts is 'Operators read across tenants, each look on the record.';
 comment on policy worker_access on public.memory_contexts is 'The embedding job writes them.';
 comment on policy definer_functions on public.memory_contexts is 'The triggers that take them away with what they were made of.';
 
@@ -4082,38 +4143,11 @@ comment on column public.memory_embeddings.chunk_text is 'The text of a chunk; n
 comment on column public.memory_embeddings.context_id is 'Of type context: what it was made of, and goes with.';
 comment on column public.memory_embeddings.metadata is 'Of a chunk: start and end, character offsets into the content.';
 
-alter table public.memory_embeddings enable row level security;
-alter table public.memory_embeddings force row level security;
+call identity.protect_like_memories('public.memory_embeddings', noun => 'vector');
 
-create policy tenant_isolation on public.memory_embeddings as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.memory_embeddings as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.memory_embeddings as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.memory_embeddings for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy admin_override on public.memory_embeddings for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))
-    and (ttl is null or ttl > now()));
-create policy platform_override on public.memory_embeddings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_embeddings')) and (ttl is null or ttl > now()));
 create policy worker_access on public.memory_embeddings to l9_worker using (true);
 create policy definer_functions on public.memory_embeddings to l9_owner using (true);
 
-comment on policy tenant_isolation on public.memory_embeddings is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_embeddings is 'As for the packet.';
-comment on policy user_visibility on public.memory_embeddings is 'As for the packet.';
-comment on policy scope_access on public.memory_embeddings is 'As for the packet: scopes and projects of the caller''s claims.';
-comment on policy admin_override on public.memory_embeddings is 'As for the packet: L, in its tenant, within its claims.';
-comment on policy platform_override on public.memory_embeddings is 'Operators read across tenants, each look on the record.';
 comment on policy worker_access on public.memory_embeddings is 'The embedding job writes them.';
 comment on policy definer_functions on public.memory_embeddings is 'The trigger that keeps them with their packet.';
 
@@ -5298,7 +5332,7 @@ set search_path = ''
 return 0.75;
 
 comment on function duplicates.similarity_threshold() is
-  'From which similarity on two memories say nearly the same. Judged pairs: docs/duplicates.md.';
+  'From which similarity on two memories say nearly the same. Judged pairs: docs/explanation/duplicates.md.';
 
 create function duplicates.find_similar(
   content text, scope text, project_id text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
@@ -5629,38 +5663,20 @@ comment on column importance.memory_access_log.project_id is 'The project that i
 comment on column importance.memory_access_log.scope is 'The scope that it was in.';
 comment on column importance.memory_access_log.is_admin is 'Whether the caller was an administrator, whom orgs and users don''t bind.';
 
-alter table importance.memory_access_log enable row level security;
-alter table importance.memory_access_log force row level security;
+call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
+-- An access belongs to the caller, so that these differ from the policies of memories.
+alter policy org_isolation on importance.memory_access_log using (org_id is not distinct from (select identity.current_org_id()));
+alter policy user_visibility on importance.memory_access_log using (user_id is not distinct from (select identity.current_user_id()));
+create policy own_accesses on importance.memory_access_log as restrictive for select to l9_agent
+  using (agent_id = (select identity.current_caller()));
+comment on policy org_isolation on importance.memory_access_log is 'What an agent did for one org is hidden from it while it acts for another, or for none.';
+comment on policy user_visibility on importance.memory_access_log is 'What an agent did for one user is hidden from it while it acts for another, or for none.';
+comment on policy own_accesses on importance.memory_access_log is 'Agents see their own accesses only, never who else read what.';
 
-create policy tenant_isolation on importance.memory_access_log as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on importance.memory_access_log as restrictive to l9_agent
-  using (org_id is not distinct from (select identity.current_org_id()));
-create policy user_visibility on importance.memory_access_log as restrictive to l9_agent
-  using (user_id is not distinct from (select identity.current_user_id()));
-create policy scope_access on importance.memory_access_log for select to l9_agent
-  using (
-    agent_id = (select identity.current_caller())
-    and scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy admin_override on importance.memory_access_log for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on importance.memory_access_log for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_access_log')));
 create policy worker_access on importance.memory_access_log for select to l9_worker using (true);
 create policy definer_inserts on importance.memory_access_log for insert to l9_owner with check (true);
 create policy definer_functions on importance.memory_access_log for select to l9_owner using (true);
 
-comment on policy tenant_isolation on importance.memory_access_log is 'Nothing crosses tenants.';
-comment on policy org_isolation on importance.memory_access_log is 'What an agent did for one org is not shown to it while it acts for another, or for none.';
-comment on policy user_visibility on importance.memory_access_log is 'What an agent did for one user is not shown to it while it acts for another, or for none.';
-comment on policy scope_access on importance.memory_access_log is 'Agents see their own accesses, within their claims: never who else read what.';
-comment on policy admin_override on importance.memory_access_log is 'L, in its tenant, within its claims.';
-comment on policy platform_override on importance.memory_access_log is 'Operators read across tenants, each look on the record.';
 comment on policy worker_access on importance.memory_access_log is 'The job that rolls it up reads it.';
 comment on policy definer_inserts on importance.memory_access_log is 'log_accesses() inserts.';
 comment on policy definer_functions on importance.memory_access_log is 'Audit triggers of feedback, and drop_access_partition(), read it.';
@@ -5721,7 +5737,7 @@ begin
     log_accesses.audit_id, me.tenant_id, me.org_id, me.user_id, a.project_id, a.scope, me.role = 'l9_admin'
   from unnest(access_ids, target_ids, log_accesses.scopes, project_ids, relevance_scores) as a (access_id, target_id, scope, project_id, score)
   where a.scope = any (me.readable_scopes)
-    and (a.project_id is null or '*' = any (me.projects) or a.project_id = any (me.projects));
+    and identity.has_project(me, a.project_id);
   return access_ids;
 end
 $$;
@@ -6010,7 +6026,7 @@ return 1 / (1 + exp(-(
 
 comment on function importance.importance(
   double precision, text, double precision, double precision, double precision, double precision, double precision) is
-  'How much a memory matters, above 0 and below 1: rises with the writer''s estimate (0 to 1), useful feedback and use; falls with useless feedback, contradictions and age. useful, useless: sums over agents, each below 1 (opinion). uses: decayed to now. The weights are those of docs/importance.md. Pure.';
+  'How much a memory matters, above 0 and below 1: rises with the writer''s estimate (0 to 1), useful feedback and use; falls with useless feedback, contradictions and age. useful, useless: sums over agents, each below 1 (opinion). uses: decayed to now. The weights are those of docs/explanation/importance.md. Pure.';
 
 create function importance.opinion(votes_for bigint, votes_against bigint)
 returns double precision
@@ -6720,9 +6736,7 @@ begin
     select p.packet_id from public.packet_store p
     where p.ttl <= now()
       and ((me).caller is null
-        or p.tenant_id = (me).tenant_id
-          and p.scope = any ((me).writable_scopes)
-          and (p.project_id is null or '*' = any ((me).projects) or p.project_id = any ((me).projects))
+        or p.tenant_id = (me).tenant_id and identity.may_write(me, p.project_id, p.scope)
           -- Agents see what belongs to their org and user, admins all of the tenant: so they clean up.
           and ((me).role = 'l9_admin' or (
             (p.org_id is null or p.org_id = (me).org_id) and (p.user_id is null or p.user_id = (me).user_id))))
@@ -6977,18 +6991,16 @@ grant usage on schema derived to l9_agent, l9_admin, l9_platform_admin, l9_worke
 --! Included 090-derived/010-definer-sources.sql
 -- Functions of the owner make rows of memories that are not their own: they see the caller's, and lock them.
 
-create policy definer_sources on public.packet_store for select to l9_owner
-  using (
-    (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
-    or (select identity.current_role_name()) in ('l9_agent', 'l9_admin')
-      and tenant_id = (select identity.current_tenant_id())
-      and scope = any ((select identity.current_scopes())::text[])
-      and (project_id is null or (select identity.has_every_project())
-        or project_id = any ((select identity.current_projects())::text[]))
-      and ((select identity.current_role_name()) = 'l9_admin'
-        or (org_id is null or org_id = (select identity.current_org_id()))
-          and (user_id is null or user_id = (select identity.current_user_id())))
-      and (ttl is null or ttl > now()));
+do $$
+begin
+  execute format($sql$
+    create policy definer_sources on public.packet_store for select to l9_owner
+    using (
+      (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
+      or (select identity.current_role_name()) in ('l9_agent', 'l9_admin') and %s and (ttl is null or ttl > now()))$sql$,
+    identity.definer_condition());
+end
+$$;
 create policy definer_source_locks on public.packet_store for update to l9_owner
   using (
     (select identity.current_role_name()) = 'l9_worker'
@@ -7011,13 +7023,8 @@ return case
   when identity.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()
   when identity.current_role_name() in ('l9_agent', 'l9_admin') then
     ((memory).ttl is null or (memory).ttl > pg_catalog.now())
-    and (memory).tenant_id = identity.current_tenant_id()
-    and (memory).scope = any (identity.current_scopes())
-    and ((memory).project_id is null or identity.has_every_project()
-      or (memory).project_id = any (identity.current_projects()))
-    and (identity.current_role_name() = 'l9_admin'
-      or ((memory).org_id is null or (memory).org_id = identity.current_org_id())
-        and ((memory).user_id is null or (memory).user_id = identity.current_user_id()))
+    and identity.may_read(identity.current_identity(),
+      (memory).tenant_id, (memory).org_id, (memory).user_id, (memory).project_id, (memory).scope)
   else true
 end;
 
@@ -7172,45 +7179,16 @@ set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = derived);
-  in_scopes constant text := $sql$
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))$sql$;
-  of_owner constant text := $sql$
-    (org_id is null or org_id = (select identity.current_org_id()))
-    and (user_id is null or user_id = (select identity.current_user_id()))$sql$;
-  policy record;
   described record;
 begin
-  execute format('alter table %s enable row level security', derived);
-  execute format('alter table %s force row level security', derived);
-  for policy in
-    select * from (values
-      ('tenant_isolation', 'as restrictive to l9_agent, l9_admin', 'tenant_id = (select identity.current_tenant_id())', null,
-        'Nothing crosses tenants.'),
-      ('org_isolation', 'as restrictive to l9_agent', 'org_id is null or org_id = (select identity.current_org_id())', null,
-        'As for the memory it comes from.'),
-      ('user_visibility', 'as restrictive to l9_agent', 'user_id is null or user_id = (select identity.current_user_id())', null,
-        'As for the memory it comes from.'),
-      ('scope_access', 'for select to l9_agent', in_scopes || ' and (ttl is null or ttl > now())', null,
-        'As for the memory it comes from: scopes and projects of the caller''s claims; what has expired is gone.'),
-      ('admin_override', 'for select to l9_admin', in_scopes || ' and (ttl is null or ttl > now())', null,
-        'As for the memory it comes from: L, in its tenant, within its claims.'),
-      ('platform_override', 'for select to l9_platform_admin',
-        format('(select identity.allow_and_audit_operator_read(%L)) and (ttl is null or ttl > now())', name), null,
-        'Operators read across tenants, each look on the record.'),
-      ('worker_access', 'for select to l9_worker', 'true', null,
-        'Jobs read it.'),
-      ('definer_functions', 'to l9_owner', format($sql$
-        (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
-        or tenant_id = (select identity.current_tenant_id()) and %s
-          and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, in_scopes, of_owner), null,
-        'Functions of the owner see and write, for an agent or an admin, what lies within its claims, expired or not; for jobs and operators, all.')
-    ) as p (name, addressed, condition, new_condition, description)
-  loop
-    execute format('create policy %I on %s %s using (%s)', policy.name, derived, policy.addressed, policy.condition);
-    execute format('comment on policy %I on %s is %L', policy.name, derived, policy.description);
-  end loop;
+  call identity.protect_like_memories(derived);
+  execute format('create policy worker_access on %s for select to l9_worker using (true)', derived);
+  execute format('comment on policy worker_access on %s is %L', derived, 'Background jobs read all rows.');
+  execute format($sql$
+    create policy definer_functions on %s to l9_owner
+    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s)$sql$, derived, identity.definer_condition());
+  execute format('comment on policy definer_functions on %s is %L', derived,
+    'Functions of the owner see and write, for an agent or an admin, rows within its claims, expired or not; for jobs and operators, all rows.');
   execute format('grant select on %s to l9_agent, l9_admin, l9_platform_admin, l9_worker', derived);
   execute format('grant maintain on %s to l9_worker', derived);
 
@@ -8028,37 +8006,17 @@ comment on column public.tasks.started_at is 'When the run started.';
 comment on column public.tasks.completed_at is 'When the run completed or failed.';
 comment on column public.tasks.updated_at is 'When the status last changed.';
 
-alter table public.tasks enable row level security;
-alter table public.tasks force row level security;
+call identity.protect_like_memories('public.tasks', noun => 'task', expires => false);
+do $$
+begin
+  execute format('create policy unscoped_tasks on public.tasks for select to l9_admin using (scope is null and %s)', identity.project_condition());
+end
+$$;
+comment on policy unscoped_tasks on public.tasks is 'Admins also read rows without a scope, within their projects; agents can not.';
 
-create policy tenant_isolation on public.tasks as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.tasks as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.tasks as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.tasks for select to l9_agent
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy admin_override on public.tasks for select to l9_admin
-  using (
-    (scope is null or scope = any ((select identity.current_scopes())::text[]))
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on public.tasks for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('tasks')));
 create policy worker_access on public.tasks to l9_worker using (true);
 create policy definer_functions on public.tasks to l9_owner using (true);
 
-comment on policy tenant_isolation on public.tasks is 'Callers read only rows of their own tenant.';
-comment on policy org_isolation on public.tasks is 'A row with an org is visible to callers of that org only.';
-comment on policy user_visibility on public.tasks is 'A row with a user is visible only to callers who act for that user.';
-comment on policy scope_access on public.tasks is
-  'Agents read rows whose scope and project are in their claims. Rows without a scope are visible to admins only.';
-comment on policy admin_override on public.tasks is 'Admins (L) read all rows of their tenant, within their claims.';
-comment on policy platform_override on public.tasks is 'Operators read rows of all tenants; each such read is audited.';
 comment on policy worker_access on public.tasks is 'Jobs record the progress and the outcome of their runs.';
 comment on policy definer_functions on public.tasks is 'start_task() inserts and updates rows; only jobs may call it.';
 
@@ -13141,7 +13099,7 @@ begin
     -- One text for a scope that does not exist and one that is not the caller's.
     if scope is null or scope <> all (me.readable_scopes) then
       perform identity.raise_error('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')), 'scope');
-    elsif project_id is not null and not ('*' = any (me.projects) or project_id = any (me.projects)) then
+    elsif not identity.has_project(me, project_id) then
       perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
     elsif packets.scope_has_projects(reach_world.scope) and project_id is null then
       perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
@@ -16653,7 +16611,7 @@ begin
     and (me.role = 'l9_platform_admin'
       or p.tenant_id = me.tenant_id
         and p.scope = any (me.readable_scopes)
-        and (p.project_id is null or '*' = any (me.projects) or p.project_id = any (me.projects)));
+        and identity.has_project(me, p.project_id));
   -- Whose it was, not what it said: that is gone for everyone.
   memory.envelope := null;
   memory.content := null;
@@ -16987,9 +16945,7 @@ begin
     and (agent_recent_important.agent_id is null or v.agent_id = agent_recent_important.agent_id)
     and (agent_recent_important.project_id is null or p.project_id is null or p.project_id = agent_recent_important.project_id)
     -- As it is now. The owner's policies show an admin more than that: what it may erase.
-    and p.tenant_id = me.tenant_id and p.scope = any (me.readable_scopes)
-    and (p.project_id is null or '*' = any (me.projects) or p.project_id = any (me.projects))
-    and (me.role = 'l9_admin' or (p.org_id is null or p.org_id = me.org_id) and (p.user_id is null or p.user_id = me.user_id))
+    and identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)
     and (p.ttl is null or p.ttl > now())
   order by v.importance_score desc, v.packet_id desc
   limit agent_recent_important.k;
@@ -17315,8 +17271,7 @@ stable
 parallel safe
 set search_path = ''
 return forgetting.is_whole_operator(me)
-  or scope = any (me.writable_scopes)
-    and (project_id is null or '*' = any (me.projects) or project_id = any (me.projects));
+  or identity.may_write(me, project_id, scope);
 
 comment on function forgetting.may_erase(identity.identity, text, text) is
   'Whether the token of an admin covers a scope and project. What it administers at all is for administered_tenants() to say.';
@@ -17357,34 +17312,15 @@ comment on column public.memory_tombstones.reason is 'Why, in the words of whoev
 comment on column public.memory_tombstones.erased_by is 'The caller that erased it.';
 comment on column public.memory_tombstones.erased_at is 'When.';
 
-alter table public.memory_tombstones enable row level security;
-alter table public.memory_tombstones force row level security;
+call identity.protect_like_memories('public.memory_tombstones', noun => 'erased memory', expires => false);
+alter policy scope_access on public.memory_tombstones using (false);
+comment on policy scope_access on public.memory_tombstones is 'Agents see no tombstones: to them an erased memory does not exist.';
 
-create policy tenant_isolation on public.memory_tombstones as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.memory_tombstones as restrictive to l9_agent
-  using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.memory_tombstones as restrictive to l9_agent
-  using (user_id is null or user_id = (select identity.current_user_id()));
-create policy scope_access on public.memory_tombstones for select to l9_agent using (false);
-create policy admin_override on public.memory_tombstones for select to l9_admin
-  using (
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[])));
-create policy platform_override on public.memory_tombstones for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_tombstones')));
 create policy definer_functions on public.memory_tombstones for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_tombstones on public.memory_tombstones for insert to l9_owner
   with check (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 
-comment on policy tenant_isolation on public.memory_tombstones is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_tombstones is 'As for the packet it was; agents see none anyway.';
-comment on policy user_visibility on public.memory_tombstones is 'As for the packet it was; agents see none anyway.';
-comment on policy scope_access on public.memory_tombstones is 'Agents see none: to them an erased memory is one that is not there.';
-comment on policy admin_override on public.memory_tombstones is 'L sees those of its tenant, within its claims.';
-comment on policy platform_override on public.memory_tombstones is 'Operators see every tenant''s, each look on the record.';
 comment on policy definer_functions on public.memory_tombstones is 'Erasure goes by what it has marked, in tenants that the caller administers.';
 comment on policy definer_tombstones on public.memory_tombstones is 'Erasure marks memories of tenants that the caller administers; nobody changes or removes a mark.';
 
