@@ -88,9 +88,11 @@ immutable
 parallel safe
 set search_path = ''
 return (
-  -- Rounded, so that the result does not depend on the order in which the logarithms are added.
+  -- Rounded, so that the result does not depend on the order in which the logarithms are added. The bounds keep ln() and
+  -- exp() from failing on a confidence of 1; they change nothing within these digits.
   select pg_catalog.round(
-    least(highest, 1 - pg_catalog.exp(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-300)))))::numeric, 12)::double precision
+    least(highest, 1 - pg_catalog.exp(greatest(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), -99)))::numeric, 12)
+    ::double precision
   from pg_catalog.unnest(confidences) as c (confidence));
 
 comment on function entities.noisy_or(double precision[], double precision) is
