@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:0fea79b8824d14791f17d99a27714f343c249824
+--! Hash: sha1:7056dbe822e068b89bc8b2fe18607484055517d8
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7231,7 +7231,7 @@ comment on schema entities is
   'Names of entities and their aliases. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema entities to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/000-schema.sql
---! Included 100-entities/010-normalise-name.sql
+--! Included 100-entities/010-names.sql
 create function entities.normalise_name(name text)
 returns text
 language sql
@@ -7295,7 +7295,8 @@ comment on function entities.check_names(text[], text) is
 grant execute on function
   entities.normalise_name(text), entities.max_name_bytes(), entities.check_name(text, text), entities.check_names(text[], text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-
+--! EndIncluded 100-entities/010-names.sql
+--! Included 100-entities/020-confidence.sql
 create function entities.check_confidence(confidence double precision, field text default 'confidence')
 returns void
 language plpgsql
@@ -7322,9 +7323,11 @@ immutable
 parallel safe
 set search_path = ''
 return (
-  -- Rounded, so that the result does not depend on the order in which the logarithms are added.
+  -- Rounded, so that the result does not depend on the order in which the logarithms are added. The bounds keep ln() and
+  -- exp() from failing on a confidence of 1; they change nothing within these digits.
   select pg_catalog.round(
-    least(highest, 1 - pg_catalog.exp(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-300)))))::numeric, 12)::double precision
+    least(highest, 1 - pg_catalog.exp(greatest(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), -99)))::numeric, 12)
+    ::double precision
   from pg_catalog.unnest(confidences) as c (confidence));
 
 comment on function entities.noisy_or(double precision[], double precision) is
@@ -7332,8 +7335,8 @@ comment on function entities.noisy_or(double precision[], double precision) is
 
 grant execute on function entities.noisy_or(double precision[], double precision)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 100-entities/010-normalise-name.sql
---! Included 100-entities/020-entity-aliases.sql
+--! EndIncluded 100-entities/020-confidence.sql
+--! Included 100-entities/030-entity-aliases.sql
 create table public.entity_aliases (
   alias_id uuid primary key default uuidv7(),
   alias text not null,
@@ -7377,8 +7380,8 @@ create index entity_aliases_entity_idx on public.entity_aliases (tenant_id, enti
 create index entity_aliases_readers_idx on public.entity_aliases (tenant_id, scope, alias_id);
 
 comment on index public.alias_unique_of_packet is 'A memory gives a name at most one meaning.';
---! EndIncluded 100-entities/020-entity-aliases.sql
---! Included 100-entities/030-names-of.sql
+--! EndIncluded 100-entities/030-entity-aliases.sql
+--! Included 100-entities/040-names-of.sql
 create function entities.max_aliases()
 returns integer
 language sql
@@ -7421,8 +7424,8 @@ comment on function entities.names_of(text) is
   'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at most 100), as far as the caller can read them.';
 
 grant execute on function entities.max_aliases(), entities.names_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 100-entities/030-names-of.sql
---! Included 100-entities/040-add-alias.sql
+--! EndIncluded 100-entities/040-names-of.sql
+--! Included 100-entities/050-add-alias.sql
 create function entities.add_alias_from(packet_id uuid, alias text, entity text)
 returns public.entity_aliases
 language plpgsql
@@ -7514,8 +7517,8 @@ comment on function public.add_alias(text, text, uuid, text, text) is
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;
---! EndIncluded 100-entities/040-add-alias.sql
---! Included 100-entities/050-aliases.sql
+--! EndIncluded 100-entities/050-add-alias.sql
+--! Included 100-entities/060-resolve-aliases.sql
 create type entities.known_alias as (alias_normalized text, entity_normalized text, entity text);
 
 comment on type entities.known_alias is 'An alias and the entity that it names.';
@@ -7573,7 +7576,7 @@ comment on function entities.aliases_of(text) is
   'Returns the aliases of an entity that the caller can read: at most the 100 oldest.';
 
 grant execute on function entities.aliases_for(text[]), entities.aliases_of(text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 100-entities/050-aliases.sql
+--! EndIncluded 100-entities/060-resolve-aliases.sql
 --! Included 110-events/000-schema.sql
 create schema events;
 comment on schema events is
@@ -8023,11 +8026,10 @@ comment on policy definer_functions on public.tasks is 'start_task() inserts and
 grant select on public.tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant update (status, result, error, started_at, completed_at, updated_at) on public.tasks to l9_worker;
 grant delete, maintain on public.tasks to l9_worker;
+grant execute on function tasks.is_bare(jsonb), tasks.is_error_name(text), tasks.error_name(text) to l9_worker;
 -- Callers have no write privilege: rows report what jobs really did.
 --! EndIncluded 120-tasks/010-tasks.sql
---! Included 120-tasks/020-run-tasks.sql
--- Jobs call these functions as l9_worker.
-
+--! Included 120-tasks/020-start-task.sql
 create function tasks.start_task(
   type text,
   tenant_id uuid default null,
@@ -8095,6 +8097,9 @@ $$;
 comment on function tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint) is
   'Records that a run starts, or is queued (is_queued), for one tenant or for each active tenant. Returns the ids for finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead process left running is marked as failed. Definer: reads tenants, which jobs can''t read.';
 
+grant execute on function tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint) to l9_worker;
+--! EndIncluded 120-tasks/020-start-task.sql
+--! Included 120-tasks/030-finish-task.sql
 create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null)
 returns integer
 language plpgsql
@@ -8123,6 +8128,9 @@ $$;
 comment on function tasks.finish_task(uuid[], jsonb, text) is
   'Records that runs ended: failed if an error is named, else completed. Returns the number of runs that were still queued or running.';
 
+grant execute on function tasks.finish_task(uuid[], jsonb, text) to l9_worker;
+--! EndIncluded 120-tasks/030-finish-task.sql
+--! Included 120-tasks/040-sweep-tasks.sql
 create function tasks.sweep_tasks(batch_size integer default 1000)
 returns bigint
 language plpgsql
@@ -8148,13 +8156,8 @@ $$;
 comment on function tasks.sweep_tasks(integer) is
   'Deletes up to batch_size runs that ended more than 30 days ago and returns their number. Also marks runs as failed (interrupted) that have not changed for 7 days and have not ended.';
 
-grant execute on function
-  tasks.is_bare(jsonb), tasks.is_error_name(text), tasks.error_name(text),
-  tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint),
-  tasks.finish_task(uuid[], jsonb, text),
-  tasks.sweep_tasks(integer)
-to l9_worker;
---! EndIncluded 120-tasks/020-run-tasks.sql
+grant execute on function tasks.sweep_tasks(integer) to l9_worker;
+--! EndIncluded 120-tasks/040-sweep-tasks.sql
 --! Included 130-facts/000-schema.sql
 create schema facts;
 comment on schema facts is
@@ -8226,7 +8229,7 @@ return coalesce((
 comment on function facts.is_single_valued(uuid, text) is
   'True if the predicate is registered as single-valued in the tenant. Not executable by callers: functions of the owner call it.';
 --! EndIncluded 130-facts/010-fact-predicates.sql
---! Included 130-facts/015-holds-at.sql
+--! Included 130-facts/020-holds-at.sql
 -- Inlined into its callers, which is why it sets no search_path: indexes and plans stay those of the written-out condition.
 create function facts.holds_at(valid_from timestamptz, valid_to timestamptz, point_in_time timestamptz)
 returns boolean
@@ -8238,37 +8241,9 @@ return valid_from <= point_in_time and (valid_to is null or valid_to > point_in_
 comment on function facts.holds_at(timestamptz, timestamptz, timestamptz) is
   'True if the point in time lies in the validity of a fact: from valid_from, inclusive, to valid_to, exclusive; valid_to null means no end.';
 
-create function facts.max_facts_per_read()
-returns integer
-language sql
-immutable
-parallel safe
-set search_path = ''
-return 100;
-
-comment on function facts.max_facts_per_read() is 'The number of facts that one read returns at most.';
-
-create function facts.check_k(k integer)
-returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
-as $$
-begin
-  if k is null or k not between 1 and facts.max_facts_per_read() then
-    perform identity.raise_error('L9LIM', format('k: must be from 1 to %s', facts.max_facts_per_read()), 'k');
-  end if;
-end
-$$;
-
-comment on function facts.check_k(integer) is 'Raises L9LIM unless k is from 1 to max_facts_per_read().';
-
-grant execute on function
-  facts.holds_at(timestamptz, timestamptz, timestamptz), facts.max_facts_per_read(), facts.check_k(integer)
-to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/015-holds-at.sql
---! Included 130-facts/020-knowledge-facts.sql
+grant execute on function facts.holds_at(timestamptz, timestamptz, timestamptz) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 130-facts/020-holds-at.sql
+--! Included 130-facts/030-knowledge-facts.sql
 create table public.knowledge_facts (
   fact_id uuid primary key default uuidv7(),
   subject text not null,
@@ -8392,8 +8367,8 @@ comment on function facts.tg_knowledge_facts__audience() is 'Sets audience_id fr
 
 create trigger _310_audience before insert or update of tenant_id, org_id, user_id, project_id, scope on public.knowledge_facts
   for each row execute function facts.tg_knowledge_facts__audience();
---! EndIncluded 130-facts/020-knowledge-facts.sql
---! Included 130-facts/030-fact-evidence.sql
+--! EndIncluded 130-facts/030-knowledge-facts.sql
+--! Included 130-facts/040-fact-evidence.sql
 create table public.fact_evidence (
   evidence_id uuid primary key default uuidv7(),
   fact_id uuid not null references public.knowledge_facts on delete cascade,
@@ -8445,15 +8420,8 @@ comment on column public.fact_evidence.valid_from is 'The start of validity that
 comment on column public.fact_evidence.asserted_by is 'The creator names of all who asserted the fact from this memory.';
 comment on column public.fact_evidence.extracted_by is
   'The chat model that extracted the fact from the memory. Null: a caller asserted it.';
-
-create policy definer_functions on public.memory_signals to l9_owner
-  using (
-    (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
-    or tenant_id = (select identity.current_tenant_id()));
-comment on policy definer_functions on public.memory_signals is
-  'Recomputing facts updates the contradiction counts of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
---! EndIncluded 130-facts/030-fact-evidence.sql
---! Included 130-facts/040-settle-facts.sql
+--! EndIncluded 130-facts/040-fact-evidence.sql
+--! Included 130-facts/050-fact-keys.sql
 create type facts.fact_key as (
   tenant_id uuid,
   audience_id uuid,
@@ -8495,7 +8463,8 @@ end;
 
 comment on function facts.facts_with_key(facts.fact_key, boolean) is
   'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not executable by callers.';
-
+--! EndIncluded 130-facts/050-fact-keys.sql
+--! Included 130-facts/060-combine-evidence.sql
 create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, new_fact_id uuid)
 returns void
 language sql
@@ -8582,7 +8551,8 @@ $$;
 
 comment on function facts.merge_facts(facts.fact_key, boolean) is
   'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true if any were merged. Not executable by callers.';
-
+--! EndIncluded 130-facts/060-combine-evidence.sql
+--! Included 130-facts/070-supersession.sql
 create function facts.supersession_chain(key facts.fact_key, is_single boolean)
 returns table (fact_id uuid, valid_to timestamptz, superseded_by uuid, superseded_at timestamptz, contradictions integer)
 language sql
@@ -8611,6 +8581,14 @@ end;
 
 comment on function facts.supersession_chain(facts.fact_key, boolean) is
   'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next begins. Not executable by callers.';
+--! EndIncluded 130-facts/070-supersession.sql
+--! Included 130-facts/080-count-contradictions.sql
+create policy definer_functions on public.memory_signals to l9_owner
+  using (
+    (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
+    or tenant_id = (select identity.current_tenant_id()));
+comment on policy definer_functions on public.memory_signals is
+  'Recomputing facts updates the contradiction counts of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
 
 create function facts.count_contradictions(packet_ids uuid[])
 returns void
@@ -8651,7 +8629,8 @@ end;
 
 comment on function facts.count_contradictions(uuid[]) is
   'Counts for each memory how many facts of other memories contradict it, and writes the count to memory_signals, which lowers its importance. Not executable by callers.';
-
+--! EndIncluded 130-facts/080-count-contradictions.sql
+--! Included 130-facts/090-recompute-facts.sql
 create function facts.recompute_facts(
   key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}')
 returns void
@@ -8713,8 +8692,8 @@ $$;
 
 comment on function facts.recompute_facts(facts.fact_key, boolean, uuid, uuid[]) is
   'Recomputes facts from their evidence, which fact superseded which, and the contradiction counts of their source memories and of packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by callers.';
---! EndIncluded 130-facts/040-settle-facts.sql
---! Included 130-facts/050-assert-fact.sql
+--! EndIncluded 130-facts/090-recompute-facts.sql
+--! Included 130-facts/100-check-fact.sql
 create function facts.object_text(object jsonb)
 returns text
 language sql
@@ -8772,6 +8751,9 @@ $$;
 comment on function facts.key_of_fact(public.packet_store, text, text, jsonb) is
   'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, predicate or object break a rule.';
 
+grant execute on function facts.object_text(jsonb), facts.check_object(jsonb) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 130-facts/100-check-fact.sql
+--! Included 130-facts/110-assert-fact-from.sql
 create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz)
 returns uuid
 language sql
@@ -8907,7 +8889,8 @@ comment on function facts.assert_fact_from(uuid, text, text, jsonb, double preci
 grant execute on function
   facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean)
 to l9_agent, l9_admin, l9_worker;
-
+--! EndIncluded 130-facts/110-assert-fact-from.sql
+--! Included 130-facts/120-assert-fact.sql
 create function public.assert_fact(
   subject text,
   predicate text,
@@ -8957,10 +8940,8 @@ comment on function public.assert_fact(text, text, jsonb, double precision, uuid
 
 grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text)
   to l9_agent, l9_admin;
-grant execute on function facts.object_text(jsonb), facts.check_object(jsonb)
-  to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/050-assert-fact.sql
---! Included 130-facts/060-follow-packets.sql
+--! EndIncluded 130-facts/120-assert-fact.sql
+--! Included 130-facts/130-withdraw-evidence.sql
 create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default null)
 returns setof facts.fact_key
 language sql
@@ -9031,7 +9012,8 @@ comment on function facts.tg_packet_store__withdraw_facts() is
 -- A before trigger, because the foreign keys would delete facts that other memories still state.
 create trigger _620_withdraw_facts before delete on public.packet_store
   for each row execute function facts.tg_packet_store__withdraw_facts();
-
+--! EndIncluded 130-facts/130-withdraw-evidence.sql
+--! Included 130-facts/140-move-evidence.sql
 create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid)
 returns void
 language plpgsql
@@ -9113,8 +9095,8 @@ comment on function facts.tg_packet_store__facts_follow() is
 
 -- Fires after _620_fact_evidence_follow, which updates owner and scope of the evidence.
 call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_follow');
---! EndIncluded 130-facts/060-follow-packets.sql
---! Included 130-facts/070-retract-fact.sql
+--! EndIncluded 130-facts/140-move-evidence.sql
+--! Included 130-facts/150-retract-fact.sql
 create function public.retract_fact(fact_id uuid, reason text default null)
 returns public.knowledge_facts
 language plpgsql
@@ -9167,8 +9149,8 @@ comment on function public.retract_fact(uuid, text) is
   'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row stays as history, and the fact that it superseded holds again. Agents can retract facts that only they asserted, admins all facts within their claims; otherwise, and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. Definer: callers can''t write the table; ownership is checked here.';
 
 grant execute on function public.retract_fact(uuid, text) to l9_agent, l9_admin;
---! EndIncluded 130-facts/070-retract-fact.sql
---! Included 130-facts/080-register-predicate.sql
+--! EndIncluded 130-facts/150-retract-fact.sql
+--! Included 130-facts/160-register-predicate.sql
 create function public.register_predicate(
   predicate text, is_single_valued boolean default true, description text default null, tenant_id uuid default null)
 returns public.fact_predicates
@@ -9221,8 +9203,34 @@ comment on function public.register_predicate(text, boolean, text, uuid) is
   'Registers a predicate as single-valued or multi-valued. Existing facts are recomputed within each scope and project: single-valued, the value that began last holds and ends the others; multi-valued, all superseded values hold again. For admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables that callers can''t write.';
 
 grant execute on function public.register_predicate(text, boolean, text, uuid) to l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/080-register-predicate.sql
---! Included 130-facts/090-find-facts.sql
+--! EndIncluded 130-facts/160-register-predicate.sql
+--! Included 130-facts/170-log-fact-reads.sql
+create function facts.max_facts_per_read()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 100;
+
+comment on function facts.max_facts_per_read() is 'The number of facts that one read returns at most.';
+
+create function facts.check_k(k integer)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if k is null or k not between 1 and facts.max_facts_per_read() then
+    perform identity.raise_error('L9LIM', format('k: must be from 1 to %s', facts.max_facts_per_read()), 'k');
+  end if;
+end
+$$;
+
+comment on function facts.check_k(integer) is 'Raises L9LIM unless k is from 1 to max_facts_per_read().';
+
 create function facts.log_fact_reads(details jsonb, facts public.knowledge_facts[], is_use boolean)
 returns void
 language plpgsql
@@ -9252,6 +9260,11 @@ $$;
 comment on function facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean) is
   'Audits which facts the caller was shown, without their texts; is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller could read the fact. Definer: writes audit_log.';
 
+grant execute on function
+  facts.max_facts_per_read(), facts.check_k(integer), facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 130-facts/170-log-fact-reads.sql
+--! Included 130-facts/180-find-facts.sql
 create function facts.names_of_object(object jsonb)
 returns text[]
 language sql
@@ -9316,28 +9329,11 @@ comment on function public.find_facts(text, text, jsonb, double precision, boole
   'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first. Subject and object match by any name or alias of the entity. include_history: also facts that ended or were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean), facts.names_of_object(jsonb),
+  facts.names_of_object(jsonb),
   public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer)
 to l9_agent, l9_admin, l9_platform_admin;
-
-create function public.packet_store_facts(memory public.packet_store)
-returns setof public.knowledge_facts
-language sql
-stable
-parallel safe
-set search_path = ''
-begin atomic
-  select f.* from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
-  where e.packet_id = (memory).packet_id
-  order by f.fact_id;
-end;
-
-comment on function public.packet_store_facts(public.packet_store) is
-  'The facts that this memory states, including facts that ended or were retracted.';
-
-grant execute on function public.packet_store_facts(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/090-find-facts.sql
---! Included 130-facts/095-facts-as-of.sql
+--! EndIncluded 130-facts/180-find-facts.sql
+--! Included 130-facts/190-facts-as-of.sql
 create type public.fact_as_of as (
   fact public.knowledge_facts,
   valid_from timestamptz,
@@ -9422,8 +9418,26 @@ comment on function public.facts_as_of(timestamptz, timestamptz, text, text, jso
 grant execute on function
   facts.facts_known_at(text[], text, timestamptz), public.facts_as_of(timestamptz, timestamptz, text, text, jsonb, integer)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/095-facts-as-of.sql
---! Included 130-facts/100-count-fact-accesses.sql
+--! EndIncluded 130-facts/190-facts-as-of.sql
+--! Included 130-facts/200-facts-of-memories.sql
+create function public.packet_store_facts(memory public.packet_store)
+returns setof public.knowledge_facts
+language sql
+stable
+parallel safe
+set search_path = ''
+begin atomic
+  select f.* from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
+  where e.packet_id = (memory).packet_id
+  order by f.fact_id;
+end;
+
+comment on function public.packet_store_facts(public.packet_store) is
+  'The facts that this memory states, including facts that ended or were retracted.';
+
+grant execute on function public.packet_store_facts(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 130-facts/200-facts-of-memories.sql
+--! Included 130-facts/210-count-fact-accesses.sql
 create function facts.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
 language sql
@@ -9456,8 +9470,8 @@ comment on function facts.roll_up_fact_accesses_between(xid8, xid8, timestamptz)
 
 -- An index on knowledge_facts calls content_hash(), so updating a fact needs the right to execute it.
 grant execute on function facts.roll_up_fact_accesses_between(xid8, xid8, timestamptz), packets.content_hash(text) to l9_worker;
---! EndIncluded 130-facts/100-count-fact-accesses.sql
---! Included 130-facts/120-roll-up-accesses.sql
+--! EndIncluded 130-facts/210-count-fact-accesses.sql
+--! Included 130-facts/220-roll-up-accesses.sql
 create function facts.roll_up_accesses(max_rows integer default 10000)
 returns bigint
 language plpgsql
@@ -9520,7 +9534,7 @@ comment on function facts.roll_up_accesses(integer) is
   'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly once, in whole transactions and in order, about max_rows rows at most. Returns about how many; 0 means nothing is left. Counters and progress commit together, so the job can be interrupted, run twice or run concurrently. Accesses of transactions that are still running are counted later, never skipped.';
 
 grant execute on function facts.roll_up_accesses(integer) to l9_worker;
---! EndIncluded 130-facts/120-roll-up-accesses.sql
+--! EndIncluded 130-facts/220-roll-up-accesses.sql
 --! Included 140-graph/000-schema.sql
 create schema graph;
 comment on schema graph is
@@ -9623,7 +9637,7 @@ comment on function graph.check_relationship_type(text, text) is
 
 grant execute on function graph.check_relationship_type(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/010-entity-relationships.sql
---! Included 140-graph/015-relationship-evidence.sql
+--! Included 140-graph/020-relationship-evidence.sql
 create table public.relationship_evidence (
   evidence_id uuid primary key default uuidv7(),
   relationship_id uuid not null references public.entity_relationships on delete cascade,
@@ -9679,8 +9693,8 @@ call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 
 
 create index relationship_evidence_packet_idx on public.relationship_evidence (packet_id);
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
---! EndIncluded 140-graph/015-relationship-evidence.sql
---! Included 140-graph/030-settle-relationships.sql
+--! EndIncluded 140-graph/020-relationship-evidence.sql
+--! Included 140-graph/030-recompute-relationships.sql
 create function graph.lock_relationships(ids uuid[])
 returns void
 language plpgsql
@@ -9731,8 +9745,8 @@ $$;
 
 comment on function graph.recompute_relationships(uuid[]) is
   'Recomputes relations from their evidence and deletes relations without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
---! EndIncluded 140-graph/030-settle-relationships.sql
---! Included 140-graph/035-follow-packets.sql
+--! EndIncluded 140-graph/030-recompute-relationships.sql
+--! Included 140-graph/040-follow-memories.sql
 -- The relations of a memory are deleted and moved with it; relations that other memories also state are recomputed.
 
 create function graph.tg_packet_store__withdraw_relationships()
@@ -9816,8 +9830,8 @@ comment on function graph.tg_packet_store__relationships_follow() is
   'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relations on both sides. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');
---! EndIncluded 140-graph/035-follow-packets.sql
---! Included 140-graph/040-relate.sql
+--! EndIncluded 140-graph/040-follow-memories.sql
+--! Included 140-graph/050-relate.sql
 create function graph.relate_from(
   packet_id uuid,
   source text,
@@ -9918,8 +9932,8 @@ comment on function public.relate(text, text, text, double precision, uuid, text
 
 grant execute on function graph.relate_from(uuid, text, text, text, double precision, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;
---! EndIncluded 140-graph/040-relate.sql
---! Included 140-graph/050-edges-of.sql
+--! EndIncluded 140-graph/050-relate.sql
+--! Included 140-graph/060-edges-of.sql
 create type graph.graph_edge as (
   place integer,
   is_outgoing boolean,
@@ -10002,8 +10016,8 @@ comment on function graph.edges_of(text[], integer) is
 
 grant execute on function graph.max_edges_per_name(), graph.edges_of(text[], integer)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/050-edges-of.sql
---! Included 140-graph/060-walk-graph.sql
+--! EndIncluded 140-graph/060-edges-of.sql
+--! Included 140-graph/070-walk-graph.sql
 create type public.graph_step as (
   source_entity text,
   relationship_type text,
@@ -10178,8 +10192,8 @@ comment on function graph.walk_graph(text[], integer, text[], double precision, 
 grant execute on function
   graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/060-walk-graph.sql
---! Included 140-graph/070-explore-graph.sql
+--! EndIncluded 140-graph/070-walk-graph.sql
+--! Included 140-graph/080-explore-graph.sql
 create type public.graph_path as (
   entity text,
   confidence double precision,
@@ -10262,8 +10276,8 @@ comment on function public.explore_graph(text, integer, text[], double precision
 
 grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/070-explore-graph.sql
---! Included 140-graph/075-facts-in-graph.sql
+--! EndIncluded 140-graph/080-explore-graph.sql
+--! Included 140-graph/090-facts-about.sql
 -- Facts about entities: a fact whose object is a plain value counts for its subject.
 
 create function graph.entities_of_facts(names text[])
@@ -10356,8 +10370,8 @@ comment on function graph.packets_of_fact(uuid) is
 grant execute on function
   graph.entities_of_facts(text[]), graph.facts_about(text[], integer), graph.packets_of_fact(uuid)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/075-facts-in-graph.sql
---! Included 140-graph/080-named-entities.sql
+--! EndIncluded 140-graph/090-facts-about.sql
+--! Included 140-graph/100-named-entities.sql
 create function graph.max_query_words()
 returns integer
 language sql
@@ -10452,8 +10466,8 @@ comment on function graph.named_entities(text, integer) is
 
 grant execute on function graph.max_query_words(), graph.phrases_of(text), graph.named_entities(text, integer)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/080-named-entities.sql
---! Included 140-graph/090-relations-of-memories.sql
+--! EndIncluded 140-graph/100-named-entities.sql
+--! Included 140-graph/110-relations-of-memories.sql
 create function public.packet_store_relationships(packet public.packet_store)
 returns setof public.entity_relationships
 language sql
@@ -10489,7 +10503,7 @@ comment on function public.entity_relationships_memories(public.entity_relations
 
 grant execute on function public.packet_store_relationships(public.packet_store), public.entity_relationships_memories(public.entity_relationships)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/090-relations-of-memories.sql
+--! EndIncluded 140-graph/110-relations-of-memories.sql
 --! Included 150-search/000-schema.sql
 create schema search;
 comment on schema search is
@@ -15716,7 +15730,66 @@ create trigger _500_audit after insert or update on public.extraction_settings
   for each row execute function administration.tg__audit_identity(
     '', 'is_enabled', 'kinds', 'scopes', 'writes_summaries', 'tokens_per_day');
 --! EndIncluded 190-extraction/010-extraction-settings.sql
---! Included 190-extraction/020-extraction-usage.sql
+--! Included 190-extraction/020-set-extraction-settings.sql
+create function public.set_extraction_settings(
+  is_enabled boolean default null,
+  kinds text[] default null,
+  scopes text[] default null,
+  writes_summaries boolean default null,
+  tokens_per_day bigint default null,
+  tenant_id uuid default null
+)
+returns public.extraction_settings
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(set_extraction_settings.tenant_id);
+  saved public.extraction_settings;
+  unknown_scope text;
+begin
+  perform administration.require_whole_token(admin);
+  if cardinality(set_extraction_settings.kinds) > 64 then
+    perform identity.raise_error('L9LIM', 'kinds: at most 64', 'kinds');
+  elsif not extraction.are_kinds(set_extraction_settings.kinds) then
+    perform identity.raise_error('L9VAL', 'kinds: must be lower-case words of letters, digits and _, at most 63 characters each', 'kinds');
+  elsif cardinality(set_extraction_settings.scopes) > 64 then
+    perform identity.raise_error('L9LIM', 'scopes: at most 64', 'scopes');
+  elsif not extraction.is_budget(set_extraction_settings.tokens_per_day) then
+    perform identity.raise_error('L9VAL', 'tokens_per_day: must be from 50000 (the most that one call can cost) to 10^12', 'tokens_per_day');
+  end if;
+  select n.scope into unknown_scope
+  from unnest(set_extraction_settings.scopes) as n (scope)
+  where not exists (select from public.scopes s where s.tenant_id = admin.target_tenant_id and s.scope = n.scope)
+  limit 1;
+  if found then
+    perform identity.raise_error('L9VAL', 'scopes: must be existing scopes of the tenant', 'scopes');
+  end if;
+
+  insert into public.extraction_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
+  update public.extraction_settings s
+  set is_enabled = coalesce(set_extraction_settings.is_enabled, s.is_enabled),
+    kinds = array(select distinct k.kind from unnest(coalesce(set_extraction_settings.kinds, s.kinds)) as k (kind) order by 1),
+    scopes = array(select distinct n.scope from unnest(coalesce(set_extraction_settings.scopes, s.scopes)) as n (scope) order by 1),
+    writes_summaries = coalesce(set_extraction_settings.writes_summaries, s.writes_summaries),
+    tokens_per_day = coalesce(set_extraction_settings.tokens_per_day, s.tokens_per_day),
+    updated_at = clock_timestamp()
+  where s.tenant_id = admin.target_tenant_id
+  returning s.* into saved;
+  return saved;
+end
+$$;
+
+comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
+  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relations from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
+
+grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
+  to l9_admin, l9_platform_admin;
+--! EndIncluded 190-extraction/020-set-extraction-settings.sql
+--! Included 190-extraction/030-extraction-usage.sql
 create table public.extraction_usage (
   tenant_id uuid not null references public.tenants,
   day date not null,
@@ -15764,7 +15837,8 @@ comment on policy worker_access on public.extraction_usage is 'Jobs reserve and 
 grant select on public.extraction_usage to l9_admin, l9_platform_admin, l9_worker;
 grant insert (tenant_id, day), update (calls, failed_calls, prompt_tokens, completion_tokens, reserved_tokens, updated_at)
   on public.extraction_usage to l9_worker;
-
+--! EndIncluded 190-extraction/030-extraction-usage.sql
+--! Included 190-extraction/040-reserve-tokens.sql
 create function extraction.is_active_tenant(tenant_id uuid)
 returns boolean
 language sql
@@ -15825,8 +15899,8 @@ comment on function extraction.record_token_usage(uuid, date, bigint, bigint, bi
 grant execute on function
   extraction.is_active_tenant(uuid), extraction.reserve_tokens(uuid, bigint), extraction.record_token_usage(uuid, date, bigint, bigint, bigint, boolean)
 to l9_worker;
---! EndIncluded 190-extraction/020-extraction-usage.sql
---! Included 190-extraction/030-pending-extractions.sql
+--! EndIncluded 190-extraction/040-reserve-tokens.sql
+--! Included 190-extraction/050-pending-extractions.sql
 create table extraction.pending_extractions (
   packet_id uuid primary key references public.packet_store on delete cascade,
   enqueued_at timestamptz not null default clock_timestamp(),
@@ -15924,8 +15998,8 @@ comment on function extraction.tg_packet_store__enqueue_extraction() is
 create trigger _900_enqueue_extraction after insert on public.packet_store
   referencing new table as new_rows
   for each statement execute function extraction.tg_packet_store__enqueue_extraction();
---! EndIncluded 190-extraction/030-pending-extractions.sql
---! Included 190-extraction/040-withdraw-extraction.sql
+--! EndIncluded 190-extraction/050-pending-extractions.sql
+--! Included 190-extraction/060-follow-memories.sql
 create function extraction.withdraw_extracted_relations(packet_id uuid)
 returns void
 language plpgsql
@@ -15984,67 +16058,8 @@ create trigger _640_extraction_follow after update on public.packet_store
     new.content_hash is distinct from old.content_hash
     or (new.scope, new.packet_type) is distinct from (old.scope, old.packet_type))
   execute function extraction.tg_packet_store__extraction_follow();
---! EndIncluded 190-extraction/040-withdraw-extraction.sql
---! Included 190-extraction/050-set-extraction-settings.sql
-create function public.set_extraction_settings(
-  is_enabled boolean default null,
-  kinds text[] default null,
-  scopes text[] default null,
-  writes_summaries boolean default null,
-  tokens_per_day bigint default null,
-  tenant_id uuid default null
-)
-returns public.extraction_settings
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  admin administration.administrator := administration.require_administrator(set_extraction_settings.tenant_id);
-  saved public.extraction_settings;
-  unknown_scope text;
-begin
-  perform administration.require_whole_token(admin);
-  if cardinality(set_extraction_settings.kinds) > 64 then
-    perform identity.raise_error('L9LIM', 'kinds: at most 64', 'kinds');
-  elsif not extraction.are_kinds(set_extraction_settings.kinds) then
-    perform identity.raise_error('L9VAL', 'kinds: must be lower-case words of letters, digits and _, at most 63 characters each', 'kinds');
-  elsif cardinality(set_extraction_settings.scopes) > 64 then
-    perform identity.raise_error('L9LIM', 'scopes: at most 64', 'scopes');
-  elsif not extraction.is_budget(set_extraction_settings.tokens_per_day) then
-    perform identity.raise_error('L9VAL', 'tokens_per_day: must be from 50000 (the most that one call can cost) to 10^12', 'tokens_per_day');
-  end if;
-  select n.scope into unknown_scope
-  from unnest(set_extraction_settings.scopes) as n (scope)
-  where not exists (select from public.scopes s where s.tenant_id = admin.target_tenant_id and s.scope = n.scope)
-  limit 1;
-  if found then
-    perform identity.raise_error('L9VAL', 'scopes: must be existing scopes of the tenant', 'scopes');
-  end if;
-
-  insert into public.extraction_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
-  update public.extraction_settings s
-  set is_enabled = coalesce(set_extraction_settings.is_enabled, s.is_enabled),
-    kinds = array(select distinct k.kind from unnest(coalesce(set_extraction_settings.kinds, s.kinds)) as k (kind) order by 1),
-    scopes = array(select distinct n.scope from unnest(coalesce(set_extraction_settings.scopes, s.scopes)) as n (scope) order by 1),
-    writes_summaries = coalesce(set_extraction_settings.writes_summaries, s.writes_summaries),
-    tokens_per_day = coalesce(set_extraction_settings.tokens_per_day, s.tokens_per_day),
-    updated_at = clock_timestamp()
-  where s.tenant_id = admin.target_tenant_id
-  returning s.* into saved;
-  return saved;
-end
-$$;
-
-comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
-  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relations from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
-
-grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
-  to l9_admin, l9_platform_admin;
---! EndIncluded 190-extraction/050-set-extraction-settings.sql
---! Included 190-extraction/060-extraction-job.sql
+--! EndIncluded 190-extraction/060-follow-memories.sql
+--! Included 190-extraction/070-lease-extractions.sql
 -- The extraction job calls these functions as l9_worker, each in a short transaction: none is open while the model answers.
 
 create function extraction.lease_extractions(batch_size integer, lease interval)
@@ -16179,8 +16194,8 @@ grant execute on function
   extraction.has_due_extractions(),
   extraction.extraction_backlog()
 to l9_worker;
---! EndIncluded 190-extraction/060-extraction-job.sql
---! Included 190-extraction/070-store-extraction.sql
+--! EndIncluded 190-extraction/070-lease-extractions.sql
+--! Included 190-extraction/080-store-extraction.sql
 create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
 
 comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
@@ -16320,8 +16335,8 @@ comment on function extraction.store_extraction(uuid, bytea, jsonb, text) is
   'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and relations, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs can''t write.';
 
 grant execute on function extraction.store_extraction(uuid, bytea, jsonb, text) to l9_worker;
---! EndIncluded 190-extraction/070-store-extraction.sql
---! Included 190-extraction/080-summary-job.sql
+--! EndIncluded 190-extraction/080-store-extraction.sql
+--! Included 190-extraction/090-summary-leases.sql
 -- The job that has a chat model write summaries calls these functions as l9_worker. No transaction is open while the model
 -- answers.
 
@@ -16396,6 +16411,36 @@ $$;
 comment on function extraction.lease_summaries(integer, interval) is
   'Leases up to batch_size due summaries of tenants that have them written by a chat model, in scopes that it may read. Returns the newest 40 sources of each, oldest first.';
 
+create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean, max_attempts integer default extraction.max_attempts())
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  has_given_up boolean;
+begin
+  update extraction.summary_leases c
+  set leased_until = null,
+    attempts = case when c.attempts + 1 >= max_attempts and counts_as_attempt then 0 else c.attempts + counts_as_attempt::integer end,
+    -- After a day the sources have usually changed.
+    next_attempt_at = now() + case when c.attempts + 1 >= max_attempts and counts_as_attempt then interval '1 day' else delay end
+  where c.summary_key = postpone_summary.summary_key
+  returning old.attempts + 1 >= max_attempts and counts_as_attempt into has_given_up;
+  return coalesce(has_given_up, false);
+end
+$$;
+
+comment on function extraction.postpone_summary(bytea, interval, boolean, integer) is
+  'Ends the lease of a due summary and retries it after the delay, or after a day if that was the last attempt. Returns true if it was the last attempt.';
+
+grant execute on function
+  extraction.may_write_summaries(), extraction.lease_summaries(integer, interval),
+  extraction.postpone_summary(bytea, interval, boolean, integer)
+to l9_worker;
+--! EndIncluded 190-extraction/090-summary-leases.sql
+--! Included 190-extraction/100-store-model-summary.sql
 create function extraction.store_model_summary(
   summary_key bytea, scope_type text, scope_value text, summary jsonb, packet_ids uuid[], content_hashes bytea[], model text)
 returns boolean
@@ -16447,36 +16492,10 @@ return array(
 comment on function extraction.summary_texts(jsonb) is
   'Returns the first 20 texts of a list that are not blank, each cut to 200 characters.';
 
-create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean, max_attempts integer default extraction.max_attempts())
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  has_given_up boolean;
-begin
-  update extraction.summary_leases c
-  set leased_until = null,
-    attempts = case when c.attempts + 1 >= max_attempts and counts_as_attempt then 0 else c.attempts + counts_as_attempt::integer end,
-    -- After a day the sources have usually changed.
-    next_attempt_at = now() + case when c.attempts + 1 >= max_attempts and counts_as_attempt then interval '1 day' else delay end
-  where c.summary_key = postpone_summary.summary_key
-  returning old.attempts + 1 >= max_attempts and counts_as_attempt into has_given_up;
-  return coalesce(has_given_up, false);
-end
-$$;
-
-comment on function extraction.postpone_summary(bytea, interval, boolean, integer) is
-  'Ends the lease of a due summary and retries it after the delay, or after a day if that was the last attempt. Returns true if it was the last attempt.';
-
 grant execute on function
-  extraction.may_write_summaries(), extraction.lease_summaries(integer, interval), extraction.summary_texts(jsonb),
-  extraction.store_model_summary(bytea, text, text, jsonb, uuid[], bytea[], text),
-  extraction.postpone_summary(bytea, interval, boolean, integer)
+  extraction.summary_texts(jsonb), extraction.store_model_summary(bytea, text, text, jsonb, uuid[], bytea[], text)
 to l9_worker;
---! EndIncluded 190-extraction/080-summary-job.sql
+--! EndIncluded 190-extraction/100-store-model-summary.sql
 --! Included 200-access/000-schema.sql
 create schema access;
 comment on schema access is

@@ -113,4 +113,5 @@ comment on policy definer_functions on public.tasks is 'start_task() inserts and
 grant select on public.tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant update (status, result, error, started_at, completed_at, updated_at) on public.tasks to l9_worker;
 grant delete, maintain on public.tasks to l9_worker;
+grant execute on function tasks.is_bare(jsonb), tasks.is_error_name(text), tasks.error_name(text) to l9_worker;
 -- Callers have no write privilege: rows report what jobs really did.

@@ -1,32 +1,3 @@
-create function facts.log_fact_reads(details jsonb, facts public.knowledge_facts[], is_use boolean)
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  read_id uuid := uuidv7();
-begin
-  perform identity.require_identity();
-  if octet_length(details::text) > 65536 or cardinality(facts) > facts.max_facts_per_read() then
-    perform identity.raise_error(
-      'L9LIM', format('details: at most 65536 bytes, facts: at most %s', facts.max_facts_per_read()), 'details');
-  end if;
-  perform audit.add_audit_row(
-    read_id, 'READ', 'knowledge_facts', null, null, null,
-    details - 'org_id' - 'user_id' || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
-  if is_use and cardinality(facts) > 0 then
-    perform importance.log_accesses('search', array_agg(f.fact_id), array_agg(f.scope), array_agg(f.project_id),
-      audit_id => read_id, target_type => 'fact')
-    from unnest(facts) f;
-  end if;
-end
-$$;
-
-comment on function facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean) is
-  'Audits which facts the caller was shown, without their texts; is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller could read the fact. Definer: writes audit_log.';
-
 create function facts.names_of_object(object jsonb)
 returns text[]
 language sql
@@ -91,23 +62,6 @@ comment on function public.find_facts(text, text, jsonb, double precision, boole
   'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first. Subject and object match by any name or alias of the entity. include_history: also facts that ended or were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean), facts.names_of_object(jsonb),
+  facts.names_of_object(jsonb),
   public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer)
 to l9_agent, l9_admin, l9_platform_admin;
-
-create function public.packet_store_facts(memory public.packet_store)
-returns setof public.knowledge_facts
-language sql
-stable
-parallel safe
-set search_path = ''
-begin atomic
-  select f.* from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
-  where e.packet_id = (memory).packet_id
-  order by f.fact_id;
-end;
-
-comment on function public.packet_store_facts(public.packet_store) is
-  'The facts that this memory states, including facts that ended or were retracted.';
-
-grant execute on function public.packet_store_facts(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;

@@ -49,10 +49,3 @@ comment on column public.fact_evidence.valid_from is 'The start of validity that
 comment on column public.fact_evidence.asserted_by is 'The creator names of all who asserted the fact from this memory.';
 comment on column public.fact_evidence.extracted_by is
   'The chat model that extracted the fact from the memory. Null: a caller asserted it.';
-
-create policy definer_functions on public.memory_signals to l9_owner
-  using (
-    (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
-    or tenant_id = (select identity.current_tenant_id()));
-comment on policy definer_functions on public.memory_signals is
-  'Recomputing facts updates the contradiction counts of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';

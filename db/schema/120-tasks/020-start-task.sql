@@ -1,5 +1,3 @@
--- Jobs call these functions as l9_worker.
-
 create function tasks.start_task(
   type text,
   tenant_id uuid default null,
@@ -67,62 +65,4 @@ $$;
 comment on function tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint) is
   'Records that a run starts, or is queued (is_queued), for one tenant or for each active tenant. Returns the ids for finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead process left running is marked as failed. Definer: reads tenants, which jobs can''t read.';
 
-create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null)
-returns integer
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  finished integer;
-begin
-  if not coalesce(tasks.is_bare(coalesce(result, '{}')), false) then
-    perform identity.raise_error('L9VAL', 'result: may hold only numbers, ids and names, at most 4 KiB', 'result');
-  end if;
-  update public.tasks t
-  set status = case when finish_task.error is null then 'completed' else 'failed' end,
-    result = finish_task.result,
-    -- Only the name of an error is stored, because its text may quote contents.
-    error = case when finish_task.error is not null then tasks.error_name(finish_task.error) end,
-    completed_at = clock_timestamp(), updated_at = clock_timestamp()
-  where t.id = any (ids) and t.status in ('queued', 'running');
-  get diagnostics finished = row_count;
-  return finished;
-end
-$$;
-
-comment on function tasks.finish_task(uuid[], jsonb, text) is
-  'Records that runs ended: failed if an error is named, else completed. Returns the number of runs that were still queued or running.';
-
-create function tasks.sweep_tasks(batch_size integer default 1000)
-returns bigint
-language plpgsql
-volatile
-set search_path = ''
-as $$
-declare
-  deleted_count bigint;
-begin
-  update public.tasks t
-  set status = 'failed', error = 'interrupted', completed_at = clock_timestamp(), updated_at = clock_timestamp()
-  where t.status in ('queued', 'running') and t.updated_at < now() - interval '7 days';
-  delete from public.tasks t where t.id in (
-    select expired.id from public.tasks expired
-    where expired.completed_at < now() - interval '30 days'
-    limit batch_size
-    for update skip locked);
-  get diagnostics deleted_count = row_count;
-  return deleted_count;
-end
-$$;
-
-comment on function tasks.sweep_tasks(integer) is
-  'Deletes up to batch_size runs that ended more than 30 days ago and returns their number. Also marks runs as failed (interrupted) that have not changed for 7 days and have not ended.';
-
-grant execute on function
-  tasks.is_bare(jsonb), tasks.is_error_name(text), tasks.error_name(text),
-  tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint),
-  tasks.finish_task(uuid[], jsonb, text),
-  tasks.sweep_tasks(integer)
-to l9_worker;
+grant execute on function tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint) to l9_worker;
