@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:7b1f6304b1abcbb4d1bc84aa23c619916ac83ff0
+--! Hash: sha1:252d9b6cdc8f7a4c9180c4f8037f67e0973fd7ec
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3966,7 +3966,7 @@ create trigger _550_keep_version after update on public.packet_store
 --! Included 050-embeddings/000-schema.sql
 create schema embeddings;
 comment on schema embeddings is
-  'Embedding models, vectors, and the queues of what waits for them. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Embedding models, vectors, and the queues of memories that wait for vectors. Not exposed over GraphQL; callers may execute only the functions that are granted to them one by one.';
 grant usage on schema embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 050-embeddings/000-schema.sql
 --! Included 050-embeddings/010-embedding-models.sql
@@ -3980,19 +3980,18 @@ create table public.embedding_models (
   constraint embedding_dimensions_fit check (dimensions between 1 and 1536),
   constraint embedding_state_known check (state in ('serving', 'arriving', 'leaving')),
   constraint embedding_state_dated check ((state is null) = (state_since is null)),
-  -- Deferred, so that the switch can be one update of two rows.
+  -- The constraint is deferred so that the switch can be one update of two rows.
   constraint embedding_state_one_each exclude using btree (state with =) where (state in ('serving', 'arriving'))
     deferrable initially deferred
 );
 
-comment on table public.embedding_models is 'Models whose vectors are stored. A search compares vectors of one model only.';
-comment on column public.embedding_models.model is 'Its name, as each of its vectors carries it.';
-comment on column public.embedding_models.created_at is 'When it was registered.';
-comment on column public.embedding_models.dimensions is 'The model''s own dimensions; its vectors are padded with zeros to 1536, which leaves cosines as they are.';
-
+comment on table public.embedding_models is 'Embedding models whose vectors are stored. A search compares vectors of one model only.';
+comment on column public.embedding_models.model is 'Name of the model. Each of its vectors carries this name.';
+comment on column public.embedding_models.created_at is 'Time when the model was registered.';
+comment on column public.embedding_models.dimensions is 'Number of dimensions of the model, at most 1536. Its vectors are padded with zeros to 1536 dimensions, which does not change cosine similarities.';
 comment on column public.embedding_models.state is
-  'serving: searches compare its vectors; arriving: memories are embedded with it too, so that it can serve; leaving: its vectors are being dropped; null: none of these.';
-comment on column public.embedding_models.state_since is 'Since when.';
+  'serving: searches compare the vectors of this model; arriving: memories are also embedded with this model, so that it can serve later; leaving: the vectors of this model are being deleted; null: none of these.';
+comment on column public.embedding_models.state_since is 'Time when the model entered its state.';
 
 alter table public.embedding_models enable row level security;
 alter table public.embedding_models force row level security;
@@ -4000,9 +3999,9 @@ alter table public.embedding_models force row level security;
 create policy scope_access on public.embedding_models for select to l9_agent, l9_admin, l9_platform_admin, l9_worker using (true);
 create policy worker_access on public.embedding_models for update to l9_worker using (true);
 create policy definer_functions on public.embedding_models to l9_owner using (true);
-comment on policy scope_access on public.embedding_models is 'Which models there are is nobody''s secret.';
-comment on policy worker_access on public.embedding_models is 'The change from one model to another is the jobs'' to make.';
-comment on policy definer_functions on public.embedding_models is 'register_embedding_model() adds rows, drop_embedding_model() takes them away.';
+comment on policy scope_access on public.embedding_models is 'The list of models is not secret.';
+comment on policy worker_access on public.embedding_models is 'Jobs change from one model to another.';
+comment on policy definer_functions on public.embedding_models is 'register_embedding_model() inserts rows, and drop_embedding_model() deletes them.';
 
 grant select on public.embedding_models to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant update (state, state_since) on public.embedding_models to l9_worker;
@@ -4018,11 +4017,78 @@ parallel safe
 set search_path = ''
 return (select m.model from public.embedding_models m where m.state = 'serving');
 
-comment on function embeddings.serving_model() is 'The model whose vectors searches compare; null where no gateway has ever started.';
+comment on function embeddings.serving_model() is 'The model whose vectors searches compare; null before a gateway has started for the first time.';
 
 grant execute on function embeddings.serving_model() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 050-embeddings/010-embedding-models.sql
---! Included 050-embeddings/015-memory-contexts.sql
+--! Included 050-embeddings/020-pending-embeddings.sql
+create table embeddings.pending_embeddings (
+  packet_id uuid not null references public.packet_store on delete cascade,
+  model text not null references public.embedding_models on delete cascade,
+  enqueued_at timestamptz not null default clock_timestamp(),
+  attempts integer not null default 0,
+  next_attempt_at timestamptz not null default now(),
+  leased_until timestamptz,
+  last_error text,
+  primary key (packet_id, model)
+);
+
+create index pending_embeddings_due_idx on embeddings.pending_embeddings (model, next_attempt_at);
+
+comment on table embeddings.pending_embeddings is
+  'Queue of memories that wait for their vectors. A row is inserted in the transaction of the save and deleted in the transaction that stores the vectors, so no memory is lost or embedded twice.';
+comment on column embeddings.pending_embeddings.model is
+  'The model that the memory waits for: the one that serves and, during a model change, also the one that arrives.';
+comment on column embeddings.pending_embeddings.leased_until is 'A job works on the memory until this time; after it, another job may lease the row.';
+comment on column embeddings.pending_embeddings.attempts is 'Number of times that the content of this memory was refused or failed.';
+comment on column embeddings.pending_embeddings.last_error is 'Name of the last error. It never holds a text of the memory.';
+
+alter table embeddings.pending_embeddings enable row level security;
+alter table embeddings.pending_embeddings force row level security;
+
+create policy worker_access on embeddings.pending_embeddings to l9_worker using (true);
+create policy definer_functions on embeddings.pending_embeddings to l9_owner using (true);
+comment on policy worker_access on embeddings.pending_embeddings is 'Jobs work through the queue.';
+comment on policy definer_functions on embeddings.pending_embeddings is 'Triggers of packet_store insert memories into the queue.';
+
+grant select, insert (packet_id, model), update, delete on embeddings.pending_embeddings to l9_worker;
+
+create function embeddings.enqueue_memory(packet_id uuid)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into embeddings.pending_embeddings (packet_id, model)
+  select enqueue_memory.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
+  order by m.model
+  on conflict (packet_id, model) do update
+    set attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null;
+end;
+
+comment on function embeddings.enqueue_memory(uuid) is
+  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, its lease and failed attempts are reset.';
+--! EndIncluded 050-embeddings/020-pending-embeddings.sql
+--! Included 050-embeddings/030-stale-contexts.sql
+create table embeddings.stale_contexts (
+  -- No foreign key: rows are inserted while memories are being deleted, and the job checks whether the memory still exists.
+  packet_id uuid primary key
+);
+
+comment on table embeddings.stale_contexts is 'Queue of memories whose context must be created again.';
+comment on column embeddings.stale_contexts.packet_id is 'The memory, which may have been deleted since.';
+
+alter table embeddings.stale_contexts enable row level security;
+alter table embeddings.stale_contexts force row level security;
+
+create policy worker_access on embeddings.stale_contexts to l9_worker using (true);
+create policy definer_functions on embeddings.stale_contexts to l9_owner using (true);
+comment on policy worker_access on embeddings.stale_contexts is 'Jobs work through the queue.';
+comment on policy definer_functions on embeddings.stale_contexts is 'Triggers insert memories into the queue.';
+
+grant select, insert, delete on embeddings.stale_contexts to l9_worker;
+--! EndIncluded 050-embeddings/030-stale-contexts.sql
+--! Included 050-embeddings/040-memory-contexts.sql
 create table public.memory_contexts (
   context_id uuid primary key default uuidv7(),
   packet_id uuid not null unique references public.packet_store on delete cascade,
@@ -4037,7 +4103,7 @@ create table public.memory_contexts (
   created_at timestamptz not null default now()
 );
 
--- The planner's statistics would keep samples of what was said.
+-- Statistics are off because the planner would keep samples of the texts.
 alter table public.memory_contexts alter column context set statistics 0;
 
 do $$
@@ -4055,35 +4121,68 @@ create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, s
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
 
 comment on table public.memory_contexts is
-  'Memories together with the one before them in their thread, to be found by what an answer leaves unsaid. Only a predecessor of the same owner, scope and project is taken: whoever reads the row may read both.';
-comment on column public.memory_contexts.context_id is 'UUID version 7. Another text is another context: vectors hang on the one they were made of.';
+  'Memories together with their predecessor in the thread, so that an answer is also found by the question before it. A predecessor is used only if it has the same owner, scope and project: a caller who may read the row may read both memories.';
+comment on column public.memory_contexts.context_id is 'UUID version 7. A changed text gets a new context_id, because vectors refer to the text that they were made from.';
 comment on column public.memory_contexts.packet_id is 'The memory.';
 comment on column public.memory_contexts.predecessor_id is 'The memory before it in the thread.';
-comment on column public.memory_contexts.context is 'The end of the predecessor (500 characters) and the beginning of the memory (2000). Never shown in a search.';
-comment on column public.memory_contexts.tenant_id is 'As of both memories.';
-comment on column public.memory_contexts.org_id is 'As of both memories.';
-comment on column public.memory_contexts.user_id is 'As of both memories.';
-comment on column public.memory_contexts.project_id is 'As of both memories.';
-comment on column public.memory_contexts.scope is 'As of both memories.';
-comment on column public.memory_contexts.ttl is 'When the first of the two expires: from then on nobody reads it.';
-comment on column public.memory_contexts.created_at is 'When it was put together.';
+comment on column public.memory_contexts.context is 'The end of the predecessor (500 characters) and the beginning of the memory (2000). A search never shows it.';
+comment on column public.memory_contexts.tenant_id is 'Tenant of both memories.';
+comment on column public.memory_contexts.org_id is 'Org of both memories.';
+comment on column public.memory_contexts.user_id is 'User of both memories.';
+comment on column public.memory_contexts.project_id is 'Project of both memories.';
+comment on column public.memory_contexts.scope is 'Scope of both memories.';
+comment on column public.memory_contexts.ttl is 'Time when the first of the two memories expires. After it nobody can read the row.';
+comment on column public.memory_contexts.created_at is 'Time when the context was created.';
 
 call identity.protect_like_memories('public.memory_contexts', noun => 'context');
 
 create policy worker_access on public.memory_contexts to l9_worker using (true);
 create policy definer_functions on public.memory_contexts to l9_owner using (true);
 
-comment on policy worker_access on public.memory_contexts is 'The embedding job writes them.';
-comment on policy definer_functions on public.memory_contexts is 'The triggers that take them away with what they were made of.';
+comment on policy worker_access on public.memory_contexts is 'The embedding job writes contexts.';
+comment on policy definer_functions on public.memory_contexts is 'Triggers delete a context when one of its memories changes or is deleted.';
 
 grant select on public.memory_contexts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, scope, ttl)
   on public.memory_contexts to l9_worker;
-grant update (created_at) on public.memory_contexts to l9_worker; -- to lock one while its vector is stored
+-- The job needs an update privilege to lock a context while it stores the vector.
+grant update (created_at) on public.memory_contexts to l9_worker;
 grant delete, maintain on public.memory_contexts to l9_worker;
--- Callers write none: they follow from the memories.
---! EndIncluded 050-embeddings/015-memory-contexts.sql
---! Included 050-embeddings/020-memory-embeddings.sql
+-- Callers have no write privilege: contexts follow from the memories.
+
+create function embeddings.tg_memory_contexts__list_stale()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  insert into embeddings.stale_contexts (packet_id)
+  select o.packet_id from old_rows o order by o.packet_id
+  on conflict do nothing;
+  return null;
+end
+$$;
+
+comment on function embeddings.tg_memory_contexts__list_stale() is
+  'Queues a memory that lost its context, for example because its predecessor was deleted, so that it gets a new one. Definer: callers cannot see that queue.';
+
+create trigger _900_list_stale after delete on public.memory_contexts
+  referencing old table as old_rows
+  for each statement execute function embeddings.tg_memory_contexts__list_stale();
+--! EndIncluded 050-embeddings/040-memory-contexts.sql
+--! Included 050-embeddings/050-memory-embeddings.sql
+create function embeddings.embedding_types()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['content', 'context', 'entity', 'summary', 'reasoning'];
+
+comment on function embeddings.embedding_types() is 'The types of texts that are embedded. Each has an index for each model.';
+
+grant execute on function embeddings.embedding_types() to l9_worker;
+
 create table public.memory_embeddings (
   embedding_id uuid primary key default uuidv7(),
   packet_id uuid not null references public.packet_store on delete cascade,
@@ -4102,15 +4201,15 @@ create table public.memory_embeddings (
   ttl timestamptz,
   created_at timestamptz not null default now(),
   constraint embedding_unique unique (packet_id, embedding_type, model, chunk_index),
-  constraint embedding_type_known check (embedding_type in ('content', 'context', 'entity', 'summary', 'reasoning')),
+  constraint embedding_type_known check (embedding_type = any (embeddings.embedding_types())),
   constraint embedding_of_context check ((embedding_type = 'context') = (context_id is not null)),
   constraint embedding_chunk_has_text check (chunk_index >= 0 and (chunk_index = 0) = (chunk_text is null)),
   constraint embedding_metadata_object check (jsonb_typeof(metadata) = 'object')
 );
 
--- Most models fill only part of the 1536 dimensions. By lz4 the zeros behind them compress away, and the row stays in one page:
--- pglz gives up where the first kilobyte does not compress, as that of a vector never does, and four times as much would go
--- elsewhere. The embedded engine knows no lz4.
+-- Most models fill only part of the 1536 dimensions. lz4 compresses the zeros behind them, so the row stays in one page. pglz gives
+-- up if the first kilobyte does not compress, which is always so for a vector, and would move four times as much to the TOAST table.
+-- The embedded engine does not support lz4.
 alter table public.memory_embeddings alter column vector set storage extended;
 do $$
 begin
@@ -4119,45 +4218,45 @@ exception when feature_not_supported then
   null;
 end
 $$;
--- Nothing is ever planned by what vectors and texts are frequent.
+-- No plan depends on the frequency of vectors or texts.
 alter table public.memory_embeddings alter column vector set statistics 0, alter column chunk_text set statistics 0;
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 create index memory_embeddings_context_idx on public.memory_embeddings (context_id) where context_id is not null;
 
-comment on table public.memory_embeddings is 'Vectors of memories, whole and in chunks. They follow their packet''s owner, project, scope and expiry.';
+comment on table public.memory_embeddings is 'Vectors of memories, whole and in chunks. Owner, project, scope and expiry are kept equal to those of the memory.';
 comment on column public.memory_embeddings.embedding_id is 'UUID version 7.';
 comment on column public.memory_embeddings.packet_id is 'The memory.';
-comment on column public.memory_embeddings.tenant_id is 'As of the memory.';
-comment on column public.memory_embeddings.org_id is 'As of the memory.';
-comment on column public.memory_embeddings.user_id is 'As of the memory.';
-comment on column public.memory_embeddings.project_id is 'As of the memory.';
-comment on column public.memory_embeddings.scope is 'As of the memory.';
-comment on column public.memory_embeddings.ttl is 'As of the memory: from then on nobody reads it.';
-comment on column public.memory_embeddings.created_at is 'When it was embedded.';
-comment on column public.memory_embeddings.embedding_type is 'What was embedded: content, context (with its predecessor in the thread), entity, summary or reasoning.';
+comment on column public.memory_embeddings.tenant_id is 'Tenant of the memory.';
+comment on column public.memory_embeddings.org_id is 'Org of the memory.';
+comment on column public.memory_embeddings.user_id is 'User of the memory.';
+comment on column public.memory_embeddings.project_id is 'Project of the memory.';
+comment on column public.memory_embeddings.scope is 'Scope of the memory.';
+comment on column public.memory_embeddings.ttl is 'Time when the memory expires. After it nobody can read the row.';
+comment on column public.memory_embeddings.created_at is 'Time when the text was embedded.';
+comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory with its predecessor in the thread), entity, summary or reasoning.';
 comment on column public.memory_embeddings.model is 'The model that made the vector.';
-comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536. Never sent out by the gateway.';
+comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536 dimensions. The gateway never sends it to clients.';
 comment on column public.memory_embeddings.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
-comment on column public.memory_embeddings.chunk_text is 'The text of a chunk; null for the whole.';
-comment on column public.memory_embeddings.context_id is 'Of type context: what it was made of, and goes with.';
-comment on column public.memory_embeddings.metadata is 'Of a chunk: start and end, character offsets into the content.';
+comment on column public.memory_embeddings.chunk_text is 'Text of a chunk; null for the whole.';
+comment on column public.memory_embeddings.context_id is 'The context that a vector of type context was made from, and with which it is deleted; null for all other types.';
+comment on column public.memory_embeddings.metadata is 'For a chunk: start and end, character offsets into the content.';
 
 call identity.protect_like_memories('public.memory_embeddings', noun => 'vector');
 
 create policy worker_access on public.memory_embeddings to l9_worker using (true);
 create policy definer_functions on public.memory_embeddings to l9_owner using (true);
 
-comment on policy worker_access on public.memory_embeddings is 'The embedding job writes them.';
-comment on policy definer_functions on public.memory_embeddings is 'The trigger that keeps them with their packet.';
+comment on policy worker_access on public.memory_embeddings is 'The embedding job writes vectors.';
+comment on policy definer_functions on public.memory_embeddings is 'A trigger keeps the vectors equal to their memory.';
 
 grant select on public.memory_embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
   on public.memory_embeddings to l9_worker;
 grant delete, maintain on public.memory_embeddings to l9_worker;
--- Callers write none: what a memory means is not theirs to say.
---! EndIncluded 050-embeddings/020-memory-embeddings.sql
---! Included 050-embeddings/030-register-embedding-model.sql
+-- Callers have no write privilege: a caller must not decide what a memory means.
+--! EndIncluded 050-embeddings/050-memory-embeddings.sql
+--! Included 050-embeddings/060-register-embedding-model.sql
 create function embeddings.embedding_type_name(dimensions integer)
 returns text
 language sql
@@ -4167,7 +4266,7 @@ set search_path = ''
 return pg_catalog.format(
   case when packets.is_embedded_engine() then 'extensions.vector(%s)' else 'extensions.halfvec(%s)' end, dimensions);
 
-comment on function embeddings.embedding_type_name(integer) is 'The type that a model''s indexes hold: half precision on a server.';
+comment on function embeddings.embedding_type_name(integer) is 'The type that the indexes of a model hold: half precision on a server.';
 
 create function embeddings.embedding_expression(dimensions integer)
 returns text
@@ -4178,17 +4277,7 @@ set search_path = ''
 return pg_catalog.format('(extensions.subvector(vector, 1, %s)::%s)', dimensions, embeddings.embedding_type_name(dimensions));
 
 comment on function embeddings.embedding_expression(integer) is
-  'The expression over memory_embeddings that a model''s indexes hold: its own dimensions only. A search must use the same.';
-
-create function embeddings.embedding_types()
-returns text[]
-language sql
-immutable
-parallel safe
-set search_path = ''
-return array['content', 'context', 'entity', 'summary', 'reasoning'];
-
-comment on function embeddings.embedding_types() is 'What is embedded: each has an index for each model.';
+  'The expression over memory_embeddings that the indexes of a model hold: only the dimensions of that model. A search must use the same expression.';
 
 create function embeddings.embedding_index_name(model text, embedding_type text, bucket integer)
 returns text
@@ -4200,7 +4289,7 @@ return pg_catalog.concat_ws('_', 'hnsw', embedding_type,
   pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(model, 'UTF8')), 'hex'), 16), bucket);
 
 comment on function embeddings.embedding_index_name(text, text, integer) is
-  'The name of a model''s index for one embedding type, and one bucket of tenants where it is in buckets (else null).';
+  'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null if the type is not split into buckets.';
 
 create function embeddings.embedding_indexes(model text)
 returns table (name text, condition text)
@@ -4214,13 +4303,13 @@ begin atomic
     pg_catalog.format('model = %L and embedding_type = %L', model, t.kind)
       || coalesce(' and ' || packets.in_bucket('', b.bucket), '')
   from pg_catalog.unnest(embeddings.embedding_types()) as t (kind)
-  -- What searches walk is in buckets; what is compared otherwise needs none.
+  -- Only indexes that searches scan in order of distance are split into buckets.
   cross join lateral pg_catalog.unnest(
     case when t.kind in ('content', 'context', 'reasoning') then packets.tenant_buckets() else array[null::integer] end) as b (bucket);
 end;
 
 comment on function embeddings.embedding_indexes(text) is
-  'The indexes of a model: for each embedding type, and for those that searches walk for each bucket of tenants. name; condition: of the rows in it.';
+  'The indexes of a model: one for each embedding type and, for the types that searches scan, one for each bucket of tenants. name: of the index; condition: its predicate.';
 
 create function public.register_embedding_model(model text, dimensions integer)
 returns void
@@ -4232,17 +4321,18 @@ set client_min_messages = warning
 as $$
 declare
   index record;
-  known integer;
+  registered_dimensions integer;
 begin
   if model is null or model !~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$' then
-    perform identity.raise_error('L9VAL', 'model: 1 to 100 letters, digits or ._/:@-', 'model');
+    perform identity.raise_error('L9VAL', 'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit', 'model');
   elsif dimensions is null or dimensions not between 1 and 1536 then
-    perform identity.raise_error('L9VAL', 'dimensions: from 1 to 1536', 'dimensions');
+    perform identity.raise_error('L9VAL', 'dimensions: must be from 1 to 1536', 'dimensions');
   end if;
   insert into public.embedding_models as m (model, dimensions) values (model, dimensions) on conflict on constraint embedding_models_pkey do nothing;
-  select m.dimensions into known from public.embedding_models m where m.model = register_embedding_model.model;
-  if known <> dimensions then
-    perform identity.raise_error('L9VAL', format('dimensions: model %s is registered with %s', model, known), 'dimensions');
+  select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;
+  if registered_dimensions <> dimensions then
+    perform identity.raise_error(
+      'L9VAL', format('dimensions: model %s is registered with %s dimensions', model, registered_dimensions), 'dimensions');
   end if;
 
   for index in select * from embeddings.embedding_indexes(model) loop
@@ -4257,46 +4347,33 @@ end
 $$;
 
 comment on function public.register_embedding_model(text, integer) is
-  'Makes a model known, with its partial HNSW indexes; again: changes nothing. Definer: only the owner of the table makes indexes.';
+  'Registers a model and creates its partial HNSW indexes. A second call changes nothing. Errors: L9VAL. Definer: only the owner of the table can create indexes.';
 
 grant execute on function
   embeddings.embedding_index_name(text, text, integer), embeddings.embedding_type_name(integer), embeddings.embedding_expression(integer)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.register_embedding_model(text, integer) to l9_worker, l9_platform_admin;
---! EndIncluded 050-embeddings/030-register-embedding-model.sql
---! Included 050-embeddings/040-pending-embeddings.sql
-create table embeddings.pending_embeddings (
-  packet_id uuid not null references public.packet_store on delete cascade,
-  model text not null references public.embedding_models on delete cascade,
-  enqueued_at timestamptz not null default clock_timestamp(),
-  attempts integer not null default 0,
-  next_attempt_at timestamptz not null default now(),
-  leased_until timestamptz,
-  last_error text,
-  primary key (packet_id, model)
-);
+--! EndIncluded 050-embeddings/060-register-embedding-model.sql
+--! Included 050-embeddings/070-reasoning-text.sql
+create function embeddings.reasoning_text(kind text, envelope jsonb)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') = 'array' then (
+  select pg_catalog.string_agg(step.text #>> '{}', E'\n' order by step.place)
+  from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")') with ordinality as step (text, place)
+  where step.text #>> '{}' ~ '\S') end;
 
-create index pending_embeddings_due_idx on embeddings.pending_embeddings (model, next_attempt_at);
+comment on function embeddings.reasoning_text(text, jsonb) is
+  'All texts in the steps of a reasoning trace, one on each line. Null if there are none, and for memories of other kinds. The text is embedded beside the content, as type reasoning.';
 
-comment on table embeddings.pending_embeddings is
-  'Memories that wait for their vectors. A row comes in the transaction of the save and goes in that of the vectors, so nothing is lost or embedded twice.';
-comment on column embeddings.pending_embeddings.model is
-  'The model they wait for: the one that serves, and while the model changes also the one that arrives.';
-comment on column embeddings.pending_embeddings.leased_until is 'A job works on it until then; later, another may take it.';
-comment on column embeddings.pending_embeddings.attempts is 'How often its own content was refused or failed.';
-comment on column embeddings.pending_embeddings.last_error is 'Name of the last error. Never a text.';
+grant execute on function embeddings.reasoning_text(text, jsonb) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 050-embeddings/070-reasoning-text.sql
+--! Included 050-embeddings/080-follow-packets.sql
+-- Triggers on packet_store that keep queues, vectors and contexts in step with the memories.
 
-alter table embeddings.pending_embeddings enable row level security;
-alter table embeddings.pending_embeddings force row level security;
-
-create policy worker_access on embeddings.pending_embeddings to l9_worker using (true);
-create policy definer_functions on embeddings.pending_embeddings to l9_owner using (true);
-comment on policy worker_access on embeddings.pending_embeddings is 'Jobs work the list off.';
-comment on policy definer_functions on embeddings.pending_embeddings is 'Triggers of packet_store put memories on the list.';
-
-grant select, insert (packet_id, model), update, delete on embeddings.pending_embeddings to l9_worker;
---! EndIncluded 050-embeddings/040-pending-embeddings.sql
---! Included 050-embeddings/050-follow-packet.sql
 create function embeddings.tg_packet_store__enqueue_embedding()
 returns trigger
 language plpgsql
@@ -4314,7 +4391,7 @@ end
 $$;
 
 comment on function embeddings.tg_packet_store__enqueue_embedding() is
-  'Puts new memories on the list of what is to be embedded. Definer: callers don''t see that list.';
+  'Queues new memories for embedding. Definer: callers cannot see that queue.';
 
 create trigger _900_enqueue_embedding after insert on public.packet_store
   referencing new table as new_rows
@@ -4328,13 +4405,9 @@ set search_path = ''
 as $$
 begin
   if new.content_hash <> old.content_hash then
-    -- What its old words meant must not be found any more.
+    -- A search must not find the memory by the meaning of its former text.
     delete from public.memory_embeddings e where e.packet_id = new.packet_id;
-    insert into embeddings.pending_embeddings as p (packet_id, model)
-    select new.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
-    order by m.model
-    on conflict (packet_id, model) do update
-      set attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null;
+    perform embeddings.enqueue_memory(new.packet_id);
     if new.chunk_count > 0 then
       new.chunk_count := 0;
     end if;
@@ -4349,7 +4422,7 @@ end
 $$;
 
 comment on function embeddings.tg_packet_store__embeddings_follow() is
-  'Keeps owner, project, scope and expiry of the vectors equal to the memory''s; drops them when its content changes. Definer: callers can''t write vectors.';
+  'Keeps owner, project, scope and expiry of the vectors equal to those of the memory, and deletes the vectors when its content changes. Definer: callers cannot write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
@@ -4361,49 +4434,28 @@ create trigger _600_embeddings_follow before update on public.packet_store
     or new.project_id is distinct from old.project_id
     or new.ttl is distinct from old.ttl)
   execute function embeddings.tg_packet_store__embeddings_follow();
---! EndIncluded 050-embeddings/050-follow-packet.sql
---! Included 050-embeddings/055-contexts-follow.sql
--- What was made of a memory and its predecessor goes at once, in the transaction that changes one of them. What is to
--- be there instead is for the embedding job: it finds the memory on this list.
 
-create table embeddings.stale_contexts (
-  -- No foreign key: it is written while memories go, and the job looks whether they are still there.
-  packet_id uuid primary key
-);
-
-comment on table embeddings.stale_contexts is 'Memories whose context is to be put together again.';
-comment on column embeddings.stale_contexts.packet_id is 'The memory, which may be gone by now.';
-
-alter table embeddings.stale_contexts enable row level security;
-alter table embeddings.stale_contexts force row level security;
-
-create policy worker_access on embeddings.stale_contexts to l9_worker using (true);
-create policy definer_functions on embeddings.stale_contexts to l9_owner using (true);
-comment on policy worker_access on embeddings.stale_contexts is 'Jobs work the list off.';
-comment on policy definer_functions on embeddings.stale_contexts is 'Triggers put memories on the list.';
-
-grant select, insert, delete on embeddings.stale_contexts to l9_worker;
-
-create function embeddings.tg_memory_contexts__list_stale()
+create function embeddings.tg_packet_store__reasoning_follows()
 returns trigger
 language plpgsql
 security definer
 set search_path = ''
 as $$
 begin
-  insert into embeddings.stale_contexts (packet_id)
-  select o.packet_id from old_rows o order by o.packet_id
-  on conflict do nothing;
+  delete from public.memory_embeddings e where e.packet_id = new.packet_id and e.embedding_type = 'reasoning';
+  perform embeddings.enqueue_memory(new.packet_id);
   return null;
 end
 $$;
 
-comment on function embeddings.tg_memory_contexts__list_stale() is
-  'A memory that lost its context, such as with its predecessor, is to get another. Definer: callers don''t see that list.';
+comment on function embeddings.tg_packet_store__reasoning_follows() is
+  'Deletes the vectors of the former steps of a reasoning trace, and queues the memory so that its new steps are embedded. Definer: callers cannot write vectors.';
 
-create trigger _900_list_stale after delete on public.memory_contexts
-  referencing old table as old_rows
-  for each statement execute function embeddings.tg_memory_contexts__list_stale();
+create trigger _600_reasoning_follows after update of envelope, packet_type on public.packet_store
+  for each row when (
+    (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
+    and (new.packet_type <> old.packet_type or new.envelope -> 'steps' is distinct from old.envelope -> 'steps'))
+  execute function embeddings.tg_packet_store__reasoning_follows();
 
 create function embeddings.tg_packet_store__contexts_follow()
 returns trigger
@@ -4412,7 +4464,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  -- In this order, as the job locks them: the context, then what is on a list.
+  -- The job locks rows in the same order: the context first, then rows of a queue.
   delete from public.memory_contexts c where c.packet_id = new.packet_id;
   delete from public.memory_contexts c where c.predecessor_id = new.packet_id;
   if new.thread_id is not null then
@@ -4423,9 +4475,10 @@ end
 $$;
 
 comment on function embeddings.tg_packet_store__contexts_follow() is
-  'Drops the context of a memory that changed, and of the one after it. Definer: callers can''t write contexts.';
+  'Deletes the context of a memory that changed and the context of its successor in the thread. Definer: callers cannot write contexts.';
 
-create trigger _900_contexts_follow
+-- 690: contexts are deleted after the derived rows of the memory have been recomputed.
+create trigger _690_contexts_follow
   after update of envelope, thread_id, project_id, scope, ttl, tenant_id, org_id, user_id, "timestamp" on public.packet_store
   for each row
   when (
@@ -4439,110 +4492,10 @@ create trigger _900_contexts_follow
       or new.project_id is distinct from old.project_id
       or new.ttl is distinct from old.ttl))
   execute function embeddings.tg_packet_store__contexts_follow();
---! EndIncluded 050-embeddings/055-contexts-follow.sql
---! Included 050-embeddings/057-insert-vectors.sql
-create function embeddings.insert_vectors(
-  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
-returns void
-language sql
-volatile
-set search_path = ''
-begin atomic
-  insert into public.memory_embeddings
-    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
-  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, v.place - 1, chunk_texts[v.place - 1],
-    case when v.place > 1
-      then jsonb_build_object('start', chunk_starts[v.place - 1], 'end', chunk_ends[v.place - 1]) else '{}' end,
-    p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
-  from public.packet_store p
-  cross join unnest(vectors) with ordinality as v (vector, place)
-  where p.packet_id = insert_vectors.packet_id
-  on conflict do nothing;
-end;
-
-comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
-  'The vectors of a memory, which its caller holds locked: of the whole first, then of its chunks.';
-
-grant execute on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) to l9_worker;
---! EndIncluded 050-embeddings/057-insert-vectors.sql
---! Included 050-embeddings/058-reasoning.sql
--- What the steps of a trace of reasoning say is embedded beside its content, as type reasoning.
-
-create function embeddings.reasoning_text(kind text, envelope jsonb)
-returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
-return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') = 'array' then (
-  select pg_catalog.string_agg(step.text #>> '{}', E'\n' order by step.place)
-  from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")') with ordinality as step (text, place)
-  where step.text #>> '{}' ~ '\S') end;
-
-comment on function embeddings.reasoning_text(text, jsonb) is
-  'All texts in the steps of a trace of reasoning, a line each; null where there are none, and for memories of other kinds.';
-
-create function embeddings.tg_packet_store__reasoning_follows()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  delete from public.memory_embeddings e where e.packet_id = new.packet_id and e.embedding_type = 'reasoning';
-  insert into embeddings.pending_embeddings as p (packet_id, model)
-  select new.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
-  order by m.model
-  on conflict (packet_id, model) do update
-    set attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null;
-  return null;
-end
-$$;
-
-comment on function embeddings.tg_packet_store__reasoning_follows() is
-  'Drops the vectors of what the steps said, and has what they say now embedded. Definer: callers can''t write vectors.';
-
-create trigger _600_reasoning_follows after update of envelope, packet_type on public.packet_store
-  for each row when (
-    (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
-    and (new.packet_type <> old.packet_type or new.envelope -> 'steps' is distinct from old.envelope -> 'steps'))
-  execute function embeddings.tg_packet_store__reasoning_follows();
-
-create function embeddings.store_reasoning(
-  packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
-set lock_timeout = '100ms'
-as $$
-#variable_conflict use_column
-begin
-  perform from public.packet_store p
-  where p.packet_id = store_reasoning.packet_id
-    and embeddings.reasoning_text(p.packet_type, p.envelope) = store_reasoning.reasoning
-  for update;
-  if not found then
-    update embeddings.pending_embeddings q set leased_until = null
-    where q.packet_id = store_reasoning.packet_id and q.model = store_reasoning.model;
-    return false;
-  end if;
-  perform embeddings.insert_vectors(
-    store_reasoning.packet_id, 'reasoning', store_reasoning.model, vectors, chunk_texts, chunk_starts, chunk_ends);
-  return true;
-end
-$$;
-
-comment on function embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]) is
-  'Stores the vectors of what the steps of a memory say, the whole first and then its chunks; store_vectors() follows in the same statement. False, and nothing stored, where they say something else by now: then it stays on the list.';
-
-grant execute on function
-  embeddings.reasoning_text(text, jsonb),
-  embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[])
-to l9_worker;
---! EndIncluded 050-embeddings/058-reasoning.sql
---! Included 050-embeddings/060-embedding-job.sql
--- What the embedding job calls, as l9_worker. Each is one short transaction: none is open while a provider answers.
+--! EndIncluded 050-embeddings/080-follow-packets.sql
+--! Included 050-embeddings/090-embedding-queue.sql
+-- Functions over the queue that the embedding job calls, as l9_worker. Each call is one short transaction, so no transaction is
+-- open while a provider answers.
 
 create function embeddings.lease_pending_embeddings(model text, batch_size integer, lease interval)
 returns table (packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text)
@@ -4556,53 +4509,18 @@ begin atomic
     order by q.next_attempt_at
     limit batch_size
     for update skip locked
-  ), claimed as (
+  ), leased as (
     update embeddings.pending_embeddings q set leased_until = now() + lease
     from due where q.packet_id = due.packet_id and q.model = lease_pending_embeddings.model
     returning q.packet_id, q.attempts
   )
-  select p.packet_id, p.envelope ->> 'content', p.content_hash, claimed.attempts,
+  select p.packet_id, p.envelope ->> 'content', p.content_hash, leased.attempts,
     embeddings.reasoning_text(p.packet_type, p.envelope)
-  from claimed join public.packet_store p on p.packet_id = claimed.packet_id;
+  from leased join public.packet_store p on p.packet_id = leased.packet_id;
 end;
 
 comment on function embeddings.lease_pending_embeddings(text, integer, interval) is
-  'Takes up to batch_size memories that wait for this model off the top of the list for the length of the lease; of traces of reasoning also what their steps say.';
-
-create function embeddings.store_embeddings(
-  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  chunks_before integer;
-begin
-  select p.chunk_count into chunks_before
-  from public.packet_store p
-  where p.packet_id = store_embeddings.packet_id and p.content_hash = store_embeddings.content_hash
-  for update;
-  if not found then
-    return false; -- Deleted, or changed since it was claimed: then it is on the list anew.
-  end if;
-
-  perform embeddings.insert_vectors(
-    store_embeddings.packet_id, 'content', store_embeddings.model, vectors, chunk_texts, chunk_starts, chunk_ends);
-
-  if chunks_before <> coalesce(cardinality(chunk_texts), 0) then
-    update public.packet_store p set chunk_count = coalesce(cardinality(chunk_texts), 0)
-    where p.packet_id = store_embeddings.packet_id;
-  end if;
-  delete from embeddings.pending_embeddings q
-  where q.packet_id = store_embeddings.packet_id and q.model = store_embeddings.model;
-  return true;
-end
-$$;
-
-comment on function embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]) is
-  'Stores the vectors of a memory, the whole first and then its chunks, and takes it off the list, in one transaction. False, and nothing stored, where its content has changed since it was claimed.';
+  'Leases up to batch_size memories that wait for this model, those due first. For reasoning traces it also returns the texts in their steps.';
 
 create function embeddings.postpone_embeddings(model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
 returns void
@@ -4610,7 +4528,7 @@ language sql
 volatile
 set search_path = ''
 begin atomic
-  -- One that is being changed is put on the list anew by that; to wait for it might be in its way.
+  -- A row that is locked is skipped: a change of the memory queues it again, and waiting for that change could block it.
   with free as materialized (
     select q.packet_id from embeddings.pending_embeddings q
     where q.packet_id = any (packet_ids) and q.model = postpone_embeddings.model
@@ -4625,7 +4543,7 @@ begin atomic
 end;
 
 comment on function embeddings.postpone_embeddings(text, uuid[], interval, text, boolean) is
-  'Puts memories back on the list for later, after a failure of the provider, or (as an attempt) of their own content.';
+  'Ends the leases of memories and makes them due after a delay. counts_as_attempt: the content of the memory failed, not the provider.';
 
 create function embeddings.renew_embedding_leases(model text, packet_ids uuid[], lease interval)
 returns void
@@ -4643,7 +4561,7 @@ begin atomic
 end;
 
 comment on function embeddings.renew_embedding_leases(text, uuid[], interval) is
-  'Holds on to memories that a job still works on. A short lease, renewed, lets others take over soon from one that died.';
+  'Extends the leases of memories that a job still works on. Leases are short and renewed, so that another process soon takes over from one that died.';
 
 create function embeddings.release_embedding_leases()
 returns void
@@ -4655,7 +4573,7 @@ begin atomic
 end;
 
 comment on function embeddings.release_embedding_leases() is
-  'Ends all claims. For the start of a process that is alone on its database, where claims are those of one that died.';
+  'Ends all leases. A process that is alone on its database calls it at its start, when every lease belongs to a process that died.';
 
 create function embeddings.enqueue_missing_embeddings(model text)
 returns bigint
@@ -4663,7 +4581,7 @@ language sql
 volatile
 set search_path = ''
 begin atomic
-  -- Locked before they are on the list, as by a caller's change.
+  -- Memories are locked before they are queued, in the same order as by a caller's change.
   with missing as materialized (
     select p.packet_id from public.packet_store p
     where not exists (
@@ -4680,7 +4598,7 @@ begin atomic
 end;
 
 comment on function embeddings.enqueue_missing_embeddings(text) is
-  'Puts every memory without a vector of this model on the list; returns how many. For a model that begins to serve or to arrive, and for what was saved while no gateway knew of it.';
+  'Queues every memory without a vector of this model, and returns how many were queued. It serves a model that begins to serve or to arrive, and memories that were saved while no gateway knew the model.';
 
 create function embeddings.embedding_backlog()
 returns table (pending bigint, failing bigint, oldest_seconds double precision)
@@ -4695,7 +4613,7 @@ begin atomic
 end;
 
 comment on function embeddings.embedding_backlog() is
-  'How many memories wait for vectors of the model that serves, how many of them failed before, and the age of the oldest in seconds.';
+  'The queue of the model that serves. pending: memories that wait; failing: those of them that failed before; oldest_seconds: age of the oldest row.';
 
 create function embeddings.has_due_embeddings(models text[])
 returns boolean
@@ -4708,23 +4626,23 @@ return cardinality(models) > 0 and (
     where q.model = any (models) and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now()))
   or exists (select from embeddings.stale_contexts));
 
-comment on function embeddings.has_due_embeddings(text[]) is 'Whether a memory waits for one of these models, and may be claimed, or has lost its context.';
+comment on function embeddings.has_due_embeddings(text[]) is
+  'True if a memory that waits for one of these models can be leased, or if a memory has lost its context.';
 
 grant execute on function
   embeddings.has_due_embeddings(text[]),
   embeddings.lease_pending_embeddings(text, integer, interval),
-  embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]),
   embeddings.postpone_embeddings(text, uuid[], interval, text, boolean),
   embeddings.renew_embedding_leases(text, uuid[], interval),
   embeddings.release_embedding_leases(),
   embeddings.enqueue_missing_embeddings(text),
   embeddings.embedding_backlog()
 to l9_worker;
---! EndIncluded 050-embeddings/060-embedding-job.sql
---! Included 050-embeddings/065-context-job.sql
--- What the embedding job calls for contexts, as l9_worker. It locks a memory first, then its context, then what is on a
--- list, as a caller's change does. A change of many memories may still cross its way; so the job waits for a moment only
--- (55P03), less than it takes for a deadlock to be seen, and is never what a caller's change fails of.
+--! EndIncluded 050-embeddings/090-embedding-queue.sql
+--! Included 050-embeddings/100-refresh-contexts.sql
+-- Functions over contexts that the embedding job calls, as l9_worker. The job locks a memory first, then its context, then rows of a
+-- queue, in the same order as a caller's change. A change of many memories can still conflict with it, so the job waits for a lock
+-- only for a moment (55P03), less than the deadlock timeout: a caller's change never fails because of the job.
 
 create function embeddings.context_text(predecessor text, content text)
 returns text
@@ -4735,7 +4653,7 @@ set search_path = ''
 return pg_catalog.right(predecessor, 500) || E'\n\n' || pg_catalog.left(content, 2000);
 
 comment on function embeddings.context_text(text, text) is
-  'The end of what was said before and the beginning of the memory, so that both fit into what a small model reads.';
+  'The end of the predecessor (500 characters) and the beginning of the memory (2000), so that a small model reads both.';
 
 create function embeddings.requeue_stale_contexts()
 returns void
@@ -4743,8 +4661,8 @@ language sql
 volatile
 set search_path = ''
 begin atomic
-  -- The memories are locked before anything is taken off a list, as by a caller's change; one that is being changed now
-  -- is for the next round. So is what is being worked on until that is done: it may have been read before the change.
+  -- The memories are locked before their rows leave a queue, in the same order as by a caller's change. A memory that is being
+  -- changed now waits for the next call. So does one that is already queued for embedding: it may have been read before the change.
   with free as materialized (
     select p.packet_id
     from embeddings.stale_contexts s
@@ -4766,7 +4684,7 @@ begin atomic
   on conflict do nothing;
 end;
 
-comment on function embeddings.requeue_stale_contexts() is 'Puts memories that lost their context on the list of what is to be embedded.';
+comment on function embeddings.requeue_stale_contexts() is 'Queues memories that lost their context for embedding.';
 
 create function embeddings.is_same_thread(one public.packet_store, other public.packet_store)
 returns boolean
@@ -4780,7 +4698,7 @@ return one.thread_id = other.thread_id and one.tenant_id = other.tenant_id and o
   and one.user_id is not distinct from other.user_id;
 
 comment on function embeddings.is_same_thread(public.packet_store, public.packet_store) is
-  'Whether two memories are of one thread and the same people may read them. Another scope''s part of a thread is another thread.';
+  'True if two memories belong to one thread and are visible to the same callers. Memories of another scope form another thread.';
 
 create function embeddings.thread_neighbour(memory public.packet_store, is_before boolean)
 returns uuid
@@ -4812,7 +4730,7 @@ end
 $$;
 
 comment on function embeddings.thread_neighbour(public.packet_store, boolean) is
-  'The memory before or after this one in its thread, among those that the same people may read; null where there is none.';
+  'The memory before or after this one in its thread, among those visible to the same callers; null if there is none.';
 
 create function embeddings.refresh_contexts(packet_ids uuid[])
 returns table (packet_id uuid, is_busy boolean, context_id uuid, context text)
@@ -4827,15 +4745,15 @@ declare
   memory public.packet_store;
   before_id uuid;
   predecessor public.packet_store;
-  wanted text;
+  new_context text;
 begin
   foreach id in array packet_ids loop
     refresh_contexts.packet_id := id;
     before_id := null;
     context_id := null;
     context := null;
-    -- Locked, so that nobody changes it between this look and the commit, when a trigger would miss what is written here.
-    -- Who is changing it now is not waited for: it is tried again.
+    -- The memory is locked so that nobody changes it before the commit: a trigger would not see the context that is written here.
+    -- A memory that is being changed now is not waited for; the job tries it again.
     select p.* into memory from public.packet_store p
     where p.packet_id = id for no key update skip locked;
     is_busy := not found;
@@ -4849,23 +4767,23 @@ begin
       end if;
     end if;
     if not is_busy then
-      wanted := case when memory.thread_id is not null and before_id is not null
+      new_context := case when memory.thread_id is not null and before_id is not null
         then embeddings.context_text(predecessor.envelope ->> 'content', memory.envelope ->> 'content') end;
       select c.context_id into context_id from public.memory_contexts c
-      where c.packet_id = memory.packet_id and c.predecessor_id = before_id and c.context = wanted;
+      where c.packet_id = memory.packet_id and c.predecessor_id = before_id and c.context = new_context;
       if not found then
         delete from public.memory_contexts c where c.packet_id = memory.packet_id;
-        if wanted is not null then
+        if new_context is not null then
           insert into public.memory_contexts as c
             (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, scope, ttl)
-          values (memory.packet_id, before_id, wanted, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id,
+          values (memory.packet_id, before_id, new_context, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id,
             memory.scope, least(memory.ttl, predecessor.ttl))
           returning c.context_id into context_id;
         end if;
       end if;
-      context := wanted;
+      context := new_context;
       delete from embeddings.stale_contexts s where s.packet_id = memory.packet_id;
-      -- One that came into the middle of a thread stands before another from now on.
+      -- If the memory came into the middle of a thread, its successor now needs a context with this memory.
       insert into embeddings.stale_contexts (packet_id)
       select after.packet_id from (select embeddings.thread_neighbour(memory, false) as packet_id) after
       where after.packet_id is not null
@@ -4881,7 +4799,101 @@ end
 $$;
 
 comment on function embeddings.refresh_contexts(uuid[]) is
-  'Puts memories together with the one before them in their thread, and hands the texts out to be embedded; context is null where there is none. is_busy: it, or the one before it, is being changed, or gone; to be tried again.';
+  'Creates the contexts of memories and returns the texts to embed; context is null for a memory without a predecessor. is_busy: the memory or its predecessor is being changed or was deleted, and the job must try again.';
+
+grant execute on function
+  embeddings.context_text(text, text), embeddings.requeue_stale_contexts(), embeddings.refresh_contexts(uuid[]),
+  embeddings.is_same_thread(public.packet_store, public.packet_store),
+  embeddings.thread_neighbour(public.packet_store, boolean)
+to l9_worker;
+--! EndIncluded 050-embeddings/100-refresh-contexts.sql
+--! Included 050-embeddings/110-store-vectors.sql
+-- Functions that store vectors, called by the embedding job as l9_worker.
+
+create function embeddings.insert_vectors(
+  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.memory_embeddings
+    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
+  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, v.place - 1, chunk_texts[v.place - 1],
+    case when v.place > 1
+      then jsonb_build_object('start', chunk_starts[v.place - 1], 'end', chunk_ends[v.place - 1]) else '{}' end,
+    p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
+  from public.packet_store p
+  cross join unnest(vectors) with ordinality as v (vector, place)
+  where p.packet_id = insert_vectors.packet_id
+  on conflict do nothing;
+end;
+
+comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
+  'Inserts the vectors of a memory: first that of the whole, then those of its chunks. The caller must hold a lock on the memory.';
+
+create function embeddings.store_embeddings(
+  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  chunks_before integer;
+begin
+  select p.chunk_count into chunks_before
+  from public.packet_store p
+  where p.packet_id = store_embeddings.packet_id and p.content_hash = store_embeddings.content_hash
+  for update;
+  if not found then
+    return false; -- The memory was deleted, or changed since it was leased, which queued it again.
+  end if;
+
+  perform embeddings.insert_vectors(
+    store_embeddings.packet_id, 'content', store_embeddings.model, vectors, chunk_texts, chunk_starts, chunk_ends);
+
+  if chunks_before <> coalesce(cardinality(chunk_texts), 0) then
+    update public.packet_store p set chunk_count = coalesce(cardinality(chunk_texts), 0)
+    where p.packet_id = store_embeddings.packet_id;
+  end if;
+  delete from embeddings.pending_embeddings q
+  where q.packet_id = store_embeddings.packet_id and q.model = store_embeddings.model;
+  return true;
+end
+$$;
+
+comment on function embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]) is
+  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the queue, in one transaction. Returns false and stores nothing if the content has changed since it was leased.';
+
+create function embeddings.store_reasoning(
+  packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+set lock_timeout = '100ms'
+as $$
+#variable_conflict use_column
+begin
+  perform from public.packet_store p
+  where p.packet_id = store_reasoning.packet_id
+    and embeddings.reasoning_text(p.packet_type, p.envelope) = store_reasoning.reasoning
+  for update;
+  if not found then
+    update embeddings.pending_embeddings q set leased_until = null
+    where q.packet_id = store_reasoning.packet_id and q.model = store_reasoning.model;
+    return false;
+  end if;
+  perform embeddings.insert_vectors(
+    store_reasoning.packet_id, 'reasoning', store_reasoning.model, vectors, chunk_texts, chunk_starts, chunk_ends);
+  return true;
+end
+$$;
+
+comment on function embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]) is
+  'Stores the vectors of the steps of a reasoning trace, first that of the whole and then those of its chunks; store_vectors() follows in the same statement. Returns false and stores nothing if the steps have changed; the memory then stays in the queue.';
 
 create function embeddings.store_vectors(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
@@ -4897,7 +4909,7 @@ begin
   if context_id is null then
     return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends);
   end if;
-  -- The locks keep both until the vector is committed; a change that waits for it takes the context and its vector away.
+  -- The locks keep both rows until the vector is committed. A change that waits for them deletes the context and its vector.
   perform from public.packet_store p where p.packet_id = store_vectors.packet_id for update;
   perform from public.memory_contexts c
   where c.context_id = store_vectors.context_id and c.packet_id = store_vectors.packet_id
@@ -4919,18 +4931,16 @@ end
 $$;
 
 comment on function embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text) is
-  'store_embeddings(), and the vector of the memory''s context. False, and nothing stored, where one of the two memories has changed since its text was handed out: then it stays on the list.';
+  'Does what store_embeddings() does, and stores the vector of the memory''s context. Returns false and stores nothing if one of the two memories has changed since its text was read; the memory then stays in the queue.';
 
 grant execute on function
-  embeddings.context_text(text, text), embeddings.requeue_stale_contexts(), embeddings.refresh_contexts(uuid[]),
-  embeddings.is_same_thread(public.packet_store, public.packet_store),
-  embeddings.thread_neighbour(public.packet_store, boolean),
+  embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]),
+  embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]),
+  embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]),
   embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text)
 to l9_worker;
---! EndIncluded 050-embeddings/065-context-job.sql
---! Included 050-embeddings/070-change-model.sql
--- From one model to another, as l9_worker. The state is the database's, so whoever drives it can stop anywhere.
-
+--! EndIncluded 050-embeddings/110-store-vectors.sql
+--! Included 050-embeddings/120-embedding-changes.sql
 create table embeddings.embedding_changes (
   model text primary key references public.embedding_models on delete cascade,
   began_at timestamptz not null default now(),
@@ -4939,20 +4949,23 @@ create table embeddings.embedding_changes (
 );
 
 comment on table embeddings.embedding_changes is
-  'How much a change to a model has to do. Apart from embedding_models, since it counts the memories of all tenants.';
+  'Size of the model change that is under way. It is a table of its own because it counts the memories of all tenants, and callers may read embedding_models.';
 comment on column embeddings.embedding_changes.model is 'The model that arrives.';
-comment on column embeddings.embedding_changes.began_at is 'When it began to.';
-comment on column embeddings.embedding_changes.memories_to_embed is 'How many memories had no vector of it then.';
+comment on column embeddings.embedding_changes.began_at is 'Time when the change began.';
+comment on column embeddings.embedding_changes.memories_to_embed is 'Number of memories that had no vector of this model when the change began.';
 
 alter table embeddings.embedding_changes enable row level security;
 alter table embeddings.embedding_changes force row level security;
 
 create policy worker_access on embeddings.embedding_changes to l9_worker using (true);
 create policy definer_functions on embeddings.embedding_changes to l9_owner using (true);
-comment on policy worker_access on embeddings.embedding_changes is 'The change from one model to another is the jobs'' to make.';
-comment on policy definer_functions on embeddings.embedding_changes is 'drop_embedding_model() takes its row away with the model.';
+comment on policy worker_access on embeddings.embedding_changes is 'Jobs change from one model to another.';
+comment on policy definer_functions on embeddings.embedding_changes is 'drop_embedding_model() deletes the row of its model.';
 
 grant select, insert (model, memories_to_embed), update (memories_to_embed), delete on embeddings.embedding_changes to l9_worker;
+--! EndIncluded 050-embeddings/120-embedding-changes.sql
+--! Included 050-embeddings/130-change-model.sql
+-- The change from one model to another, made as l9_worker. Its state is in the database, so the process that drives it can stop anywhere.
 
 create function embeddings.adopt_embedding_model(model text, dimensions integer)
 returns text
@@ -4964,7 +4977,7 @@ as $$
 declare
   serving text;
 begin
-  -- Of several gateways that start at once, one decides.
+  -- If several gateways start at the same time, the first to take the lock decides.
   perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
   serving := embeddings.serving_model();
   if serving is null
@@ -4984,7 +4997,7 @@ end
 $$;
 
 comment on function embeddings.adopt_embedding_model(text, integer) is
-  'For the start of a gateway: the model serves where none does, or where there is no memory yet. Returns the model that serves.';
+  'Called at the start of a gateway. The model begins to serve if no model serves, or if there is no memory yet. Returns the model that serves.';
 
 create function embeddings.begin_embedding_change(model text, dimensions integer)
 returns bigint
@@ -4999,14 +5012,14 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
   if embeddings.serving_model() = begin_embedding_change.model then
-    perform identity.raise_error('L9VAL', format('model: %s serves already', begin_embedding_change.model), 'model');
+    perform identity.raise_error('L9VAL', format('model: %s is already serving', begin_embedding_change.model), 'model');
   end if;
   select m.model into other from public.embedding_models m where m.state = 'arriving' and m.model <> begin_embedding_change.model;
   if found then
     perform identity.raise_error('L9VAL', format('model: a change to %s is under way; finish it or abandon it', other), 'model');
   end if;
   perform public.register_embedding_model(begin_embedding_change.model, dimensions);
-  -- From here on new memories wait for this model too. One that is arriving goes on where it was.
+  -- From now on new memories wait for this model too. The change of a model that already arrives continues.
   update public.embedding_models m set state = 'arriving', state_since = clock_timestamp()
   where m.model = begin_embedding_change.model and m.state is distinct from 'arriving';
   perform embeddings.enqueue_missing_embeddings(begin_embedding_change.model);
@@ -5018,7 +5031,7 @@ end
 $$;
 
 comment on function embeddings.begin_embedding_change(text, integer) is
-  'Lets a model arrive: every memory is put on the list of those that wait for its vector, new ones as they come. Again: goes on. Returns how many wait.';
+  'Begins a change to another model, which then arrives: every memory, and every new one, is queued for it. A second call continues the change. Returns the number of memories that wait. Errors: L9VAL.';
 
 create function embeddings.embedding_change()
 returns table (model text, serving text, to_embed bigint, remaining bigint, refused bigint)
@@ -5036,7 +5049,7 @@ begin atomic
 end;
 
 comment on function embeddings.embedding_change() is
-  'How far the change to another model is: memories in all, those that still wait, and those of them that its embedder refused. No row: no change is under way.';
+  'Progress of the model change. to_embed: all memories to embed; remaining: those that still wait; refused: those of them that failed. No row if no change is under way.';
 
 create function embeddings.switch_embedding_model(model text, allow_missing bigint default 0)
 returns bigint
@@ -5057,7 +5070,7 @@ begin
       select from public.embedding_models m where m.model = switch_embedding_model.model and m.state = 'arriving') then
     perform identity.raise_error('L9VAL', format('model: %s is not arriving', switch_embedding_model.model), 'model');
   end if;
-  -- What can be found by meaning must stay so. What was saved a moment ago waits for either model.
+  -- A memory that can be found by meaning must stay so. Memories that were saved just now wait for both models, and do not count.
   select count(*) into missing
   from public.packet_store p
   where (p.ttl is null or p.ttl > now())
@@ -5081,7 +5094,7 @@ end
 $$;
 
 comment on function embeddings.switch_embedding_model(text, bigint) is
-  'Lets the model that arrives serve, in one update, if no more than allow_missing memories would be lost to search by meaning; else changes nothing and returns how many would. 0: it serves.';
+  'Makes the arriving model serve, in one update, if at most allow_missing memories can no longer be found by meaning afterwards, and returns 0. Otherwise it changes nothing and returns the number of those memories. Errors: L9VAL.';
 
 create function embeddings.abandon_embedding_change()
 returns text
@@ -5103,14 +5116,23 @@ end
 $$;
 
 comment on function embeddings.abandon_embedding_change() is
-  'Gives up a change that is under way: the vectors made for it are dropped. Returns the model; null where there was none.';
+  'Abandons the change that is under way; the vectors made for it will be deleted. Returns the model, or null if no change was under way.';
 
+grant execute on function
+  embeddings.adopt_embedding_model(text, integer),
+  embeddings.begin_embedding_change(text, integer),
+  embeddings.embedding_change(),
+  embeddings.switch_embedding_model(text, bigint),
+  embeddings.abandon_embedding_change()
+to l9_worker;
+--! EndIncluded 050-embeddings/130-change-model.sql
+--! Included 050-embeddings/140-drop-model.sql
 create function embeddings.drop_leaving_vectors(model text, batch_size integer, after uuid default null)
 returns table (dropped bigint, last_packet_id uuid)
 language sql
 volatile
 set search_path = ''
--- By packet, so that the next batch does not walk over what this one deleted.
+-- Rows are deleted in order of packet_id, so that the next batch does not scan the rows that this one deleted.
 set enable_seqscan = off
 begin atomic
   with batch as (
@@ -5119,16 +5141,16 @@ begin atomic
       and exists (select from public.embedding_models m where m.model = e.model and m.state = 'leaving')
     order by e.packet_id
     limit batch_size
-  ), gone as (
+  ), deleted as (
     delete from public.memory_embeddings e using batch b where e.embedding_id = b.embedding_id
     returning e.packet_id
   )
-  -- There is no greatest uuid among the aggregates.
-  select count(*), (array_agg(g.packet_id order by g.packet_id desc))[1] from gone g;
+  -- There is no aggregate max(uuid).
+  select count(*), (array_agg(d.packet_id order by d.packet_id desc))[1] from deleted d;
 end;
 
 comment on function embeddings.drop_leaving_vectors(text, integer, uuid) is
-  'Deletes up to batch_size vectors of a model that leaves, after those of the packet given; returns how many, and the last packet.';
+  'Deletes up to batch_size vectors of a model that leaves, in order of packet_id and after the one given. dropped: the number of deleted vectors; last_packet_id: pass it to the next call.';
 
 create function embeddings.drop_embedding_model(model text)
 returns boolean
@@ -5136,7 +5158,7 @@ language plpgsql
 volatile
 security definer
 set search_path = ''
--- To drop an index nobody may be using the table. Rather later than have everyone wait behind us.
+-- Dropping an index needs an exclusive lock on the table. It is better to try again later than to block everyone who queues behind.
 set lock_timeout = '1s'
 as $$
 #variable_conflict use_column
@@ -5159,21 +5181,13 @@ end
 $$;
 
 comment on function embeddings.drop_embedding_model(text) is
-  'Drops the indexes and the row of a model that leaves, once it has no vectors; false where it has some, or does not leave. Definer: only the owner of the table drops indexes.';
+  'Drops the indexes and the row of a model that leaves. Returns false if the model still has vectors or does not leave. Definer: only the owner of the table can drop indexes.';
 
-grant execute on function
-  embeddings.adopt_embedding_model(text, integer),
-  embeddings.begin_embedding_change(text, integer),
-  embeddings.embedding_change(),
-  embeddings.switch_embedding_model(text, bigint),
-  embeddings.abandon_embedding_change(),
-  embeddings.drop_leaving_vectors(text, integer, uuid),
-  embeddings.drop_embedding_model(text)
-to l9_worker;
---! EndIncluded 050-embeddings/070-change-model.sql
---! Included 050-embeddings/080-semantic-memory.sql
--- Old readers select from semantic_memory. It is no second store of vectors: it shows those of memory_embeddings that serve,
--- under the reader's own policies, with the columns and the payload that they know.
+grant execute on function embeddings.drop_leaving_vectors(text, integer, uuid), embeddings.drop_embedding_model(text) to l9_worker;
+--! EndIncluded 050-embeddings/140-drop-model.sql
+--! Included 050-embeddings/150-semantic-memory.sql
+-- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings, under
+-- the policies of its reader, with the columns and the payload of the old table.
 
 create view public.semantic_memory with (security_invoker = true, security_barrier = true) as
 select
@@ -5202,31 +5216,30 @@ select
 from public.memory_embeddings e
 join public.packet_store p on p.packet_id = e.packet_id
 where e.model = (select embeddings.serving_model())
-  -- A context holds words of the memory before it, which its payload would have to show.
+  -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
   and e.embedding_type <> 'context';
 
 comment on view public.semantic_memory is
-  'For readers of the old table of this name: the vectors of the model that serves, of memories whole and in chunks, with what they were made of. Read only; new readers use search_memory().';
-comment on column public.semantic_memory.embedding_id is 'As of memory_embeddings.';
-comment on column public.semantic_memory.agent_id is 'The agent that the memory names, else its creator.';
-comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536. For database sessions only: the gateway never sends it out.';
+  'The vectors of the model that serves, of memories whole and in chunks, with the texts that they were made from. It exists for readers of the old table of this name and is read only; new readers call search_memory().';
+comment on column public.semantic_memory.embedding_id is 'The vector, as in memory_embeddings.';
+comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
+comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to clients.';
 comment on column public.semantic_memory.payload is
-  'packet_id, text (of the chunk, or the whole), kind, tags, importance and metadata, put together from the memory.';
+  'packet_id, text (of the chunk or the whole memory), kind, tags, importance and metadata, built from the memory.';
 comment on column public.semantic_memory.packet_id is 'The memory.';
-comment on column public.semantic_memory.embedding_type is 'What was embedded: content, reasoning, entity or summary.';
-comment on column public.semantic_memory.model is 'The model that made the vector: the one that serves.';
+comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content, reasoning, entity or summary.';
+comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
 comment on column public.semantic_memory.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
-comment on column public.semantic_memory.tenant_id is 'As of the memory.';
-comment on column public.semantic_memory.org_id is 'As of the memory.';
-comment on column public.semantic_memory.user_id is 'As of the memory.';
-comment on column public.semantic_memory.project_id is 'As of the memory.';
-comment on column public.semantic_memory.scope is 'As of the memory.';
-comment on column public.semantic_memory.created_at is 'When it was embedded.';
-comment on column public.semantic_memory.updated_at is 'When a caller last changed the memory.';
+comment on column public.semantic_memory.tenant_id is 'Tenant of the memory.';
+comment on column public.semantic_memory.org_id is 'Org of the memory.';
+comment on column public.semantic_memory.user_id is 'User of the memory.';
+comment on column public.semantic_memory.project_id is 'Project of the memory.';
+comment on column public.semantic_memory.scope is 'Scope of the memory.';
+comment on column public.semantic_memory.created_at is 'Time when the text was embedded.';
+comment on column public.semantic_memory.updated_at is 'Time when a caller last changed the memory.';
 
 grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
-grant execute on function embeddings.reasoning_text(text, jsonb) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 050-embeddings/080-semantic-memory.sql
+--! EndIncluded 050-embeddings/150-semantic-memory.sql
 --! Included 060-duplicates/000-schema.sql
 create schema duplicates;
 comment on schema duplicates is
