@@ -1,4 +1,5 @@
--- What the embedding job calls, as l9_worker. Each is one short transaction: none is open while a provider answers.
+-- Functions over the queue that the embedding job calls, as l9_worker. Each call is one short transaction, so no transaction is
+-- open while a provider answers.
 
 create function embeddings.lease_pending_embeddings(model text, batch_size integer, lease interval)
 returns table (packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text)
@@ -12,53 +13,18 @@ begin atomic
     order by q.next_attempt_at
     limit batch_size
     for update skip locked
-  ), claimed as (
+  ), leased as (
     update embeddings.pending_embeddings q set leased_until = now() + lease
     from due where q.packet_id = due.packet_id and q.model = lease_pending_embeddings.model
     returning q.packet_id, q.attempts
   )
-  select p.packet_id, p.envelope ->> 'content', p.content_hash, claimed.attempts,
+  select p.packet_id, p.envelope ->> 'content', p.content_hash, leased.attempts,
     embeddings.reasoning_text(p.packet_type, p.envelope)
-  from claimed join public.packet_store p on p.packet_id = claimed.packet_id;
+  from leased join public.packet_store p on p.packet_id = leased.packet_id;
 end;
 
 comment on function embeddings.lease_pending_embeddings(text, integer, interval) is
-  'Takes up to batch_size memories that wait for this model off the top of the list for the length of the lease; of traces of reasoning also what their steps say.';
-
-create function embeddings.store_embeddings(
-  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  chunks_before integer;
-begin
-  select p.chunk_count into chunks_before
-  from public.packet_store p
-  where p.packet_id = store_embeddings.packet_id and p.content_hash = store_embeddings.content_hash
-  for update;
-  if not found then
-    return false; -- Deleted, or changed since it was claimed: then it is on the list anew.
-  end if;
-
-  perform embeddings.insert_vectors(
-    store_embeddings.packet_id, 'content', store_embeddings.model, vectors, chunk_texts, chunk_starts, chunk_ends);
-
-  if chunks_before <> coalesce(cardinality(chunk_texts), 0) then
-    update public.packet_store p set chunk_count = coalesce(cardinality(chunk_texts), 0)
-    where p.packet_id = store_embeddings.packet_id;
-  end if;
-  delete from embeddings.pending_embeddings q
-  where q.packet_id = store_embeddings.packet_id and q.model = store_embeddings.model;
-  return true;
-end
-$$;
-
-comment on function embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]) is
-  'Stores the vectors of a memory, the whole first and then its chunks, and takes it off the list, in one transaction. False, and nothing stored, where its content has changed since it was claimed.';
+  'Leases up to batch_size memories that wait for this model, those due first. For reasoning traces it also returns the texts in their steps.';
 
 create function embeddings.postpone_embeddings(model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
 returns void
@@ -66,7 +32,7 @@ language sql
 volatile
 set search_path = ''
 begin atomic
-  -- One that is being changed is put on the list anew by that; to wait for it might be in its way.
+  -- A row that is locked is skipped: a change of the memory queues it again, and waiting for that change could block it.
   with free as materialized (
     select q.packet_id from embeddings.pending_embeddings q
     where q.packet_id = any (packet_ids) and q.model = postpone_embeddings.model
@@ -81,7 +47,7 @@ begin atomic
 end;
 
 comment on function embeddings.postpone_embeddings(text, uuid[], interval, text, boolean) is
-  'Puts memories back on the list for later, after a failure of the provider, or (as an attempt) of their own content.';
+  'Ends the leases of memories and makes them due after a delay. counts_as_attempt: the content of the memory failed, not the provider.';
 
 create function embeddings.renew_embedding_leases(model text, packet_ids uuid[], lease interval)
 returns void
@@ -99,7 +65,7 @@ begin atomic
 end;
 
 comment on function embeddings.renew_embedding_leases(text, uuid[], interval) is
-  'Holds on to memories that a job still works on. A short lease, renewed, lets others take over soon from one that died.';
+  'Extends the leases of memories that a job still works on. Leases are short and renewed, so that another process soon takes over from one that died.';
 
 create function embeddings.release_embedding_leases()
 returns void
@@ -111,7 +77,7 @@ begin atomic
 end;
 
 comment on function embeddings.release_embedding_leases() is
-  'Ends all claims. For the start of a process that is alone on its database, where claims are those of one that died.';
+  'Ends all leases. A process that is alone on its database calls it at its start, when every lease belongs to a process that died.';
 
 create function embeddings.enqueue_missing_embeddings(model text)
 returns bigint
@@ -119,7 +85,7 @@ language sql
 volatile
 set search_path = ''
 begin atomic
-  -- Locked before they are on the list, as by a caller's change.
+  -- Memories are locked before they are queued, in the same order as by a caller's change.
   with missing as materialized (
     select p.packet_id from public.packet_store p
     where not exists (
@@ -136,7 +102,7 @@ begin atomic
 end;
 
 comment on function embeddings.enqueue_missing_embeddings(text) is
-  'Puts every memory without a vector of this model on the list; returns how many. For a model that begins to serve or to arrive, and for what was saved while no gateway knew of it.';
+  'Queues every memory without a vector of this model, and returns how many were queued. It serves a model that begins to serve or to arrive, and memories that were saved while no gateway knew the model.';
 
 create function embeddings.embedding_backlog()
 returns table (pending bigint, failing bigint, oldest_seconds double precision)
@@ -151,7 +117,7 @@ begin atomic
 end;
 
 comment on function embeddings.embedding_backlog() is
-  'How many memories wait for vectors of the model that serves, how many of them failed before, and the age of the oldest in seconds.';
+  'The queue of the model that serves. pending: memories that wait; failing: those of them that failed before; oldest_seconds: age of the oldest row.';
 
 create function embeddings.has_due_embeddings(models text[])
 returns boolean
@@ -164,12 +130,12 @@ return cardinality(models) > 0 and (
     where q.model = any (models) and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now()))
   or exists (select from embeddings.stale_contexts));
 
-comment on function embeddings.has_due_embeddings(text[]) is 'Whether a memory waits for one of these models, and may be claimed, or has lost its context.';
+comment on function embeddings.has_due_embeddings(text[]) is
+  'True if a memory that waits for one of these models can be leased, or if a memory has lost its context.';
 
 grant execute on function
   embeddings.has_due_embeddings(text[]),
   embeddings.lease_pending_embeddings(text, integer, interval),
-  embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]),
   embeddings.postpone_embeddings(text, uuid[], interval, text, boolean),
   embeddings.renew_embedding_leases(text, uuid[], interval),
   embeddings.release_embedding_leases(),

@@ -1,27 +1,4 @@
--- From one model to another, as l9_worker. The state is the database's, so whoever drives it can stop anywhere.
-
-create table embeddings.embedding_changes (
-  model text primary key references public.embedding_models on delete cascade,
-  began_at timestamptz not null default now(),
-  memories_to_embed bigint not null,
-  constraint embedding_change_not_negative check (memories_to_embed >= 0)
-);
-
-comment on table embeddings.embedding_changes is
-  'How much a change to a model has to do. Apart from embedding_models, since it counts the memories of all tenants.';
-comment on column embeddings.embedding_changes.model is 'The model that arrives.';
-comment on column embeddings.embedding_changes.began_at is 'When it began to.';
-comment on column embeddings.embedding_changes.memories_to_embed is 'How many memories had no vector of it then.';
-
-alter table embeddings.embedding_changes enable row level security;
-alter table embeddings.embedding_changes force row level security;
-
-create policy worker_access on embeddings.embedding_changes to l9_worker using (true);
-create policy definer_functions on embeddings.embedding_changes to l9_owner using (true);
-comment on policy worker_access on embeddings.embedding_changes is 'The change from one model to another is the jobs'' to make.';
-comment on policy definer_functions on embeddings.embedding_changes is 'drop_embedding_model() takes its row away with the model.';
-
-grant select, insert (model, memories_to_embed), update (memories_to_embed), delete on embeddings.embedding_changes to l9_worker;
+-- The change from one model to another, made as l9_worker. Its state is in the database, so the process that drives it can stop anywhere.
 
 create function embeddings.adopt_embedding_model(model text, dimensions integer)
 returns text
@@ -33,7 +10,7 @@ as $$
 declare
   serving text;
 begin
-  -- Of several gateways that start at once, one decides.
+  -- If several gateways start at the same time, the first to take the lock decides.
   perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
   serving := embeddings.serving_model();
   if serving is null
@@ -53,7 +30,7 @@ end
 $$;
 
 comment on function embeddings.adopt_embedding_model(text, integer) is
-  'For the start of a gateway: the model serves where none does, or where there is no memory yet. Returns the model that serves.';
+  'Called at the start of a gateway. The model begins to serve if no model serves, or if there is no memory yet. Returns the model that serves.';
 
 create function embeddings.begin_embedding_change(model text, dimensions integer)
 returns bigint
@@ -68,14 +45,14 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
   if embeddings.serving_model() = begin_embedding_change.model then
-    perform identity.raise_error('L9VAL', format('model: %s serves already', begin_embedding_change.model), 'model');
+    perform identity.raise_error('L9VAL', format('model: %s is already serving', begin_embedding_change.model), 'model');
   end if;
   select m.model into other from public.embedding_models m where m.state = 'arriving' and m.model <> begin_embedding_change.model;
   if found then
     perform identity.raise_error('L9VAL', format('model: a change to %s is under way; finish it or abandon it', other), 'model');
   end if;
   perform public.register_embedding_model(begin_embedding_change.model, dimensions);
-  -- From here on new memories wait for this model too. One that is arriving goes on where it was.
+  -- From now on new memories wait for this model too. The change of a model that already arrives continues.
   update public.embedding_models m set state = 'arriving', state_since = clock_timestamp()
   where m.model = begin_embedding_change.model and m.state is distinct from 'arriving';
   perform embeddings.enqueue_missing_embeddings(begin_embedding_change.model);
@@ -87,7 +64,7 @@ end
 $$;
 
 comment on function embeddings.begin_embedding_change(text, integer) is
-  'Lets a model arrive: every memory is put on the list of those that wait for its vector, new ones as they come. Again: goes on. Returns how many wait.';
+  'Begins a change to another model, which then arrives: every memory, and every new one, is queued for it. A second call continues the change. Returns the number of memories that wait. Errors: L9VAL.';
 
 create function embeddings.embedding_change()
 returns table (model text, serving text, to_embed bigint, remaining bigint, refused bigint)
@@ -105,7 +82,7 @@ begin atomic
 end;
 
 comment on function embeddings.embedding_change() is
-  'How far the change to another model is: memories in all, those that still wait, and those of them that its embedder refused. No row: no change is under way.';
+  'Progress of the model change. to_embed: all memories to embed; remaining: those that still wait; refused: those of them that failed. No row if no change is under way.';
 
 create function embeddings.switch_embedding_model(model text, allow_missing bigint default 0)
 returns bigint
@@ -126,7 +103,7 @@ begin
       select from public.embedding_models m where m.model = switch_embedding_model.model and m.state = 'arriving') then
     perform identity.raise_error('L9VAL', format('model: %s is not arriving', switch_embedding_model.model), 'model');
   end if;
-  -- What can be found by meaning must stay so. What was saved a moment ago waits for either model.
+  -- A memory that can be found by meaning must stay so. Memories that were saved just now wait for both models, and do not count.
   select count(*) into missing
   from public.packet_store p
   where (p.ttl is null or p.ttl > now())
@@ -150,7 +127,7 @@ end
 $$;
 
 comment on function embeddings.switch_embedding_model(text, bigint) is
-  'Lets the model that arrives serve, in one update, if no more than allow_missing memories would be lost to search by meaning; else changes nothing and returns how many would. 0: it serves.';
+  'Makes the arriving model serve, in one update, if at most allow_missing memories can no longer be found by meaning afterwards, and returns 0. Otherwise it changes nothing and returns the number of those memories. Errors: L9VAL.';
 
 create function embeddings.abandon_embedding_change()
 returns text
@@ -172,70 +149,12 @@ end
 $$;
 
 comment on function embeddings.abandon_embedding_change() is
-  'Gives up a change that is under way: the vectors made for it are dropped. Returns the model; null where there was none.';
-
-create function embeddings.drop_leaving_vectors(model text, batch_size integer, after uuid default null)
-returns table (dropped bigint, last_packet_id uuid)
-language sql
-volatile
-set search_path = ''
--- By packet, so that the next batch does not walk over what this one deleted.
-set enable_seqscan = off
-begin atomic
-  with batch as (
-    select e.embedding_id, e.packet_id from public.memory_embeddings e
-    where e.model = drop_leaving_vectors.model and (after is null or e.packet_id > after)
-      and exists (select from public.embedding_models m where m.model = e.model and m.state = 'leaving')
-    order by e.packet_id
-    limit batch_size
-  ), gone as (
-    delete from public.memory_embeddings e using batch b where e.embedding_id = b.embedding_id
-    returning e.packet_id
-  )
-  -- There is no greatest uuid among the aggregates.
-  select count(*), (array_agg(g.packet_id order by g.packet_id desc))[1] from gone g;
-end;
-
-comment on function embeddings.drop_leaving_vectors(text, integer, uuid) is
-  'Deletes up to batch_size vectors of a model that leaves, after those of the packet given; returns how many, and the last packet.';
-
-create function embeddings.drop_embedding_model(model text)
-returns boolean
-language plpgsql
-volatile
-security definer
-set search_path = ''
--- To drop an index nobody may be using the table. Rather later than have everyone wait behind us.
-set lock_timeout = '1s'
-as $$
-#variable_conflict use_column
-declare
-  index_name text;
-begin
-  perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
-  perform from public.embedding_models m where m.model = drop_embedding_model.model and m.state = 'leaving' for update;
-  if not found or exists (select from public.memory_embeddings e where e.model = drop_embedding_model.model) then
-    return false;
-  end if;
-  for index_name in
-    select format('%I.%I', 'public', i.name) from embeddings.embedding_indexes(drop_embedding_model.model) as i
-  loop
-    execute format('drop index if exists %s', index_name);
-  end loop;
-  delete from public.embedding_models m where m.model = drop_embedding_model.model;
-  return true;
-end
-$$;
-
-comment on function embeddings.drop_embedding_model(text) is
-  'Drops the indexes and the row of a model that leaves, once it has no vectors; false where it has some, or does not leave. Definer: only the owner of the table drops indexes.';
+  'Abandons the change that is under way; the vectors made for it will be deleted. Returns the model, or null if no change was under way.';
 
 grant execute on function
   embeddings.adopt_embedding_model(text, integer),
   embeddings.begin_embedding_change(text, integer),
   embeddings.embedding_change(),
   embeddings.switch_embedding_model(text, bigint),
-  embeddings.abandon_embedding_change(),
-  embeddings.drop_leaving_vectors(text, integer, uuid),
-  embeddings.drop_embedding_model(text)
+  embeddings.abandon_embedding_change()
 to l9_worker;
