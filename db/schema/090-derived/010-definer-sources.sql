@@ -1,17 +1,16 @@
--- Functions of the owner make rows of memories that are not their own: they see the caller's, and lock them.
+-- Functions of the owner derive rows from memories of other writers: they see, and lock, the memories that the caller
+-- sees.
 
-create policy definer_sources on public.packet_store for select to l9_owner
-  using (
-    (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
-    or (select identity.current_role_name()) in ('l9_agent', 'l9_admin')
-      and tenant_id = (select identity.current_tenant_id())
-      and scope = any ((select identity.current_scopes())::text[])
-      and (project_id is null or (select identity.has_every_project())
-        or project_id = any ((select identity.current_projects())::text[]))
-      and ((select identity.current_role_name()) = 'l9_admin'
-        or (org_id is null or org_id = (select identity.current_org_id()))
-          and (user_id is null or user_id = (select identity.current_user_id())))
-      and (ttl is null or ttl > now()));
+do $$
+begin
+  execute format($sql$
+    create policy definer_sources on public.packet_store for select to l9_owner
+    using (
+      (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
+      or (select identity.current_role_name()) in ('l9_agent', 'l9_admin') and %s and (ttl is null or ttl > now()))$sql$,
+    identity.definer_condition());
+end
+$$;
 create policy definer_source_locks on public.packet_store for update to l9_owner
   using (
     (select identity.current_role_name()) = 'l9_worker'
@@ -20,29 +19,24 @@ create policy definer_source_locks on public.packet_store for update to l9_owner
   with check (false);
 
 comment on policy definer_sources on public.packet_store is
-  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all that have not expired.';
+  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories that have not expired.';
 comment on policy definer_source_locks on public.packet_store is
-  'Functions of the owner lock a memory that the caller sees while they derive from it; they change nothing.';
+  'Functions of the owner lock a memory that the caller sees while they derive from it. They can''t change any.';
 
 create function derived.is_source(memory public.packet_store)
 returns boolean
 language sql
 stable
 set search_path = ''
--- Other policies show the owner more: what has expired, for cleanup, and all of a tenant, for erasure.
+-- Other policies show the owner more: expired memories for cleanup, and a whole tenant for erasure.
 return case
   when identity.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()
   when identity.current_role_name() in ('l9_agent', 'l9_admin') then
     ((memory).ttl is null or (memory).ttl > pg_catalog.now())
-    and (memory).tenant_id = identity.current_tenant_id()
-    and (memory).scope = any (identity.current_scopes())
-    and ((memory).project_id is null or identity.has_every_project()
-      or (memory).project_id = any (identity.current_projects()))
-    and (identity.current_role_name() = 'l9_admin'
-      or ((memory).org_id is null or (memory).org_id = identity.current_org_id())
-        and ((memory).user_id is null or (memory).user_id = identity.current_user_id()))
+    and identity.may_read(identity.current_identity(),
+      (memory).tenant_id, (memory).org_id, (memory).user_id, (memory).project_id, (memory).scope)
   else true
 end;
 
 comment on function derived.is_source(public.packet_store) is
-  'Whether the caller sees a memory, and may derive from it: the condition of policy definer_sources. Functions of the owner ask it of each memory that is named to them. For migrations that move old memories in: always. Not executable by callers.';
+  'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. Functions of the owner check it for each memory named to them. It is always true for migrations, which import old memories. Not executable by callers.';

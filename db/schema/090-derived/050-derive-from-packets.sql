@@ -2,73 +2,47 @@ create procedure derived.derive_from_packets(
   derived regclass,
   key_column text,
   source_column text default 'source_packet',
-  follows boolean default true
+  follows boolean default true,
+  takes_from_source boolean default true
 )
 language plpgsql
 set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = derived);
-  in_scopes constant text := $sql$
-    scope = any ((select identity.current_scopes())::text[])
-    and (project_id is null or (select identity.has_every_project())
-      or project_id = any ((select identity.current_projects())::text[]))$sql$;
-  of_owner constant text := $sql$
-    (org_id is null or org_id = (select identity.current_org_id()))
-    and (user_id is null or user_id = (select identity.current_user_id()))$sql$;
-  policy record;
   described record;
 begin
-  execute format('alter table %s enable row level security', derived);
-  execute format('alter table %s force row level security', derived);
-  for policy in
-    select * from (values
-      ('tenant_isolation', 'as restrictive to l9_agent, l9_admin', 'tenant_id = (select identity.current_tenant_id())', null,
-        'Nothing crosses tenants.'),
-      ('org_isolation', 'as restrictive to l9_agent', 'org_id is null or org_id = (select identity.current_org_id())', null,
-        'As for the memory it comes from.'),
-      ('user_visibility', 'as restrictive to l9_agent', 'user_id is null or user_id = (select identity.current_user_id())', null,
-        'As for the memory it comes from.'),
-      ('scope_access', 'for select to l9_agent', in_scopes || ' and (ttl is null or ttl > now())', null,
-        'As for the memory it comes from: scopes and projects of the caller''s claims; what has expired is gone.'),
-      ('admin_override', 'for select to l9_admin', in_scopes || ' and (ttl is null or ttl > now())', null,
-        'As for the memory it comes from: L, in its tenant, within its claims.'),
-      ('platform_override', 'for select to l9_platform_admin',
-        format('(select identity.allow_and_audit_operator_read(%L)) and (ttl is null or ttl > now())', name), null,
-        'Operators read across tenants, each look on the record.'),
-      ('worker_access', 'for select to l9_worker', 'true', null,
-        'Jobs read it.'),
-      ('definer_functions', 'to l9_owner', format($sql$
-        (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
-        or tenant_id = (select identity.current_tenant_id()) and %s
-          and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, in_scopes, of_owner), null,
-        'Functions of the owner see and write, for an agent or an admin, what lies within its claims, expired or not; for jobs and operators, all.')
-    ) as p (name, addressed, condition, new_condition, description)
-  loop
-    execute format('create policy %I on %s %s using (%s)', policy.name, derived, policy.addressed, policy.condition);
-    execute format('comment on policy %I on %s is %L', policy.name, derived, policy.description);
-  end loop;
+  call identity.protect_like_memories(derived);
+  execute format('create policy worker_access on %s for select to l9_worker using (true)', derived);
+  execute format('comment on policy worker_access on %s is %L', derived, 'Background jobs read all rows.');
+  execute format($sql$
+    create policy definer_functions on %s to l9_owner
+    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s)$sql$, derived, identity.definer_condition());
+  execute format('comment on policy definer_functions on %s is %L', derived,
+    'Functions of the owner see and write, for an agent or an admin, rows within its claims, expired or not; for jobs and operators, all rows.');
   execute format('grant select on %s to l9_agent, l9_admin, l9_platform_admin, l9_worker', derived);
   execute format('grant maintain on %s to l9_worker', derived);
 
   for described in
     select * from (values
-      ('tenant_id', 'As of the memory it comes from.'),
-      ('org_id', 'As of the memory it comes from.'),
-      ('user_id', 'As of the memory it comes from.'),
-      ('project_id', 'As of the memory it comes from.'),
-      ('scope', 'As of the memory it comes from: what decides who sees it.'),
-      ('ttl', 'As of the memory it comes from: from then on nobody reads it.'),
-      ('creator', 'Who derived it: the creator name of the caller, or job.'),
-      ('created_at', 'When it was first derived.'),
-      ('updated_at', 'When it last changed, or moved with the memory it comes from.')
+      ('tenant_id', 'The tenant of the source memory.'),
+      ('org_id', 'The org of the source memory.'),
+      ('user_id', 'The user of the source memory.'),
+      ('project_id', 'The project of the source memory.'),
+      ('scope', 'The scope of the source memory; it decides who may read the row.'),
+      ('ttl', 'The expiry of the source memory; after it nobody can read the row.'),
+      ('creator', 'Who derived the row: the creator name of the caller, or job.'),
+      ('created_at', 'When the row was first derived.'),
+      ('updated_at', 'When the row last changed, or moved with its source memory.')
     ) as c (name, description)
   loop
     execute format('comment on column %s.%I is %L', derived, described.name, described.description);
   end loop;
 
-  execute format('create trigger _300_take_from_source before insert on %s for each row
-    execute function derived.tg__take_from_source(%L)', derived, source_column);
+  if takes_from_source then
+    execute format('create trigger _300_take_from_source before insert on %s for each row
+      execute function derived.tg__take_from_source(%L)', derived, source_column);
+  end if;
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L)', derived, source_column, key_column);
   execute format('create trigger _500_audit_update after update on %s referencing old table as old_rows new table as new_rows for each statement
@@ -81,5 +55,5 @@ begin
 end
 $$;
 
-comment on procedure derived.derive_from_packets(regclass, text, text, boolean) is
-  'Makes a table one of rows derived from memories: row-level security with the policies of all such tables, grants to read, comments, and triggers that take owner, project, scope and expiry from the source, put each write on the record, and (follows) keep rows with their source. The table has source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean) is
+  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and triggers that copy owner, project, scope and expiry from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';

@@ -58,9 +58,7 @@ begin
     and (agent_recent_important.agent_id is null or v.agent_id = agent_recent_important.agent_id)
     and (agent_recent_important.project_id is null or p.project_id is null or p.project_id = agent_recent_important.project_id)
     -- As it is now. The owner's policies show an admin more than that: what it may erase.
-    and p.tenant_id = me.tenant_id and p.scope = any (me.readable_scopes)
-    and (p.project_id is null or '*' = any (me.projects) or p.project_id = any (me.projects))
-    and (me.role = 'l9_admin' or (p.org_id is null or p.org_id = me.org_id) and (p.user_id is null or p.user_id = me.user_id))
+    and identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)
     and (p.ttl is null or p.ttl > now())
   order by v.importance_score desc, v.packet_id desc
   limit agent_recent_important.k;

@@ -184,7 +184,7 @@ describe('explain_access', () => {
     const [expired] = await db.asSuperuser('select packet_id from packet_store where ttl < now()');
     expect(await message(expired.packet_id, cut), 'an expired one neither').toBe(await message(missing, cut));
     expect((await explain(target, [expired.packet_id]))[0].decided_by).toBe('scope_access');
-    const [row] = await db.sql('L', 'select to_jsonb(access.expired_memory($1)) as row', [expired.packet_id]);
+    const [row] = await db.sql('L', 'select to_jsonb(access.get_expired_memory($1)) as row', [expired.packet_id]);
     expect(row.row.packet_id, 'what it said is gone').toBeTruthy();
     expect(JSON.stringify(row), 'what it said is gone').not.toMatch(/soon expired/);
 
@@ -194,7 +194,7 @@ describe('explain_access', () => {
     expect(await message(expired.packet_id, acme)).toBe(await message(missing, {}));
     await expect(
       db.sql('L', 'select public.explain_access($1, $2, tenant_id => $3)', ['C', hidden.packet_id, tenant_id]),
-    ).rejects.toMatchObject({ code: 'L9VAL', message: 'caller: no actor of this tenant' });
+    ).rejects.toMatchObject({ code: 'L9VAL', message: 'caller: no such actor in this tenant' });
     const [across] = await db.sql(
       'ops',
       'select (public.explain_access($1, $2, tenant_id => $3)).*',

@@ -359,7 +359,7 @@ describe('relations', () => {
     expect(one!.confidence).toBe(Math.round((1 - 0.9 ** 20) * 1e9) / 1e9);
     expect(Number(other!.mention_count)).toBeGreaterThanOrEqual(5);
     const [{ n, confidence }] = await db.asSuperuser(
-      `select count(*)::int as n, graph.noisy_or(array_agg(confidence)) as confidence
+      `select count(*)::int as n, entities.noisy_or(array_agg(confidence)) as confidence
        from public.relationship_evidence where relationship_id = $1`,
       [other!.relationship_id],
     );

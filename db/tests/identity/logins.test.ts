@@ -134,19 +134,19 @@ describe('a database login', () => {
     const bind = (caller: string, login: string) => db.asOwner('select bind_login($1, $2)', [caller, login]);
     await expect(bind('C', bot)).rejects.toMatchObject({
       code: 'L9VAL',
-      message: 'login: another actor is bound to it',
+      message: 'login: already bound to another actor',
     });
     await expect(bind('C', dba)).rejects.toMatchObject({
       code: 'L9VAL',
-      message: expect.stringMatching(/claims of l9_gateway/),
+      message: expect.stringMatching(/l9_gateway and its members cannot be bound/),
     });
     await expect(bind('C', 'l9_gateway')).rejects.toMatchObject({
       code: 'L9VAL',
-      message: expect.stringMatching(/claims of l9_gateway/),
+      message: expect.stringMatching(/l9_gateway and its members cannot be bound/),
     });
     await expect(bind('C', 'postgres')).rejects.toMatchObject({
       code: 'L9VAL',
-      message: expect.stringMatching(/claims of l9_gateway/),
+      message: expect.stringMatching(/l9_gateway and its members cannot be bound/),
     });
     await expect(bind('C', 'nobody_such')).rejects.toMatchObject({
       code: 'L9VAL',
@@ -154,7 +154,7 @@ describe('a database login', () => {
     });
     await expect(bind('L', bot)).rejects.toMatchObject({
       code: 'L9VAL',
-      message: expect.stringMatching(/not a member of l9_admin/),
+      message: expect.stringMatching(/must be a member of l9_admin/),
     });
     await expect(db.sql('L', 'select bind_login($1, $2)', ['C', unbound])).rejects.toMatchObject({
       code: '42501',
@@ -227,12 +227,12 @@ describe('a database login', () => {
     it('say which role to take', async () => {
       const refused = {
         code: 'L9AUT',
-        message: 'L acts under the role l9_admin: first `begin; set local role l9_admin;`',
+        message: 'L acts under the role l9_admin: run `begin; set local role l9_admin;` first',
       };
       await expect(act('L', 'l9_agent')).rejects.toMatchObject(refused);
       await expect(act('Nobody', 'l9_agent')).rejects.toMatchObject({
         code: 'L9AUT',
-        message: expect.stringMatching(/not active, or they do not belong together/),
+        message: expect.stringMatching(/one of them is not active, or they do not match/),
       });
       await db.asLogin('l9_gateway', (session) =>
         expect(session.query("select public.act_as('C')")).rejects.toMatchObject({ code: '42501' }),
@@ -240,7 +240,7 @@ describe('a database login', () => {
     });
 
     it('tell a login that is bound, or nobody, nothing of other actors', async () => {
-      const message = 'this login acts only as the actor it is bound to (bind_login)';
+      const message = 'this login can act only as the actor that it is bound to (bind_login)';
       for (const login of [bot, unbound]) {
         for (const caller of ['L', 'C', 'Nobody'])
           await expect(act(caller, 'l9_agent', login)).rejects.toMatchObject({ code: 'L9AUT', message });

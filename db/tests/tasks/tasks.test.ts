@@ -1,7 +1,7 @@
 // Tasks: what jobs write down of their work, without a word of what it is about, for those whom it concerns.
 import { pino } from 'pino';
 import { deleteExpired } from '../../../gateway/src/jobs/delete-expired.ts';
-import { queueTask, withTask } from '../../../gateway/src/jobs/tasks.ts';
+import { queueJobRun, withJobRun } from '../../../gateway/src/jobs/job-runs.ts';
 import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { embedder } from '../events/words.ts';
 import { addOperator, addTenant } from '../support/tenants.ts';
@@ -23,7 +23,7 @@ describe('tasks', () => {
 
   it('are running, then completed with what came of them', async () => {
     const task = { type: 'first', tenantId, payload: { model: 'words' }, scope: 'developer' };
-    const answer = await withTask(
+    const answer = await withJobRun(
       pool(),
       task,
       logger,
@@ -42,7 +42,7 @@ describe('tasks', () => {
 
   it('fail with the name of the error and nothing of its text', async () => {
     const failing = (error: Error) =>
-      withTask(pool(), { type: 'second', tenantId }, logger, () => Promise.reject(error));
+      withJobRun(pool(), { type: 'second', tenantId }, logger, () => Promise.reject(error));
     await expect(
       failing(Object.assign(new Error('the secret is hunter2'), { name: 'Provider Down: hunter2' })),
     ).rejects.toThrow(/hunter2/);
@@ -55,11 +55,11 @@ describe('tasks', () => {
 
   it('wait in the queue under their key, once, and one left behind by a process that died has failed', async () => {
     const task = { type: 'third', tenantId, jobKey: 'third l9' };
-    const [id] = await queueTask(pool(), task, logger);
-    expect(await queueTask(pool(), task, logger)).toStrictEqual([id]);
-    await withTask(pool(), task, logger, async () => expect((await rows('third'))[0].status).toBe('running'));
+    const [id] = await queueJobRun(pool(), task, logger);
+    expect(await queueJobRun(pool(), task, logger)).toStrictEqual([id]);
+    await withJobRun(pool(), task, logger, async () => expect((await rows('third'))[0].status).toBe('running'));
     await pool().query("select tasks.start_task('third', $1, job_key => 'third l9')", [tenantId]);
-    await withTask(pool(), task, logger, async () => {});
+    await withJobRun(pool(), task, logger, async () => {});
     expect((await rows('third')).map(({ status, error }) => [status, error])).toStrictEqual([
       ['completed', null],
       ['failed', 'interrupted'],
@@ -90,7 +90,7 @@ describe('tasks', () => {
     }
     // The work is done all the same.
     expect(
-      await withTask(pool(), { type: 'fourth', tenantId, payload: { text: 'two words' } }, logger, async () => 1),
+      await withJobRun(pool(), { type: 'fourth', tenantId, payload: { text: 'two words' } }, logger, async () => 1),
     ).toBe(1);
     expect(await rows('fourth')).toStrictEqual([]);
   });
@@ -101,7 +101,7 @@ describe('tasks', () => {
     const other = second['jwt.claims.tenant_id']!;
     const user = '01900000-0000-7000-8000-0000000000aa';
     const start = (type: string, more: object = {}) =>
-      withTask(pool(), { type, tenantId, ...more }, logger, async () => {});
+      withJobRun(pool(), { type, tenantId, ...more }, logger, async () => {});
     await start('a_shared', { scope: 'developer', projectId: 'l9' });
     await start('b_private', { scope: 'l-private', projectId: 'l9' });
     await start('c_all');
@@ -146,7 +146,7 @@ describe('tasks', () => {
 
   it('are swept by the cleanup 30 days after their end; those of which nothing is heard have failed', async () => {
     await gateway.asSuperuser('delete from public.tasks');
-    for (const type of ['old', 'young']) await withTask(pool(), { type, tenantId }, logger, async () => {});
+    for (const type of ['old', 'young']) await withJobRun(pool(), { type, tenantId }, logger, async () => {});
     await pool().query("select tasks.start_task('lost', $1)", [tenantId]);
     await gateway.asSuperuser(`update public.tasks set
       completed_at = case when type = 'old' then now() - interval '31 days' when type = 'young' then now() - interval '29 days' end,

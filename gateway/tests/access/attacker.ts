@@ -109,7 +109,7 @@ export async function attempt(
   }
 }
 
-/** One of the errors of docs/errors.md, never INTERNAL. */
+/** One of the errors of docs/reference/errors.md, never INTERNAL. */
 export function assertDocumented(code: string | undefined, what: string): void {
   expect(code, `${what}: ${code}`).not.toBeUndefined();
   expect(

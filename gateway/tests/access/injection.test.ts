@@ -2,8 +2,8 @@
 // every operation: each is answered in documented words, changes nothing beyond what was asked, and comes back as it was
 // given. The same for every GraphQL query is in ../graphql/injection.test.ts, for every SQL function in db/tests/hostile.
 import { z } from 'zod';
-import type { Operation } from '../../src/memory/operation.ts';
-import { operations } from '../../src/operations.ts';
+import { operations } from '../../src/operations/index.ts';
+import type { Operation } from '../../src/operations/operation.ts';
 import type { TestGateway } from '../support/gateway.ts';
 import { assertDocumented, assertNoTrace, isStorable, payloadsFor } from './attacker.ts';
 import { askEach, startWatchedGateway, type WatchedGateway } from './watched-gateway.ts';

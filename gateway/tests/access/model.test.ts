@@ -56,7 +56,7 @@ const atLeast: Record<string, number> = {
 let mostContexts = 0;
 
 const replay = (operations: number) =>
-  `${engine === 'server' ? 'TEST_DATABASE_URL=… ' : ''}MODEL_SEED=${seed} MODEL_OPERATIONS=${operations} node gateway/tests/support/run.ts gateway/tests/access/model.test.ts`;
+  `${engine === 'server' ? 'TEST_DATABASE_URL=… ' : ''}MODEL_SEED=${seed} MODEL_OPERATIONS=${operations} npm test -- gateway/tests/access/model.test.ts`;
 
 describe('the access rules', () => {
   let run: Run;

@@ -1,4 +1,4 @@
-import { figuresOf, mean, ndcgAt, percentile, recallAt, reciprocalRank } from '../../src/commands/eval-metrics.ts';
+import { figuresOf, mean, ndcgAt, percentile, recallAt, reciprocalRank } from '../../../bench/eval/metrics.ts';
 
 const close = (actual: number, expected: number) =>
   expect(Math.abs(actual - expected), `${actual} is not ${expected}`).toBeLessThan(1e-9);

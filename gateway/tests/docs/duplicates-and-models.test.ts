@@ -1,4 +1,4 @@
-// What docs/duplicates.md and docs/models.md say to run, runs.
+// What docs/explanation/duplicates.md and docs/how-to/change-the-embedding-model.md say to run, runs.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { engine } from '../../../db/tests/support/engine.ts';
@@ -16,7 +16,7 @@ const commands = (file: string) =>
     lines!.trim().split('\n'),
   );
 
-describe('docs/duplicates.md and docs/models.md', () => {
+describe('docs/explanation/duplicates.md and docs/how-to/change-the-embedding-model.md', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();
@@ -24,7 +24,7 @@ describe('docs/duplicates.md and docs/models.md', () => {
   afterAll(() => gateway.close());
 
   it('keep, skip and merge', async () => {
-    const [keep, skip, merge] = statements('duplicates.md');
+    const [keep, skip, merge] = statements('explanation/duplicates.md');
     // PostgreSQL's own names of the schema are on the path in psql.
     const run = (sql: string) => gateway.sql('C', sql.replace('save_memory', 'public.save_memory'));
     expect((await run(keep!))[0].status).toBe('inserted');
@@ -33,7 +33,7 @@ describe('docs/duplicates.md and docs/models.md', () => {
   });
 
   it('tell of the models', async () => {
-    const [models, change] = statements('models.md');
+    const [models, change] = statements('how-to/change-the-embedding-model.md');
     const { workerPool } = gateway.instance.database;
     expect((await workerPool.query(models!.replace('from ', 'from public.'))).rows).toStrictEqual([
       { model: 'all-MiniLM-L6-v2-int8', dimensions: 384, state: 'serving' },
@@ -49,13 +49,16 @@ describe('docs/duplicates.md and docs/models.md', () => {
         const running = home.run([join(root, command.split(' ')[1]!), ...command.split(' ').slice(2)]);
         return { exit: await running.exit, text: running.stdout + running.stderr };
       };
-      for (const command of commands('models.md'))
+      for (const command of commands('how-to/change-the-embedding-model.md'))
         expect(await run(command)).toStrictEqual({ exit: 0, text: 'all-MiniLM-L6-v2-int8 serves\n' });
       if (engine === 'embedded') {
         server.process.kill('SIGTERM');
         await server.exit;
         await eventually(() => home.pids().length === 0);
-        expect(await run(commands('models.md')[0]!)).toStrictEqual({ exit: 0, text: 'all-MiniLM-L6-v2-int8 serves\n' });
+        expect(await run(commands('how-to/change-the-embedding-model.md')[0]!)).toStrictEqual({
+          exit: 0,
+          text: 'all-MiniLM-L6-v2-int8 serves\n',
+        });
       }
     } finally {
       await home.close();

@@ -1,4 +1,4 @@
-// docs/extraction.md, whose SQL is run as it is written, and whose names and figures are those of the sources.
+// docs/how-to/extract-with-a-chat-model.md, whose SQL is run as it is written, and whose names and figures are those of the sources.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { environment, loadConfig } from '../../src/config.ts';
@@ -6,9 +6,12 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 import { runBlocks } from './blocks.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'extraction.md'), 'utf8');
+const page = readFileSync(
+  join(import.meta.dirname, '..', '..', '..', 'docs', 'how-to', 'extract-with-a-chat-model.md'),
+  'utf8',
+);
 
-describe('docs/extraction.md', () => {
+describe('docs/how-to/extract-with-a-chat-model.md', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: standIn });

@@ -1,10 +1,10 @@
-// What docs/facts.md says to run, runs, in its order.
+// What docs/explanation/facts.md says to run, runs, in its order.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cheapEmbedder } from '../access/attacker.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'facts.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'facts.md'), 'utf8');
 const [statements] = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
   sql!
     .split(';')
@@ -12,7 +12,7 @@ const [statements] = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql
     .filter(Boolean),
 );
 
-describe('docs/facts.md', () => {
+describe('docs/explanation/facts.md', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: cheapEmbedder });

@@ -1,4 +1,4 @@
-// What docs/forgetting.md says to run, runs.
+// What docs/how-to/erase-memories.md says to run, runs.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { eventually } from '../../../db/tests/support/eventually.ts';
 import { itOnServer } from '../../../db/tests/support/on-engine.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'forgetting.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'how-to', 'erase-memories.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) => sql!);
 const statementsOf = (block: string) =>
   block
@@ -15,7 +15,7 @@ const statementsOf = (block: string) =>
     .map((statement) => statement.trim())
     .filter(Boolean);
 
-describe('docs/forgetting.md', () => {
+describe('docs/how-to/erase-memories.md', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();

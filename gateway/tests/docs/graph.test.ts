@@ -1,12 +1,12 @@
-// docs/graph.md, whose SQL is run as it is written, and whose figures are those of the schema.
+// docs/explanation/graph.md, whose SQL is run as it is written, and whose figures are those of the schema.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'graph.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'graph.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, body]) => body!);
 
-describe('docs/graph.md', () => {
+describe('docs/explanation/graph.md', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();
@@ -39,12 +39,11 @@ describe('docs/graph.md', () => {
   });
 
   it('states the bounds that the functions have', async () => {
-    const [{ edges }] = await gateway.asSuperuser('select graph.edges_of_a_name() as edges');
+    const [{ edges }] = await gateway.asSuperuser('select graph.max_edges_per_name() as edges');
     expect(page).toMatch(new RegExp(`at most ${edges.toLocaleString('en')} relations`));
-    const [{ body }] = await gateway.asSuperuser(`select prosrc as body from pg_proc where proname = 'walk_graph'`);
-    expect(body).toMatch(/budget constant integer := 20000/);
-    expect(page).toMatch(/20,000 in one call/);
-    const [{ sure }] = await gateway.asSuperuser('select graph.noisy_or(array[0.8, 0.8]) as sure');
+    const [{ followed }] = await gateway.asSuperuser('select graph.max_edges_followed() as followed');
+    expect(page).toMatch(new RegExp(`${followed.toLocaleString('en')} in one call`));
+    const [{ sure }] = await gateway.asSuperuser('select entities.noisy_or(array[0.8, 0.8]) as sure');
     expect(page).toMatch(new RegExp(`Two mentions of 0\\.8 make ${sure}`));
   });
 });

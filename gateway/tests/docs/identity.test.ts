@@ -1,13 +1,16 @@
-// docs/identity.md, whose SQL is run as it is written.
+// docs/how-to/manage-identities.md, whose SQL is run as it is written.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'identity.md'), 'utf8');
+const page = readFileSync(
+  join(import.meta.dirname, '..', '..', '..', 'docs', 'how-to', 'manage-identities.md'),
+  'utf8',
+);
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, body]) => body!);
 const login = `l9t_docs_${process.pid}_${Math.random().toString(36).slice(2, 8)}`;
 
-describe('docs/identity.md', () => {
+describe('docs/how-to/manage-identities.md', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();

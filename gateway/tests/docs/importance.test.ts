@@ -1,11 +1,11 @@
-// What docs/importance.md says to run, runs; what it says of the score is what the database says.
+// What docs/explanation/importance.md says to run, runs; what it says of the score is what the database says.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addOperator } from '../../../db/tests/support/tenants.ts';
 import { cheapEmbedder } from '../access/attacker.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'importance.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'importance.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
   sql!
     .split(';')
@@ -13,7 +13,7 @@ const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
     .filter(Boolean),
 );
 
-describe('docs/importance.md', () => {
+describe('docs/explanation/importance.md', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: cheapEmbedder });

@@ -1,12 +1,12 @@
-// docs/reflection.md, whose SQL is run as it is written, and whose figures are those of the schema.
+// docs/explanation/reflection.md, whose SQL is run as it is written, and whose figures are those of the schema.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { runBlocks } from './blocks.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'reflection.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'reflection.md'), 'utf8');
 
-describe('docs/reflection.md', () => {
+describe('docs/explanation/reflection.md', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();

@@ -1,12 +1,12 @@
-// docs/search.md, whose SQL is run as it is written, and whose figures are those of the schema.
+// docs/explanation/search.md, whose SQL is run as it is written, and whose figures are those of the schema.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'search.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'search.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, body]) => body!);
 
-describe('docs/search.md', () => {
+describe('docs/explanation/search.md', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();

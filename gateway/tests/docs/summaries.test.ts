@@ -1,12 +1,12 @@
-// docs/summaries.md, whose SQL is run as it is written, and whose figures are those of the schema.
+// docs/explanation/summaries.md, whose SQL is run as it is written, and whose figures are those of the schema.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { runBlocks } from './blocks.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'summaries.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'summaries.md'), 'utf8');
 
-describe('docs/summaries.md', () => {
+describe('docs/explanation/summaries.md', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();

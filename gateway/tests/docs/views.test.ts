@@ -1,10 +1,10 @@
-// What docs/views.md says to run, runs, and /metrics says how old the views are.
+// What docs/reference/views.md says to run, runs, and /metrics says how old the views are.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cheapEmbedder } from '../access/attacker.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'views.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'reference', 'views.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
   sql!
     .split(';')
@@ -12,7 +12,7 @@ const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
     .filter(Boolean),
 );
 
-describe('docs/views.md', () => {
+describe('docs/reference/views.md', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: cheapEmbedder });

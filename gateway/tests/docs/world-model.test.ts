@@ -1,10 +1,10 @@
-// What docs/world-model.md says to run, runs, and does what the page says.
+// What docs/explanation/world-model.md says to run, runs, and does what the page says.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cheapEmbedder } from '../access/attacker.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'world-model.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'world-model.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
   sql!
     .split(/;\n/)
@@ -12,7 +12,7 @@ const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
     .filter(Boolean),
 );
 
-describe('docs/world-model.md', () => {
+describe('docs/explanation/world-model.md', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: cheapEmbedder });

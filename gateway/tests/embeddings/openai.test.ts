@@ -3,8 +3,8 @@ import { pino } from 'pino';
 import { errorOf } from '../../../db/tests/support/errors.ts';
 import type { Embedder, EmbeddingConfig } from '../../src/embeddings/embedder.ts';
 import { EmbedderUnavailable, EmbeddingRejected } from '../../src/embeddings/embedder.ts';
-import type { OpenaiTuning } from '../../src/embeddings/openai.ts';
-import { openaiEmbedder } from '../../src/embeddings/openai.ts';
+import type { OpenaiTuning } from '../../src/embeddings/providers/openai.ts';
+import { openaiEmbedder } from '../../src/embeddings/providers/openai.ts';
 import type { Provider } from './provider.ts';
 import { startProvider, vectorFor, vectors } from './provider.ts';
 

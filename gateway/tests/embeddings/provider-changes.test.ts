@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { type Embedder, EmbedderUnavailable, EmbeddingRejected } from '../../src/embeddings/index.ts';
-import { localEmbedder } from '../../src/embeddings/local.ts';
+import { localEmbedder } from '../../src/embeddings/providers/local.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 describe('while the embedder is down', () => {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { cachedQueryEmbedder } from '../../src/embeddings/cache.ts';
 import { EmbedderUnavailable } from '../../src/embeddings/embedder.ts';
-import { cachedQueryEmbedder } from '../../src/embeddings/query-cache.ts';
 
 /** Answers with the length of the text, and remembers what it was asked. */
 function counting() {

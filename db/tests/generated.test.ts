@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describeAccess } from '../../scripts/generate/access.ts';
+import { committedFile, committedFolder, composeMigration } from '../../scripts/generate/migration.ts';
+import { describeTriggers } from '../../scripts/generate/triggers.ts';
+import { useTestDatabase } from './support/test-database.ts';
+
+const generated = (file: string) => readFileSync(join(import.meta.dirname, '..', 'generated', file), 'utf8');
+
+// Where one of these fails, `npm run generate` writes the file again.
+describe('npm run generate', () => {
+  const db = useTestDatabase();
+
+  it('puts every SQL source into the committed migration', async () => {
+    expect(readFileSync(join(committedFolder, committedFile), 'utf8')).toBe(await composeMigration());
+  });
+
+  it('lists in access.md the policies and grants of the database', async () => {
+    expect(generated('access.md')).toBe(await db.asCaller('L', describeAccess));
+  });
+
+  it('lists in triggers.md the triggers of the database, in the order in which they fire', async () => {
+    expect(generated('triggers.md')).toBe(await db.asCaller('L', describeTriggers));
+  });
+
+  it('finds a reason for every trigger', () => {
+    const withoutReason = generated('triggers.md').match(/^\| .*\|\s+\|$/gm);
+    expect(withoutReason).toBeNull();
+  });
+});
