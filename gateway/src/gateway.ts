@@ -86,14 +86,14 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const database = await openDatabase(config, logger);
     closers.push(() => database.close());
     signal?.throwIfAborted();
-    await database.workerPool.query('select l9_private.adopt_embedding_model($1, $2)', [
+    await database.workerPool.query('select embeddings.adopt_embedding_model($1, $2)', [
       configured.model,
       configured.dimensions,
     ]);
     if (database.engine === 'embedded') {
       // Alone on this database: whatever is claimed was claimed by a process that died.
       await database.workerPool.query(
-        'select l9_private.release_embedding_claims(), l9_private.release_extraction_claims()',
+        'select embeddings.release_embedding_leases(), extraction.release_extraction_leases()',
       );
     }
 

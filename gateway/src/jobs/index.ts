@@ -116,7 +116,7 @@ export async function startJobs(database: Database, logger: Logger, options: Job
 
   const enqueue = async () => {
     const { rows } = await database.workerPool.query<{ due: boolean }>(
-      'select l9_private.has_due_embeddings($1) as due',
+      'select embeddings.has_due_embeddings($1) as due',
       [awake().map(({ model }) => model)],
     );
     if (!rows[0]?.due) return;
@@ -156,7 +156,7 @@ export async function startJobs(database: Database, logger: Logger, options: Job
   const catchUpOnce = () =>
     database.workerPool
       .query<{ model: string; enqueued: string }>(
-        "select m.model, l9_private.enqueue_missing_embeddings(m.model) as enqueued from public.embedding_models m where m.state in ('serving', 'arriving')",
+        "select m.model, embeddings.enqueue_missing_embeddings(m.model) as enqueued from public.embedding_models m where m.state in ('serving', 'arriving')",
       )
       .then(({ rows }) => {
         for (const { model, enqueued } of rows)

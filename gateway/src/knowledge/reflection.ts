@@ -89,7 +89,7 @@ const reflect = define({
     const embedded = prepared as Embedded;
     return call<z.output<typeof reflectOutput>>(
       client,
-      'r.status, l9_private.reflection_json(r.reflection) as reflection',
+      'r.status, reflection.reflection_json(r.reflection) as reflection',
       'reflect',
       { ...input, content_vector: vectorOf(embedded), model: embedded?.model },
     );

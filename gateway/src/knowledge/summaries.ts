@@ -99,7 +99,7 @@ const summarize = define({
   run: (client, input) =>
     call<z.output<typeof summarizeOutput>>(
       client,
-      "r.status, coalesce(r.due, '[]') as due, l9_private.summary_json(r.summary) as summary",
+      "r.status, coalesce(r.due, '[]') as due, summaries.summary_json(r.summary) as summary",
       'summarize',
       input,
     ),

@@ -51,7 +51,7 @@ export const updateWorldInput = z.strictObject({
 export const updateWorldOutput = z.object({
   status: z.literal('applied'),
   version: z.int().describe('The version that the world is at now.'),
-  world_id: z.string(),
+  audience_id: z.string(),
   update_id: z.string(),
   source_packet: z.string().describe('The memory that the insight comes from.'),
   entities: z.array(z.string()).describe('The entities that it spoke of.'),
@@ -64,11 +64,11 @@ export const getWorldInput = z.strictObject({
   entity_type: z.string().nullish().describe('Only of this type.'),
   version: z.int().min(0, '0 or more').nullish().describe('As it was at this version; left out: as it is.'),
   max_entities: whole(1, 1000).default(100).describe('How many at most, 1 to 1000.'),
-  world_id: uuid.nullish().describe('Another world that you may read, such as the one your org shares.'),
+  audience_id: uuid.nullish().describe('Another world that you may read, such as the one your org shares.'),
 });
 
 export const getWorldOutput = z.object({
-  world_id: z.string(),
+  audience_id: z.string(),
   scope: z.string(),
   project_id: z.string().nullable(),
   version: z.int().describe('For expected_version of update_world_model.'),

@@ -20,7 +20,7 @@ const updateWorldModel = define({
   run: (client, input) =>
     call<z.output<typeof updateWorldOutput>>(
       client,
-      `'applied' as status, r.state_version_after as version, r.world_id, r.update_id, r.source_packet,
+      `'applied' as status, r.state_version_after as version, r.audience_id, r.update_id, r.source_packet,
        jsonb_path_query_array(r.entities, '$[*].entity_id') as entities`,
       'apply_world_update',
       input,
@@ -44,7 +44,7 @@ const getWorldModel = define({
   run: async (client, input) => {
     const { world } = await call<{ world: z.output<typeof getWorldOutput> }>(
       client,
-      `to_jsonb(r) as world, l9_private.audit_read('READ',
+      `to_jsonb(r) as world, audit.audit_read('READ',
          jsonb_build_object('tables', jsonb_build_object('world_model_entities', cardinality(r.entities)), 'version', r.version),
          project_id => r.project_id, scope => r.scope)`,
       'get_world_model',

@@ -20,7 +20,7 @@ import {
   updateOutput,
 } from './schemas.ts';
 
-const saved = 'r.status, l9_private.memory_json(r.memory) as memory';
+const saved = 'r.status, memories.memory_json(r.memory) as memory';
 type Embedded = Awaited<ReturnType<Embed>>;
 const vectorOf = (embedded: Embedded) => embedded && toVectorLiteral(embedded.vector);
 const memories = (count: number) => (count === 1 ? '1 memory' : `${count} memories`);
@@ -56,7 +56,7 @@ const saveMemory = define({
       prepare: (embedding) => embedding.content(content),
       run: async (client, prepared) => {
         const embedded = prepared as Embedded;
-        const { rows } = await client.query('select to_jsonb(l9_private.similar_to_memory($1, $2, $3)) as similar', [
+        const { rows } = await client.query('select to_jsonb(duplicates.similar_to_memory($1, $2, $3)) as similar', [
           packet_id,
           vectorOf(embedded),
           embedded?.model,
@@ -141,7 +141,7 @@ const getMemory = define({
   audit: 'READ',
   enqueuesEmbeddings: false,
   run: (client, input) =>
-    call<z.output<typeof getOutput>>(client, 'l9_private.memory_json(r) as memory', 'get_memory', input),
+    call<z.output<typeof getOutput>>(client, 'memories.memory_json(r) as memory', 'get_memory', input),
   summarize: ({ memory }) => memory.content,
 });
 

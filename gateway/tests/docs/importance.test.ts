@@ -32,9 +32,7 @@ describe('docs/importance.md', () => {
   });
 
   it('drops a month', async () => {
-    await house.asSuperuser(
-      "select l9_private.create_month_partitions('l9_private.memory_access_log', '2026-01-01', 1)",
-    );
+    await house.asSuperuser("select audit.create_month_partitions('importance.memory_access_log', '2026-01-01', 1)");
     const operator = await addOperator(house, 'Archivist');
     const [row] = await house.sql('Archivist', blocks[1]![0]!, [], operator);
     assert.deepEqual(row, { drop_access_partition: '0' });
@@ -61,7 +59,7 @@ describe('docs/importance.md', () => {
       ['todo', -0.3],
       ['note', 0],
     ] as const) {
-      const [row] = await house.sql('C', 'select l9_private.importance(0.7, $1, 1.5, 0.25, 12, 2, 400) as score', [
+      const [row] = await house.sql('C', 'select importance.importance(0.7, $1, 1.5, 0.25, 12, 2, 400) as score', [
         kind,
       ]);
       assert.ok(Math.abs(row.score - 1 / (1 + Math.exp(-x(0.7, shift, 1.5, 0.25, 12, 2, 400)))) < 1e-12, kind);

@@ -28,7 +28,7 @@ describe('docs/reflection.md', () => {
   it('states the bound as it is', async () => {
     const [{ least }] = await house.sql(
       'C',
-      "select round((l9_private.lesson_factor('low', 0) / l9_private.lesson_factor('critical', 1) * 100)::numeric)::int as least",
+      "select round((reflection.lesson_factor('low', 0) / reflection.lesson_factor('critical', 1) * 100)::numeric)::int as least",
     );
     assert.ok(page.includes(`${least} %`));
   });

@@ -43,7 +43,7 @@ describe('docs/search.md', () => {
   it('states the bound that the defaults have, and that the table enforces', async () => {
     const [row] = await house.asSuperuser(
       `select (s).recency_boost + (s).importance_boost as both, (select pg_get_constraintdef(oid) from pg_constraint where conname = 'search_boosts_at_most_a_fifth') as bound
-       from l9_private.current_search_settings() s`,
+       from search.current_search_settings() s`,
     );
     assert.match(page, new RegExp(`${Math.round(100 / (1 + row.both))} % by default`));
     assert.match(row.bound, /0\.2/);

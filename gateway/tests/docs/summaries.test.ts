@@ -26,7 +26,7 @@ describe('docs/summaries.md', () => {
     const rows = [...page.matchAll(/^\| `(\w+)` \| .* \| (\d+) \|$/gm)].map(([, type, n]) => [type, Number(n)]);
     assert.equal(rows.length, 6);
     for (const [type, n] of rows) {
-      const [answer] = await house.sql('C', 'select l9_private.summary_threshold($1) as n', [type]);
+      const [answer] = await house.sql('C', 'select summaries.summary_threshold($1) as n', [type]);
       assert.equal(answer.n, n, String(type));
     }
   });
