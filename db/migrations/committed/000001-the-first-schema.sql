@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:7b1f6304b1abcbb4d1bc84aa23c619916ac83ff0
+--! Hash: sha1:e343863f1ac7418fd9a632abe9a983665454e9bf
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -35,7 +35,7 @@ end
 $$;
 
 comment on function identity.raise_error(text, text, text, text) is
-  'Raises one of the documented errors (docs/errors.md): SQLSTATE L9…, a text fit for the caller, and the field it is about.';
+  'Raises one of the documented errors (docs/reference/errors.md): SQLSTATE L9…, a text fit for the caller, and the field it is about.';
 
 grant execute on function identity.raise_error(text, text, text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/020-fail.sql
@@ -1024,7 +1024,7 @@ comment on column public.audit_log.creator is 'The actor''s creator name at the 
 comment on column public.audit_log.source is 'The actor''s source at the time.';
 comment on column public.audit_log.tool_name is 'The tool, mutation or query; sql for a database session.';
 comment on column public.audit_log.status is 'success or error.';
-comment on column public.audit_log.sqlstate is 'Why it failed: a code of docs/errors.md or of PostgreSQL.';
+comment on column public.audit_log.sqlstate is 'Why it failed: a code of docs/reference/errors.md or of PostgreSQL.';
 comment on column public.audit_log.details is
   'Always caller, creator, source and tool_name; org_id and user_id where the caller acted for them; then ids, filters and counts. Never contents.';
 
@@ -5332,7 +5332,7 @@ set search_path = ''
 return 0.75;
 
 comment on function duplicates.similarity_threshold() is
-  'From which similarity on two memories say nearly the same. Judged pairs: docs/duplicates.md.';
+  'From which similarity on two memories say nearly the same. Judged pairs: docs/explanation/duplicates.md.';
 
 create function duplicates.find_similar(
   content text, scope text, project_id text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
@@ -6026,7 +6026,7 @@ return 1 / (1 + exp(-(
 
 comment on function importance.importance(
   double precision, text, double precision, double precision, double precision, double precision, double precision) is
-  'How much a memory matters, above 0 and below 1: rises with the writer''s estimate (0 to 1), useful feedback and use; falls with useless feedback, contradictions and age. useful, useless: sums over agents, each below 1 (opinion). uses: decayed to now. The weights are those of docs/importance.md. Pure.';
+  'How much a memory matters, above 0 and below 1: rises with the writer''s estimate (0 to 1), useful feedback and use; falls with useless feedback, contradictions and age. useful, useless: sums over agents, each below 1 (opinion). uses: decayed to now. The weights are those of docs/explanation/importance.md. Pure.';
 
 create function importance.opinion(votes_for bigint, votes_against bigint)
 returns double precision

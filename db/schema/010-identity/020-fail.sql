@@ -15,6 +15,6 @@ end
 $$;
 
 comment on function identity.raise_error(text, text, text, text) is
-  'Raises one of the documented errors (docs/errors.md): SQLSTATE L9…, a text fit for the caller, and the field it is about.';
+  'Raises one of the documented errors (docs/reference/errors.md): SQLSTATE L9…, a text fit for the caller, and the field it is about.';
 
 grant execute on function identity.raise_error(text, text, text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;

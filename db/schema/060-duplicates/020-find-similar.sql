@@ -7,7 +7,7 @@ set search_path = ''
 return 0.75;
 
 comment on function duplicates.similarity_threshold() is
-  'From which similarity on two memories say nearly the same. Judged pairs: docs/duplicates.md.';
+  'From which similarity on two memories say nearly the same. Judged pairs: docs/explanation/duplicates.md.';
 
 create function duplicates.find_similar(
   content text, scope text, project_id text, kind text, org_id uuid, user_id uuid, except_id uuid default null,

@@ -44,7 +44,7 @@ return 1 / (1 + exp(-(
 
 comment on function importance.importance(
   double precision, text, double precision, double precision, double precision, double precision, double precision) is
-  'How much a memory matters, above 0 and below 1: rises with the writer''s estimate (0 to 1), useful feedback and use; falls with useless feedback, contradictions and age. useful, useless: sums over agents, each below 1 (opinion). uses: decayed to now. The weights are those of docs/importance.md. Pure.';
+  'How much a memory matters, above 0 and below 1: rises with the writer''s estimate (0 to 1), useful feedback and use; falls with useless feedback, contradictions and age. useful, useless: sums over agents, each below 1 (opinion). uses: decayed to now. The weights are those of docs/explanation/importance.md. Pure.';
 
 create function importance.opinion(votes_for bigint, votes_against bigint)
 returns double precision
