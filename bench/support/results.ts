@@ -1,4 +1,4 @@
-// The table, on the terminal, as JSON, and in docs/explanation/performance.md.
+// The table, on the terminal, as JSON, and in bench/results/README.md.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -22,7 +22,7 @@ export interface Results {
 
 const root = join(import.meta.dirname, '..', '..');
 export const resultsFolder = join(root, 'bench', 'results');
-const page = join(root, 'docs', 'explanation', 'performance.md');
+const page = join(resultsFolder, 'README.md');
 
 export const machine = (postgres: string, settings: Record<string, string>): Results['machine'] => ({
   cpu: cpus()[0]?.model.trim() ?? 'unknown',
