@@ -32,7 +32,7 @@ describe('the README', () => {
 
   beforeAll(async () => {
     home = await createTestHome();
-    env = { ...process.env, ...home.env, PORT: '0', LOG_LEVEL: 'warn', PSQL: psql };
+    env = { ...process.env, ...home.env, PORT: '0', LOG_FORMAT: 'pretty', PSQL: psql };
     server = spawn('npm', ['start'], { cwd: root, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
     server.stdout!.on('data', (data) => {
       output += data;
