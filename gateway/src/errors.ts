@@ -19,6 +19,22 @@ export const errorKinds: Readonly<Record<string, ErrorKind>> = {
   L9AUT: { code: 'UNAUTHENTICATED', httpStatus: 401 },
 };
 
+/** The SQLSTATEs that the gateway itself acts on. */
+export const SQLSTATE = {
+  invalidInput: 'L9VAL',
+  lockNotAvailable: '55P03',
+  deadlock: '40P01',
+  invalidParameter: '22023',
+  undefinedObject: '42704',
+} as const;
+
+/** The SQLSTATE of an error from PostgreSQL, or the code of a system error such as ECONNREFUSED. */
+export function sqlstateOf(error: unknown): string | undefined {
+  if (error instanceof KnownError) return error.sqlstate;
+  const { code } = (error ?? {}) as { code?: unknown };
+  return typeof code === 'string' ? code : undefined;
+}
+
 /** An error that may be shown to the caller. */
 export class KnownError extends Error {
   readonly sqlstate: string;

@@ -86,7 +86,7 @@ const DEADLOCK = '40P01';
 const ATTEMPTS = 3;
 
 /** Runs a whole transaction, and again where it was the one to give way to another in a deadlock: nothing of it was done. */
-export async function outOfDeadlock<T>(transaction: () => Promise<T>): Promise<T> {
+export async function retryDeadlocks<T>(transaction: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await transaction();

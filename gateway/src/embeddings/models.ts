@@ -88,6 +88,10 @@ export async function openModels(
   };
   const servingModel = () => models.find(({ state }) => state === 'serving')?.model ?? configured.model;
 
+  await database.workerPool.query('select l9_private.adopt_embedding_model($1, $2)', [
+    configured.model,
+    configured.dimensions,
+  ]);
   await refresh();
   const stopListening = await database.listen('l9_embedding_models', () => {
     refresh().catch((error: Error) => logger.warn({ name: error.name }, 'the models in use could not be read'));

@@ -78,6 +78,10 @@ export async function startJobs(database: Database, logger: Logger, options: Job
     preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
   };
 
+  if (isEmbedded) {
+    // No other process uses this database, so the leases left over are those of a process that died.
+    await pool.query('select l9_private.release_embedding_claims(), l9_private.release_extraction_claims()');
+  }
   const utils = await openJobQueue(database, workerLogger);
   // At least two jobs at a time, so that periodic jobs don't wait for a long embedding backlog or for a chat model.
   const concurrency = otherJobs.length > 0 ? 4 : 2;

@@ -62,8 +62,8 @@ export function graphqlDoor(house: House): Door {
       return ids;
     },
     async statsByScope(caller) {
-      const { data } = await ask(caller, '{ memoryStats { byScope } }', {});
-      return data.memoryStats.byScope;
+      const { data } = await ask(caller, '{ getMemoryStats { byScope } }', {});
+      return data.getMemoryStats.byScope;
     },
     async update(caller, id, content) {
       const { data, refused } = await ask(

@@ -141,8 +141,8 @@ describe('l9-memory import', () => {
     const stdin = lines({ content: 'The ferry crosses at dawn' }, { content: 'Grüße aus Köln, 日本語' });
     const ended = await run(here('--wait', '-'), { stdin });
     assert.deepEqual([ended.code, ended.out], [0, '2 inserted, 0 skipped as duplicates, 0 failed\n'], ended.err);
-    const waiting = await house.graphql('C', '{ memoryStats { awaitingEmbedding } }');
-    assert.equal(waiting.data.memoryStats.awaitingEmbedding, 0);
+    const waiting = await house.graphql('C', '{ getMemoryStats { awaitingEmbedding } }');
+    assert.equal(waiting.data.getMemoryStats.awaitingEmbedding, 0);
     assert.equal((await stored('C', "envelope ->> 'content' = 'Grüße aus Köln, 日本語'")).length, 1);
   });
 

@@ -97,7 +97,7 @@ describe('the record of GraphQL requests', () => {
     assert.equal(errors, undefined);
     await house.graphql(
       'C',
-      '{ searchMemory(query: "second", mode: lexical) { hits { packetId } } memoryStats { total } }',
+      '{ searchMemory(query: "second", mode: lexical) { hits { packetId } } getMemoryStats { total } }',
     );
     assert.deepEqual(await rows('READ'), []);
     assert.equal((await rows('SEARCH')).length, 1);

@@ -57,9 +57,9 @@ describe('the GraphQL door', () => {
   it('answers a request as long as a book, or that asks for the same a thousand times, by refusing it at once', async () => {
     const times = (n: number, field: (n: number) => string) =>
       Array.from({ length: n }, (_, at) => field(at)).join(' ');
-    await refused(`{ ${times(101, (n) => `a${n}: memoryStats { total }`)} }`, /at most 100 fields at the top/);
+    await refused(`{ ${times(101, (n) => `a${n}: getMemoryStats { total }`)} }`, /at most 100 fields at the top/);
     await refused(
-      `query { ...F } fragment F on Query { ${times(101, (n) => `a${n}: memoryStats { total }`)} }`,
+      `query { ...F } fragment F on Query { ${times(101, (n) => `a${n}: getMemoryStats { total }`)} }`,
       /at most 100 fields at the top/,
     );
     await refused(`{ memories { nodes { ${times(3_000, (n) => `a${n}: content`)} } } }`, /at most \d+ (fields|words)/);

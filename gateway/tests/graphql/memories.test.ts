@@ -120,10 +120,10 @@ describe('GraphQL', () => {
   it('counts', async () => {
     const { data } = await house.graphql(
       'C',
-      '{ memoryStats(projectId: "paged") { total byKind byScope byProject byCreator awaitingEmbedding oldest } }',
+      '{ getMemoryStats(projectId: "paged") { total byKind byScope byProject byCreator awaitingEmbedding oldest } }',
     );
     assert.deepEqual(
-      { ...data.memoryStats, awaitingEmbedding: 0, oldest: typeof data.memoryStats.oldest },
+      { ...data.getMemoryStats, awaitingEmbedding: 0, oldest: typeof data.getMemoryStats.oldest },
       {
         total: 3,
         byKind: { note: 2, todo: 1 },

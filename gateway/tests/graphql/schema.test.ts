@@ -39,7 +39,6 @@ describe('the GraphQL schema', () => {
       ?.map((line) => line.trim().slice(0, -1));
     assert.deepEqual(mutations, [
       'addAlias',
-      'applyWorldUpdate',
       'assertFact',
       'bindLogin',
       'createApiKey',
@@ -75,12 +74,13 @@ describe('the GraphQL schema', () => {
       'retractFact',
       'revokeApiKey',
       'saveMemory',
-      'saveSummary',
       'setExtractionSettings',
       'setQueryTextAudit',
       'setSearchSettings',
       'snapshotWorld',
+      'summarize',
       'updateMemory',
+      'updateWorldModel',
     ]);
   });
 

@@ -71,7 +71,7 @@ describe('summarize', () => {
     assert.match(refused.text, /^NOT_YOURS \(L9OWN\)/);
   });
 
-  it('is dueSummaries and saveSummary in GraphQL, with relations', async () => {
+  it('is dueSummaries and summarize in GraphQL, with relations', async () => {
     const id = await say('C', 'A memory on its own', { thread_id: 'alone', project_id: 'solo' });
     const asked = await house.graphql(
       'C',
@@ -83,15 +83,15 @@ describe('summarize', () => {
     ]);
     const saved = await house.graphql(
       'C',
-      `mutation ($ids: [UUID]!) {
-        saveSummary(input: { scopeType: "thread", scopeValue: "alone", summaryText: "It is alone.", sourcePacketIds: $ids }) {
+      `mutation ($ids: [UUID!]!) {
+        summarize(input: { scopeType: "thread", scopeValue: "alone", summaryText: "It is alone.", sourcePacketIds: $ids }) {
           summary { summaryText sourcePacketIds isStale memory { kind } sources { nodes { content } } }
         }
       }`,
       { ids: [id] },
     );
     assert.equal(saved.errors, undefined);
-    assert.deepEqual(saved.data.saveSummary.summary, {
+    assert.deepEqual(saved.data.summarize.summary, {
       summaryText: 'It is alone.',
       sourcePacketIds: [id],
       isStale: false,
@@ -101,8 +101,8 @@ describe('summarize', () => {
     const hidden = await say('L', 'More, in private', { thread_id: 'alone', project_id: 'solo', scope: 'l-private' });
     await house.graphql(
       'L',
-      `mutation ($ids: [UUID]!) {
-        saveSummary(input: { scopeType: "thread", scopeValue: "alone", summaryText: "In private.", sourcePacketIds: $ids }) { summary { scope } }
+      `mutation ($ids: [UUID!]!) {
+        summarize(input: { scopeType: "thread", scopeValue: "alone", summaryText: "In private.", sourcePacketIds: $ids }) { summary { scope } }
       }`,
       { ids: [id, hidden] },
     );

@@ -82,9 +82,9 @@ describe('the world model through the doors', () => {
   });
 
   it('is all in GraphQL, with relations', async () => {
-    const { applyWorldUpdate } = await ask(
+    const { updateWorldModel } = await ask(
       'C',
-      `mutation ($insight: JSON!) { applyWorldUpdate(input: { insight: $insight, projectId: "gql" }) {
+      `mutation ($insight: JSON!) { updateWorldModel(input: { insight: $insight, projectId: "gql" }) {
         update { stateVersionAfter insightType confidence worldId memory { kind content worldModelEntities { nodes { entityId version attributes } } } }
       } }`,
       {
@@ -95,7 +95,7 @@ describe('the world model through the doors', () => {
         },
       },
     );
-    assert.deepEqual(applyWorldUpdate.update.memory, {
+    assert.deepEqual(updateWorldModel.update.memory, {
       kind: 'insight',
       content: 'a queue came',
       worldModelEntities: { nodes: [{ entityId: 'queue', version: 1, attributes: { of: 'api' } }] },
@@ -114,7 +114,7 @@ describe('the world model through the doors', () => {
     });
     await ask(
       'C',
-      'mutation ($insight: JSON!) { applyWorldUpdate(input: { insight: $insight, projectId: "gql" }) { update { updateId } } }',
+      'mutation ($insight: JSON!) { updateWorldModel(input: { insight: $insight, projectId: "gql" }) { update { updateId } } }',
       {
         insight: { insight_type: 'change', content: 'no queue', entities: [{ entity_id: 'queue', delete: true }] },
       },

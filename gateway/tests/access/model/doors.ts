@@ -159,9 +159,9 @@ function graphqlDoor(house: House): Door {
     stats: (session) =>
       ask(
         session,
-        '{ memoryStats { total byKind byScope byProject byCreator embedded awaitingEmbedding } }',
+        '{ getMemoryStats { total byKind byScope byProject byCreator embedded awaitingEmbedding } }',
         {},
-        ({ memoryStats: s }) => ({
+        ({ getMemoryStats: s }) => ({
           stats: {
             ...{ total: s.total, by_kind: s.byKind, by_scope: s.byScope, by_project: s.byProject },
             ...{ by_creator: s.byCreator, embedded: s.embedded, awaiting_embedding: s.awaitingEmbedding },
