@@ -69,7 +69,7 @@ export const audit: Bench = {
       await inTurn(1, both(batch));
       await inTurn(1, both(concurrent));
       // Seals are made meanwhile, as in production.
-      const sealing = setInterval(() => void root.query('select l9_private.seal_audit()').catch(() => {}), 10_000);
+      const sealing = setInterval(() => void root.query('select audit.seal_audit()').catch(() => {}), 10_000);
       const batches = await inTurn(Math.max(1, Math.round(seconds * 2.5)), both(batch));
       const singles = await inTurn(Math.max(1, Math.round(seconds * 1.2)), both(concurrent));
       clearInterval(sealing);

@@ -81,7 +81,7 @@ try {
   const rollUp = async () => {
     const { workerPool } = house.gateway.database;
     for (;;) {
-      const { rows } = await workerPool.query('select l9_private.roll_up_accesses() as counted');
+      const { rows } = await workerPool.query('select facts.roll_up_accesses() as counted');
       if (Number(rows[0].counted) === 0) return;
     }
   };

@@ -45,7 +45,7 @@ export const save: Bench = {
     const prepare = async (count: number) => {
       const contents = Array.from({ length: count }, text);
       const { rows } = await context.database.superuser.query(
-        'select array_agg(l9_private.content_hash(c) order by n) as hashes from unnest($1::text[]) with ordinality as t (c, n)',
+        'select array_agg(packets.content_hash(c) order by n) as hashes from unnest($1::text[]) with ordinality as t (c, n)',
         [contents],
       );
       return [contents, rows[0].hashes as Buffer[]] as const;
@@ -111,7 +111,7 @@ export const save: Bench = {
     } finally {
       // So that the next run finds the data as it was.
       await bare.query('set session_replication_role = origin');
-      await bare.query('truncate l9_private.pending_embeddings');
+      await bare.query('truncate embeddings.pending_embeddings');
       await bare.query('delete from public.packet_store where project_id = $1', [PROJECT]);
       await Promise.all([agents.end(), bare.end()]);
     }

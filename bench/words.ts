@@ -53,7 +53,7 @@ async function compare(context: Context, name: TenantName, agents: pg.Pool): Pro
   const { database, seconds } = context;
   const { id, visible } = context.tenant(name);
   const queries = await context.queries('common');
-  const { rows: buckets } = await database.superuser.query('select l9_private.tenant_bucket($1) as bucket', [id]);
+  const { rows: buckets } = await database.superuser.query('select packets.tenant_bucket($1) as bucket', [id]);
   const text = ours(buckets[0].bucket);
   const settings = {
     ...toSettings(agentOf(id), 'bench'),

@@ -13,7 +13,7 @@ const MODES = ['hybrid', 'lexical', 'semantic'] as const;
 export interface EvalOptions extends ClientOptions {
   json?: string;
   /** Also with parts of the search switched off, by the settings of the tenant: takes an admin. */
-  legs?: boolean;
+  ablation?: boolean;
   admin?: string;
 }
 
@@ -44,7 +44,7 @@ export async function evaluate(
     const passes = ['hybrid', ...MODES] as const;
     const progress = startProgress(
       'searching',
-      (passes.length + (options.legs ? VARIANTS.length : 0)) * collection.queries.length,
+      (passes.length + (options.ablation ? VARIANTS.length : 0)) * collection.queries.length,
     );
     let searches = 0;
     const measure = async (mode: string): Promise<Figures> => {
@@ -59,14 +59,15 @@ export async function evaluate(
     };
     const figures: Figures[] = [];
     for (const mode of passes) figures.push(await measure(mode));
-    const legs = options.legs ? await measureLegs(env, options, measure) : [];
+    const ablation = options.ablation ? await measureAblation(env, options, measure) : [];
     progress.stop();
 
     const [first, ...rest] = figures as [Figures, ...Figures[]];
     const modes = Object.fromEntries(MODES.map((mode, index) => [mode, rest[index] as Figures]));
     const { engine, embedding_model } = await client.ready();
     process.stdout.write(table(name, collection, loaded.packets, modes, first));
-    if (legs.length > 0) process.stdout.write(`\n${legs.map(({ name, ...measured }) => row(name, measured)).join('')}`);
+    if (ablation.length > 0)
+      process.stdout.write(`\n${ablation.map(({ name, ...measured }) => row(name, measured)).join('')}`);
     if (options.json) {
       const { packetOf: _, ...load } = loaded;
       const server = { engine, embedding_model };
@@ -80,7 +81,7 @@ export async function evaluate(
         ...waited,
         modes,
         first_pass,
-        ...(options.legs ? { legs } : {}),
+        ...(options.ablation ? { ablation } : {}),
       };
       writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
     }
@@ -91,18 +92,22 @@ export async function evaluate(
   }
 }
 
-async function measureLegs(env: NodeJS.ProcessEnv, options: EvalOptions, measure: (mode: string) => Promise<Figures>) {
+async function measureAblation(
+  env: NodeJS.ProcessEnv,
+  options: EvalOptions,
+  measure: (mode: string) => Promise<Figures>,
+) {
   const settings = await openSettings(env, { ...options, caller: options.admin ?? 'L' });
-  const legs: (Figures & { name: string; mode: string })[] = [];
+  const ablation: (Figures & { name: string; mode: string })[] = [];
   try {
     for (const { name, mode, settings: changed } of VARIANTS) {
       await settings.use(changed);
-      legs.push({ name, mode, ...(await measure(mode)) });
+      ablation.push({ name, mode, ...(await measure(mode)) });
     }
   } finally {
     await settings.restore();
   }
-  return legs;
+  return ablation;
 }
 
 /**

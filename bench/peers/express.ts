@@ -15,7 +15,7 @@ const pool = new pg.Pool({ connectionString: config.databaseUrl!, max: config.po
 const claims = ['role', 'jwt.claims.tenant_id', 'jwt.claims.caller', 'l9.tool_name', 'synchronous_commit'];
 const setClaims = `select ${claims.map((name, n) => `set_config('${name}', $${n + 1}, true)`).join(', ')}`;
 const read = `select packet_id, content, packet_type, scope, project_id, tags, "timestamp" from public.packet_store where packet_id = $1`;
-const record = "select l9_private.audit_graphql_read($1, $2, '{}', $3)";
+const record = "select audit.audit_graphql_read($1, $2, '{}', $3)";
 
 async function inTransaction<T>(values: string[], work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();

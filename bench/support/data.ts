@@ -185,7 +185,7 @@ async function insertBatch(client: pg.ClientBase, batch: readonly Memory[], numb
      select m.id, m.kind, jsonb_build_object('content', m.content), m.at,
        case m.scope when 'l-private' then '{"agent": "l-cto", "tool_name": "saveMemory", "creator": "L-CTO", "source": "l9-kernel"}'::jsonb
          else '{"agent": "cursor", "tool_name": "saveMemory", "creator": "Cursor-IDE", "source": "cursor-ide"}' end,
-       m.thread, m.project, m.scope, (m.subtopic % 10)::real / 10, l9_private.content_hash(m.content), m.tenant, m.at
+       m.thread, m.project, m.scope, (m.subtopic % 10)::real / 10, packets.content_hash(m.content), m.tenant, m.at
      from unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::int[])
        as m (id, kind, content, at, thread, project, scope, tenant, subtopic)`,
     [
@@ -232,7 +232,7 @@ const addContexts = (client: pg.ClientBase) =>
        window thread as (partition by p.tenant_id, p.thread_id, p.scope, p.project_id order by p.packet_id)
      ), contexts as (
        insert into public.memory_contexts (packet_id, predecessor_id, context, tenant_id, project_id, scope, created_at)
-       select packet_id, predecessor_id, l9_private.context_text(before, content), tenant_id, project_id, scope, "timestamp"
+       select packet_id, predecessor_id, embeddings.context_text(before, content), tenant_id, project_id, scope, "timestamp"
        from pairs where predecessor_id is not null
        returning context_id, packet_id
      )
@@ -259,9 +259,9 @@ export async function loadData(
       'insert into public.tenants (tenant_id, name) values ($1, $2) on conflict do nothing',
       [id, `bench-${name.replaceAll(/[ ,]/g, '-')}`],
     );
-    if (rowCount) await client.query('select l9_private.furnish_tenant($1)', [id]);
+    if (rowCount) await client.query('select identity.seed_tenant($1)', [id]);
   }
-  await client.query('select l9_private.adopt_embedding_model($1, $2)', [MODEL, DIMENSIONS]);
+  await client.query('select embeddings.adopt_embedding_model($1, $2)', [MODEL, DIMENSIONS]);
 
   const indexes = await dropIndexes(client, [
     'public.packet_store',

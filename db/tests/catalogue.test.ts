@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../../gateway/tests/support/house.ts';
 
-const schemas = `('public', 'l9_private')`;
+const schemas = `(select nspname from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate')`;
 const ours = `n.nspname in ${schemas} and not exists (
   select from pg_depend d where d.objid = %.oid and d.deptype = 'e')`;
 
@@ -74,7 +74,7 @@ describe('the catalogue', () => {
       'extraction_settings',
       'extraction_usage',
       'pending_extractions',
-      'summary_claims',
+      'summary_leases',
       'agent_memory_events',
       'reasoning_traces',
       'tasks',
@@ -93,7 +93,7 @@ describe('the catalogue', () => {
     none(tables('not c.relispartition and not exists (select from pg_policy p where p.polrelid = c.oid)')));
 
   it('lets nobody reach a partition but through its table', async () => {
-    await none(tables("c.relispartition and (c.relacl is not null or c.relnamespace <> 'l9_private'::regnamespace)"));
+    await none(tables("c.relispartition and (c.relacl is not null or c.relnamespace <> 'partitions'::regnamespace)"));
     await none(`select p.relname, t.tgname from pg_inherits i join pg_class p on p.oid = i.inhrelid
       join pg_trigger t on t.tgrelid = i.inhparent and not t.tgisinternal
       where p.relkind in ('r', 'p') and not exists (
@@ -105,7 +105,7 @@ describe('the catalogue', () => {
     none(`select tablename, policyname from pg_policies
       where schemaname in ${schemas} and 'l9_platform_admin' = any (roles) and permissive = 'PERMISSIVE'
         and tablename <> 'embedding_models'
-        and (roles <> '{l9_platform_admin}' or qual !~ ('SELECT l9_private\\.platform_look\\(''' || tablename || '''::text\\)'))`));
+        and (roles <> '{l9_platform_admin}' or qual !~ ('SELECT identity\\.allow_and_audit_operator_read\\(''' || tablename || '''::text\\)'))`));
 
   it('names the policies of every table with tenant columns as all others', async () => {
     const column = (name: string) =>
@@ -129,8 +129,8 @@ describe('the catalogue', () => {
 
   it('reads claims in a policy once a query, inside (select …)', () =>
     none(`select tablename, policyname from pg_policies
-      where schemaname in ${schemas} and (coalesce(qual, '') || coalesce(with_check, '')) ~ '(^|[^T]) l9_private\\.current_'
-        and (coalesce(qual, '') || coalesce(with_check, '')) !~ 'SELECT l9_private\\.current_'`));
+      where schemaname in ${schemas} and (coalesce(qual, '') || coalesce(with_check, '')) ~ '(^|[^T]) identity\\.current_'
+        and (coalesce(qual, '') || coalesce(with_check, '')) !~ 'SELECT identity\\.current_'`));
 
   it('grants nothing to everyone: no table, no function', async () => {
     await none(tables(`exists (select from aclexplode(c.relacl) a where a.grantee = 0)`));
@@ -177,10 +177,10 @@ describe('the catalogue', () => {
     await none(tables(`obj_description(c.oid, 'pg_class') is null`));
     await none(functions(`obj_description(p.oid, 'pg_proc') is null`));
     await none(`select c.relname, p.polname from pg_policy p join pg_class c on c.oid = p.polrelid
-      where obj_description(p.oid, 'pg_policy') is null and c.relnamespace in ('public'::regnamespace, 'l9_private'::regnamespace)`);
+      where obj_description(p.oid, 'pg_policy') is null and c.relnamespace in (select oid from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate')`);
     await none(`select c.relname, a.attname from pg_attribute a join pg_class c on c.oid = a.attrelid
       where (c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v', 'c')
-          or c.relnamespace = 'l9_private'::regnamespace and c.relkind = 'm')
+          or c.relnamespace = 'views'::regnamespace and c.relkind = 'm')
         and a.attnum > 0 and not a.attisdropped and col_description(c.oid, a.attnum) is null`);
   });
 

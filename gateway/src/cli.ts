@@ -108,7 +108,7 @@ audit
 program
   .command('migrate-legacy')
   .description(
-    'move the old memory.* tables into packet_store; a dry run, unless told to --apply (docs/migrate-legacy.md)',
+    'move the old memory.* tables into packet_store; a dry run, unless told to --apply (docs/how-to/migrate-legacy.md)',
   )
   .option('--apply', 'do it, rather than only report what would be done')
   .option('--dry-run', 'only report, which is the default')

@@ -157,9 +157,7 @@ describe('explain_access', () => {
     );
     try {
       assert.deepEqual((await explain(target, [row.packet_id]))[0].decided_by, 'new_rule');
-      await house.asSuperuser(
-        "alter policy new_rule on packet_store using ((select l9_private.current_tool()) = 'sql')",
-      );
+      await house.asSuperuser("alter policy new_rule on packet_store using ((select audit.current_tool()) = 'sql')");
       await assert.rejects(explain(target, [row.packet_id]), { code: '0A000' }, "what it can't evaluate it says");
     } finally {
       await house.asSuperuser('drop policy new_rule on packet_store');
@@ -190,7 +188,7 @@ describe('explain_access', () => {
     const [expired] = await house.asSuperuser('select packet_id from packet_store where ttl < now()');
     assert.equal(await message(expired.packet_id, cut), await message(missing, cut), 'an expired one neither');
     assert.equal((await explain(target, [expired.packet_id]))[0].decided_by, 'scope_access');
-    const [row] = await house.sql('L', 'select to_jsonb(l9_private.expired_memory($1)) as row', [expired.packet_id]);
+    const [row] = await house.sql('L', 'select to_jsonb(access.expired_memory($1)) as row', [expired.packet_id]);
     assert.ok(row.row.packet_id && !/soon expired/.test(JSON.stringify(row)), 'what it said is gone');
 
     const [{ tenant_id }] = await house.sql('ops', "select tenant_id from create_tenant('acme')", [], operator);

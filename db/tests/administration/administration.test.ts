@@ -29,7 +29,7 @@ describe('administration', () => {
     });
   };
   const identity = async (caller: string, claims = {}) =>
-    (await house.sql(caller, 'select i.caller from l9_private.current_identity() i', [], claims))[0].caller;
+    (await house.sql(caller, 'select i.caller from identity.current_identity() i', [], claims))[0].caller;
 
   describe('of tenants', () => {
     it('gives a new one the built-in scopes, and its own L and C', async () => {
@@ -289,10 +289,10 @@ describe('administration', () => {
         "update actors set role = 'l9_platform_admin' where caller = 'L'",
         "insert into scopes (tenant_id, scope, is_project_scoped) select tenant_id, 'x', true from tenants",
         'delete from users',
-        'select * from l9_private.api_key_hashes',
-        'select l9_private.furnish_tenant(tenant_id) from tenants',
-        "select l9_private.set_actor_active('C', null, false)",
-        'select l9_private.identity_directory()',
+        'select * from identity.api_key_hashes',
+        'select identity.seed_tenant(tenant_id) from tenants',
+        "select administration.set_actor_active('C', null, false)",
+        'select administration.identity_directory()',
       ])
         await refused(L(query), '42501', /permission denied/);
     });
@@ -409,7 +409,7 @@ describe('administration', () => {
       const [{ api_key }] = await L("select api_key from create_api_key('secret', 'C')");
       const [{ text, hash }] =
         await house.asSuperuser(`select (select string_agg(a::text, ' ') from audit_log a) as text,
-          (select encode(hash, 'hex') from l9_private.api_key_hashes order by key_id desc limit 1) as hash`);
+          (select encode(hash, 'hex') from identity.api_key_hashes order by key_id desc limit 1) as hash`);
       assert.match(api_key, /^l9_[\w-]{43}$/);
       assert.ok(!text.includes(api_key) && !text.includes(hash));
     });

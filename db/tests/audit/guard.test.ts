@@ -28,7 +28,7 @@ describe('the owner of the audit log', () => {
     for (const table of [
       'public.audit_log',
       partition,
-      'l9_private.audit_log_default',
+      'partitions.audit_log_default',
       'public.audit_seals',
       'public.audit_archives',
     ])
@@ -80,25 +80,25 @@ describe('the owner of the audit log', () => {
       await refused(`create or replace trigger _100_append_only before update on ${table}
         for each statement execute function l9_guard.tg_append_only()`);
       await refused(
-        `create trigger swallow before insert on ${table} for each row execute function l9_private.tg_packet_store__refuse_truncate()`,
+        `create trigger swallow before insert on ${table} for each row execute function packets.tg_packet_store__refuse_truncate()`,
       );
     }
     for (const statement of [
       `alter table public.audit_log detach partition ${partition}`,
-      `alter table public.audit_log detach partition l9_private.audit_log_default`,
+      `alter table public.audit_log detach partition partitions.audit_log_default`,
       'drop policy tenant_isolation on public.audit_log',
       'drop policy platform_override on public.audit_seals',
       'alter table public.audit_log drop column details cascade',
       'alter table public.audit_log drop constraint audit_details_say_who',
       'create rule swallow as on insert to public.audit_log do instead nothing',
-      'alter schema l9_private rename to gone',
+      'alter schema partitions rename to gone',
       'drop schema public cascade',
-      'drop schema l9_private cascade',
+      'drop schema partitions cascade',
       'drop owned by l9_owner cascade',
       "alter table public.audit_seals alter column sealed_at type timestamp using '2000-01-01'",
       'alter table public.audit_log set unlogged',
       'alter table public.audit_seals set unlogged',
-      `create table l9_private.audit_log_forged partition of public.audit_log for values from ('1990-01-01') to ('1991-01-01')`,
+      `create table partitions.audit_log_forged partition of public.audit_log for values from ('1990-01-01') to ('1991-01-01')`,
       'drop trigger _500_audit_insert on public.packet_store',
       'alter table public.packet_store disable trigger _500_audit_delete',
       'alter table public.packet_store disable trigger user',
@@ -129,7 +129,7 @@ describe('the owner of the audit log', () => {
       'alter table public.packet_store add column scratch int',
       'alter table public.audit_log add column scratch int',
       'create index on public.audit_log (operation)',
-      "select l9_private.create_month_partitions('public.audit_log', '2040-01-01', 2)",
+      "select audit.create_month_partitions('public.audit_log', '2040-01-01', 2)",
     );
     // A job's role has tables of its own.
     await asSuperuser(house, [
@@ -162,7 +162,7 @@ describe('partitions of the audit log', () => {
   const make = async (from: string, months: number) =>
     (
       await house.gateway.database.workerPool.query(
-        "select l9_private.create_month_partitions('public.audit_log', $1, $2) as made",
+        "select audit.create_month_partitions('public.audit_log', $1, $2) as made",
         [from, months],
       )
     ).rows[0].made as string[];
@@ -171,7 +171,7 @@ describe('partitions of the audit log', () => {
     const [{ ahead }] = await asSuperuser(
       house,
       `select count(*)::int as ahead from generate_series(0, 13) i
-       where to_regclass('l9_private.audit_log_' || to_char((now() at time zone 'UTC')::date + make_interval(months => i), 'YYYY_MM')) is not null`,
+       where to_regclass('partitions.audit_log_' || to_char((now() at time zone 'UTC')::date + make_interval(months => i), 'YYYY_MM')) is not null`,
     );
     assert.ok(ahead >= 13);
     await make('2031-01-15', 2);
@@ -181,22 +181,20 @@ describe('partitions of the audit log', () => {
       'commit',
     ]);
     await asSuperuser(house, insertAt('2031-02-01 00:00:00+00', 'february'));
-    assert.equal(await partitionOf('january'), 'l9_private.audit_log_2031_01');
-    assert.equal(await partitionOf('february'), 'l9_private.audit_log_2031_02');
+    assert.equal(await partitionOf('january'), 'partitions.audit_log_2031_01');
+    assert.equal(await partitionOf('february'), 'partitions.audit_log_2031_02');
   });
 
   it('are made once, and not where rows were waiting already', async () => {
     assert.deepEqual(await make('2032-05-01', 2), ['audit_log_2032_05', 'audit_log_2032_06']);
     assert.deepEqual(await make('2032-05-01', 3), ['audit_log_2032_07']);
     await asSuperuser(house, insertAt('2033-03-03 03:00+00', 'early'));
-    assert.equal(await partitionOf('early'), 'l9_private.audit_log_default', 'no row is lost');
+    assert.equal(await partitionOf('early'), 'partitions.audit_log_default', 'no row is lost');
     assert.deepEqual(await make('2033-02-01', 3), ['audit_log_2033_02', 'audit_log_2033_04']);
     await assert.rejects(make('2033-01-01', 1000), { code: 'L9VAL' });
     for (const table of ['public.packet_store', 'pg_catalog.pg_class'])
       await assert.rejects(
-        house.gateway.database.workerPool.query(
-          `select l9_private.create_month_partitions('${table}', now()::date, 1)`,
-        ),
+        house.gateway.database.workerPool.query(`select audit.create_month_partitions('${table}', now()::date, 1)`),
         { code: 'L9VAL' },
       );
   });
@@ -233,10 +231,10 @@ describe('partitions of the audit log', () => {
     const [archive] = await detach('2020-01-15');
     assert.deepEqual(
       [archive.table_name, Number(archive.row_count), archive.archived_by],
-      ['l9_private.audit_log_2020_01', 3, 'P'],
+      ['partitions.audit_log_2020_01', 3, 'P'],
     );
     assert.equal((await asSuperuser(house, "select from public.audit_log where table_name like 'old%'")).length, 0);
-    assert.equal((await asSuperuser(house, 'select from l9_private.audit_log_2020_01')).length, 3);
+    assert.equal((await asSuperuser(house, 'select from partitions.audit_log_2020_01')).length, 3);
     await sealAll(house);
     const result = await verify();
     assert.equal(result.ok, true, result.reason);
@@ -248,29 +246,29 @@ describe('partitions of the audit log', () => {
     );
     assert.deepEqual(
       [row.details.detached, row.details.rows, row.details.caller],
-      ['l9_private.audit_log_2020_01', 3, 'P'],
+      ['partitions.audit_log_2020_01', 3, 'P'],
     );
 
     // What was detached is no cover for removing more.
     const more = await asSuperuser(house, [
-      'alter table l9_private.audit_log_2020_02 disable trigger all',
-      "delete from l9_private.audit_log_2020_02 where table_name = 'younger'",
+      'alter table partitions.audit_log_2020_02 disable trigger all',
+      "delete from partitions.audit_log_2020_02 where table_name = 'younger'",
       'select v.* from public.verify_audit() v',
     ]);
     assert.equal(more[0].ok, false);
 
     // Nobody reads it any more, its rows stay, it isn't made again, and only a superuser drops it.
-    await assert.rejects(house.sql('P', 'select * from l9_private.audit_log_2020_01', [], claimsOfP), {
+    await assert.rejects(house.sql('P', 'select * from partitions.audit_log_2020_01', [], claimsOfP), {
       code: '42501',
     });
     for (const statement of [
-      'delete from l9_private.audit_log_2020_01',
-      'truncate l9_private.audit_log_2020_01',
-      'drop table l9_private.audit_log_2020_01',
+      'delete from partitions.audit_log_2020_01',
+      'truncate partitions.audit_log_2020_01',
+      'drop table partitions.audit_log_2020_01',
     ])
       await assert.rejects(asSuperuser(house, ['set local role l9_owner', statement]), { code: 'L9IMM' }, statement);
     assert.deepEqual(await make('2020-01-01', 1), []);
-    await asSuperuser(house, 'drop table l9_private.audit_log_2020_01');
+    await asSuperuser(house, 'drop table partitions.audit_log_2020_01');
     assert.equal((await verify()).ok, true);
     await asSuperuser(house, ['set local role l9_owner', 'create table public.after_it (a int)']);
   });
@@ -281,7 +279,7 @@ describe('partitions of the audit log', () => {
     const query = 'mutation { detachAuditPartition(input: { month: "2021-01-01" }) { result { tableName rowCount } } }';
     const { data, errors } = await house.graphql({ token }, query);
     assert.equal(errors, undefined);
-    assert.deepEqual(data.detachAuditPartition.result, { tableName: 'l9_private.audit_log_2021_01', rowCount: '0' });
+    assert.deepEqual(data.detachAuditPartition.result, { tableName: 'partitions.audit_log_2021_01', rowCount: '0' });
     assert.equal((await house.graphql('L', query)).errors?.[0]?.extensions?.code, 'SCOPE_DENIED');
   });
 });

@@ -94,7 +94,7 @@ describe('a look of a platform admin', () => {
       await asSuperuser(house, "update public.actors set is_active = true where caller = 'P'");
     });
     assert.deepEqual(seen, []);
-    await assert.rejects(house.sql('C', "select l9_private.platform_look('x')"), { code: '42501' });
+    await assert.rejects(house.sql('C', "select identity.allow_and_audit_operator_read('x')"), { code: '42501' });
   });
 
   it('names whom it was for, and no content', async () => {
@@ -163,7 +163,7 @@ describe('the details of an audit row', () => {
   it('can’t be made to name anybody else', async () => {
     const lie =
       '{"caller": "L", "creator": "L-CTO", "source": "l9-kernel", "tool_name": "x", "user_id": "01900000-0000-7000-8000-000000000002", "note": 1}';
-    await house.sql('C', `select l9_private.audit_read('READ', '${lie}')`);
+    await house.sql('C', `select audit.audit_read('READ', '${lie}')`);
     assert.deepEqual((await last()).details, {
       caller: 'C',
       creator: 'Cursor-IDE',
@@ -171,7 +171,7 @@ describe('the details of an audit row', () => {
       tool_name: 'sql',
       note: 1,
     });
-    await house.sql('C', `select l9_private.audit_refusal('READ', null, null, null, 'L9OWN', '${lie}')`);
+    await house.sql('C', `select audit.audit_refusal('READ', null, null, null, 'L9OWN', '${lie}')`);
     assert.deepEqual((await last()).details, {
       caller: 'C',
       creator: 'Cursor-IDE',
@@ -179,8 +179,8 @@ describe('the details of an audit row', () => {
       tool_name: 'sql',
       note: 1,
     });
-    await assert.rejects(house.sql('C', "select l9_private.audit_export('{}')"), { code: '42501' });
-    await assert.rejects(house.sql('C', "select l9_private.audit_read('EXPORT', '{}')"), { code: 'L9VAL' });
+    await assert.rejects(house.sql('C', "select audit.audit_export('{}')"), { code: '42501' });
+    await assert.rejects(house.sql('C', "select audit.audit_read('EXPORT', '{}')"), { code: 'L9VAL' });
   });
 });
 

@@ -41,7 +41,7 @@ describe('the chain of seals', () => {
     await sealAll(house);
     const before = await head();
     const { rows } = await house.gateway.database.workerPool.query(
-      'select l9_private.seal_audit()::int as n, l9_private.is_audit_unsealed() as due',
+      'select audit.seal_audit()::int as n, audit.is_audit_unsealed() as due',
     );
     assert.deepEqual(rows[0], { n: 0, due: false });
     assert.equal(await head(), before);
@@ -180,8 +180,8 @@ describe('the chain of seals', () => {
     const remade = await tampered(
       `delete from public.audit_log where audit_id = (select audit_ids[1] from public.audit_seals where seal_id = ${seal_id});
        update public.audit_seals set audit_ids = audit_ids[2:], row_hashes = row_hashes[2:], row_count = row_count - 1 where seal_id = ${seal_id};
-       update public.audit_seals set rows_hash = l9_private.audit_rows_hash(audit_ids, row_hashes) where seal_id = ${seal_id};
-       update public.audit_seals s set seal_hash = l9_private.audit_seal_hash(s) where seal_id = ${seal_id}`,
+       update public.audit_seals set rows_hash = audit.audit_rows_hash(audit_ids, row_hashes) where seal_id = ${seal_id};
+       update public.audit_seals s set seal_hash = audit.audit_seal_hash(s) where seal_id = ${seal_id}`,
     );
     assert.deepEqual([remade.ok, Number(remade.broken_seal)], [false, seal_id + 1]);
   });
@@ -270,7 +270,7 @@ describe('the chain of seals', () => {
     await asSuperuser(house, [
       `insert into public.audit_log (xid, operation, table_name, details) select xid::text::xid8, 'READ', 'restored',
         '{"caller": "x", "creator": null, "source": null, "tool_name": "x"}' from (values (1000000000), (1000000001), (2000000000)) v (xid)`,
-      "select l9_private.seal_audit_until('1000000002', 10000)",
+      "select audit.seal_audit_until('1000000002', 10000)",
       'commit',
     ]);
     const kept = await head();
@@ -328,7 +328,7 @@ describe(
           `insert into public.audit_log (operation, table_name, details) values ('READ', 'slow', '{"caller": "x", "creator": null, "source": null, "tool_name": "x"}')`,
         );
         await house.tool('C', 'save_memory', { content: 'quick', scope: 'global' });
-        await house.gateway.database.workerPool.query('select l9_private.seal_audit()');
+        await house.gateway.database.workerPool.query('select audit.seal_audit()');
         const [quick] = await asSuperuser(
           house,
           `select exists (select from public.audit_seals s join public.audit_log a on a.audit_id = any (s.audit_ids)
@@ -351,7 +351,7 @@ describe(
     it('makes one chain, however many seal at once, while others write', async () => {
       let isDone = false;
       const sealers = Array.from({ length: 3 }, async () => {
-        while (!isDone) await house.gateway.database.workerPool.query('select l9_private.seal_audit(7)');
+        while (!isDone) await house.gateway.database.workerPool.query('select audit.seal_audit(7)');
       });
       await Promise.all(
         Array.from({ length: 4 }, async (_, writer) => {

@@ -42,8 +42,8 @@ export async function asSuperuser(house: House, statements: string | string[]): 
 export async function sealAll(house: House, rows = 10_000): Promise<void> {
   const { workerPool } = house.gateway.database;
   await eventually(async () => {
-    await workerPool.query('select l9_private.seal_audit($1)', [rows]);
-    const { rows: answer } = await workerPool.query('select l9_private.is_audit_unsealed() as due');
+    await workerPool.query('select audit.seal_audit($1)', [rows]);
+    const { rows: answer } = await workerPool.query('select audit.is_audit_unsealed() as due');
     return !answer[0].due;
   });
 }

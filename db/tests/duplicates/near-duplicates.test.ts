@@ -44,7 +44,7 @@ describe('near duplicates', () => {
           const p = place();
           const { packet_id } = await save('C', { ...p, content: one });
           await house.gateway.database.workerPool.query(
-            `select l9_private.store_embeddings(p.packet_id, p.content_hash, $2, array[$3], '{}', '{}', '{}')
+            `select embeddings.store_embeddings(p.packet_id, p.content_hash, $2, array[$3], '{}', '{}', '{}')
              from public.packet_store p where p.packet_id = $1`,
             [packet_id, house.gateway.servingModel(), padded(mine)],
           );

@@ -119,7 +119,7 @@ describe('memory_embeddings', () => {
   it('are stored once, though the same memory is stored twice', async () => {
     const id = await save('C', { content: 'stored twice', project_id: 'l9' });
     const { rows } = await house.gateway.database.workerPool.query(
-      `select l9_private.store_embeddings(p.packet_id, p.content_hash, e.model, array[e.vector::text], '{}', '{}', '{}') as stored
+      `select embeddings.store_embeddings(p.packet_id, p.content_hash, e.model, array[e.vector::text], '{}', '{}', '{}') as stored
        from public.packet_store p join public.memory_embeddings e using (packet_id) where p.packet_id = $1`,
       [id],
     );
@@ -130,7 +130,7 @@ describe('memory_embeddings', () => {
   it('are not stored for a content that has changed since', async () => {
     const id = await save('C', { content: 'changed since', project_id: 'l9' });
     const { rows } = await house.gateway.database.workerPool.query(
-      `select l9_private.store_embeddings($1, sha256('other'), 'all-MiniLM-L6-v2-int8', array[]::text[], '{}', '{}', '{}') as stored`,
+      `select embeddings.store_embeddings($1, sha256('other'), 'all-MiniLM-L6-v2-int8', array[]::text[], '{}', '{}', '{}') as stored`,
       [id],
     );
     assert.equal(rows[0].stored, false);

@@ -205,7 +205,7 @@ describe('events and traces of reasoning', () => {
     );
     assert.equal(n, 1);
     for (const name of ['tg_packet_store__fill_event', 'tg_packet_store__fill_reasoning'])
-      await assert.rejects(house.sql('C', `select l9_private.${name}()`), { code: /42501|0A000/ });
+      await assert.rejects(house.sql('C', `select events.${name}()`), { code: /42501|0A000/ });
     const samples = await house.asSuperuser("select 1 from pg_stats where most_common_vals::text like '%Hush77%'");
     assert.deepEqual(samples, []);
   });
@@ -286,7 +286,7 @@ describe('events and traces of reasoning', () => {
       await settled();
       const store = (reasoning: string) =>
         house.gateway.database.workerPool.query(
-          "select l9_private.store_reasoning($1, $2, 'words', array[$3], '{}', '{}', '{}') as stored",
+          "select embeddings.store_reasoning($1, $2, 'words', array[$3], '{}', '{}', '{}') as stored",
           [id, reasoning, '[1]'],
         );
       assert.equal((await store('something else')).rows[0].stored, false);

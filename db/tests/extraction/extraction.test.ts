@@ -32,13 +32,13 @@ describe('extraction', () => {
   const worker = async (query: string, values: unknown[] = []) =>
     (await house.gateway.database.workerPool.query(query, values)).rows;
   const isPending = async (packet: string) =>
-    (await worker('select from l9_private.pending_extractions where packet_id = $1', [packet])).length === 1;
+    (await worker('select from extraction.pending_extractions where packet_id = $1', [packet])).length === 1;
   const store = async (packet: string, found: object, model = 'a-model') => {
     const [{ content_hash: hash }] = await house.asSuperuser(
       'select content_hash from public.packet_store where packet_id = $1',
       [packet],
     );
-    const [row] = await worker('select * from l9_private.store_extraction($1, $2, $3, $4)', [
+    const [row] = await worker('select * from extraction.store_extraction($1, $2, $3, $4)', [
       packet,
       hash,
       JSON.stringify(found),
@@ -97,22 +97,22 @@ describe('extraction', () => {
     assert.equal(await isPending(hidden), true);
     // Wanted no more when a job comes: it is not shown to it.
     await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [hidden]);
-    const claimed = await worker("select * from l9_private.claim_extractions(100, '1 minute')");
+    const claimed = await worker("select * from extraction.lease_extractions(100, '1 minute')");
     assert.deepEqual(
       claimed.map(({ content }) => content),
       ['a note'],
     );
     assert.equal(await isPending(hidden), false);
-    assert.deepEqual(await worker("select * from l9_private.claim_extractions(100, '1 minute')"), []);
+    assert.deepEqual(await worker("select * from extraction.lease_extractions(100, '1 minute')"), []);
   });
 
   it('shows C nothing of settings, usage and the list, and L what is its tenant’s', async () => {
-    await worker('select l9_private.reserve_tokens($1, 10)', [TENANT]);
+    await worker('select extraction.reserve_tokens($1, 10)', [TENANT]);
     for (const table of [
       'public.extraction_settings',
       'public.extraction_usage',
-      'l9_private.pending_extractions',
-      'l9_private.summary_claims',
+      'extraction.pending_extractions',
+      'extraction.summary_leases',
     ]) {
       await assert.rejects(house.sql('C', `select * from ${table}`), { code: '42501' }, table);
     }
@@ -123,14 +123,14 @@ describe('extraction', () => {
       assert.equal((await house.sql('L', `select * from ${table}`, [], cut)).length, 0, `${table}: names other scopes`);
     }
     for (const call of [
-      "l9_private.claim_extractions(1, '1 minute')",
-      "l9_private.store_extraction(null, null, '{}', 'm')",
-      "l9_private.store_model_summary(null, 'topic', 'x', '{}', '{}', '{}', 'm')",
-      "l9_private.claim_summaries(1, '1 minute')",
-      `l9_private.reserve_tokens('${TENANT}', 1)`,
-      `l9_private.settle_tokens('${TENANT}', '2026-01-01', 1, 1, 1)`,
-      `l9_private.withdraw_extracted_relations('${TENANT}')`,
-      'l9_private.extraction_backlog()',
+      "extraction.lease_extractions(1, '1 minute')",
+      "extraction.store_extraction(null, null, '{}', 'm')",
+      "extraction.store_model_summary(null, 'topic', 'x', '{}', '{}', '{}', 'm')",
+      "extraction.lease_summaries(1, '1 minute')",
+      `extraction.reserve_tokens('${TENANT}', 1)`,
+      `extraction.record_token_usage('${TENANT}', '2026-01-01', 1, 1, 1)`,
+      `extraction.withdraw_extracted_relations('${TENANT}')`,
+      'extraction.extraction_backlog()',
     ]) {
       for (const caller of ['C', 'L']) {
         await assert.rejects(house.sql(caller, `select ${call}`), { code: '42501' }, call);
@@ -145,24 +145,24 @@ describe('extraction', () => {
     await settings({ tokens_per_day: 50_000 });
     await house.asSuperuser('delete from public.extraction_usage');
     const days = await Promise.all(
-      Array.from({ length: 8 }, () => worker('select l9_private.reserve_tokens($1, 15000)::text as day', [TENANT])),
+      Array.from({ length: 8 }, () => worker('select extraction.reserve_tokens($1, 15000)::text as day', [TENANT])),
     );
     const granted = days.map(([row]) => row.day).filter(Boolean);
     assert.equal(granted.length, 3);
     // Settled with less, there is room again; negative or absurd counts give nothing back.
-    await worker('select l9_private.settle_tokens($1, $2, 15000, -999999, 1000)', [TENANT, granted[0]]);
+    await worker('select extraction.record_token_usage($1, $2, 15000, -999999, 1000)', [TENANT, granted[0]]);
     const [row] = await house.asSuperuser('select * from public.extraction_usage');
     assert.deepEqual([row.prompt_tokens, row.completion_tokens, row.reserved_tokens], ['0', '1000', '30000']);
-    assert.ok((await worker('select l9_private.reserve_tokens($1, 15000) as day', [TENANT]))[0].day);
-    assert.equal((await worker('select l9_private.reserve_tokens($1, 15000) as day', [TENANT]))[0].day, null);
+    assert.ok((await worker('select extraction.reserve_tokens($1, 15000) as day', [TENANT]))[0].day);
+    assert.equal((await worker('select extraction.reserve_tokens($1, 15000) as day', [TENANT]))[0].day, null);
     // Nobody said that it wants a model.
     assert.equal(
-      (await worker('select l9_private.reserve_tokens($1, 1) as day', [acme['jwt.claims.tenant_id']]))[0].day,
+      (await worker('select extraction.reserve_tokens($1, 1) as day', [acme['jwt.claims.tenant_id']]))[0].day,
       null,
     );
     await settings({ tokens_per_day: 1_000_000 });
     await house.asSuperuser('update public.tenants set is_active = false where tenant_id = $1', [TENANT]);
-    assert.equal((await worker('select l9_private.reserve_tokens($1, 1) as day', [TENANT]))[0].day, null);
+    assert.equal((await worker('select extraction.reserve_tokens($1, 1) as day', [TENANT]))[0].day, null);
     await house.asSuperuser('update public.tenants set is_active = true where tenant_id = $1', [TENANT]);
   });
 
@@ -203,7 +203,7 @@ describe('extraction', () => {
     const found = { facts: [fact('keel', 'iron')] };
     const nothing = { is_stored: false, facts: 0, relations: 0, dropped: 0 };
     const stale = Buffer.alloc(32);
-    const [row] = await worker('select * from l9_private.store_extraction($1, $2, $3, $4)', [
+    const [row] = await worker('select * from extraction.store_extraction($1, $2, $3, $4)', [
       packet,
       stale,
       found,
@@ -256,18 +256,18 @@ describe('extraction', () => {
     const postpone = async (counts: boolean) =>
       (
         await worker(
-          "select l9_private.postpone_extraction($1, '0 s', 'BadAnswer to the text of a memory', $2) as up",
+          "select extraction.postpone_extraction($1, '0 s', 'BadAnswer to the text of a memory', $2) as up",
           [packet, counts],
         )
       )[0].up;
     for (let i = 0; i < 10; i++) assert.equal(await postpone(false), false);
     for (let i = 0; i < 4; i++) assert.equal(await postpone(true), false);
     assert.equal(await postpone(true), true);
-    const [row] = await worker('select last_error, attempts from l9_private.pending_extractions where packet_id = $1', [
+    const [row] = await worker('select last_error, attempts from extraction.pending_extractions where packet_id = $1', [
       packet,
     ]);
     assert.deepEqual(row, { last_error: 'BadAnswer', attempts: 5 });
-    const claimed = await worker("select packet_id from l9_private.claim_extractions(100, '1 minute')");
+    const claimed = await worker("select packet_id from extraction.lease_extractions(100, '1 minute')");
     assert.ok(!claimed.some(({ packet_id }) => packet_id === packet));
   });
 

@@ -361,7 +361,7 @@ describe('erasure', () => {
       );
       await eraseMemory('L', id);
       const { rows } = await worker.query(
-        "select l9_private.store_embeddings($1, $2, $3, array[$4], '{}', '{}', '{}') as stored",
+        "select embeddings.store_embeddings($1, $2, $3, array[$4], '{}', '{}', '{}') as stored",
         [id, content_hash, house.gateway.embedder.model, JSON.stringify(new Array(1536).fill(0.1))],
       );
       assert.equal(rows[0].stored, false);

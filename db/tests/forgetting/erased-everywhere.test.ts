@@ -218,7 +218,7 @@ describe('an erased memory', () => {
           `select pg_get_functiondef(p.oid) as source,
              format('create or replace function %s(%s) returns %s language sql set search_path = '''' as %L',
                p.oid::regproc, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid), $2::text) as empty
-           from pg_proc p where p.proname = $1 and p.pronamespace = 'l9_private'::regnamespace`,
+           from pg_proc p where p.proname = $1 and p.pronamespace in (select oid from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate')`,
           [name, nothing],
         );
         await client.query(rows[0].empty);
@@ -242,10 +242,10 @@ describe('an erased memory', () => {
           await client.query(`
           select c.oid::regclass::text as name from pg_attribute a join pg_class c on c.oid = a.attrelid
           where a.attname = 'packet_id' and c.relkind in ('r', 'p') and c.relispartition = false
-            and c.relnamespace in ('public'::regnamespace, 'l9_private'::regnamespace)
+            and c.relnamespace in (select oid from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate')
             -- Tombstones say what is gone, and that list is worked off by the job, which looks what is still there.
             and c.oid not in (
-              'public.packet_store'::regclass, 'public.memory_tombstones'::regclass, 'l9_private.stale_contexts'::regclass)
+              'public.packet_store'::regclass, 'public.memory_tombstones'::regclass, 'embeddings.stale_contexts'::regclass)
             and not exists (
               select from pg_constraint k
               where k.conrelid = c.oid and k.contype = 'f' and k.confrelid = 'public.packet_store'::regclass

@@ -12,7 +12,7 @@ describe('aliases', () => {
     return { project_id, k8s: name('k8s'), kubernetes: name('Kubernetes'), other: name('other') };
   };
   const names = async (caller: string, entity: string) =>
-    ((await house.sql(caller, 'select l9_private.names_of($1) as names', [entity]))[0].names as string[]).sort();
+    ((await house.sql(caller, 'select entities.names_of($1) as names', [entity]))[0].names as string[]).sort();
 
   it('join the names of an entity, from both ends', async () => {
     const { project_id, k8s, kubernetes, other } = place();

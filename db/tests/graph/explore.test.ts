@@ -237,7 +237,7 @@ describe('explore_graph', () => {
       const rows = await house.sql(
         'C',
         `explain (costs off) select * from public.entity_relationships r
-         where r.tenant_id = (select l9_private.current_tenant_id()) and r.${column} = $1 and r.scope = $2 and (r.ttl is null or r.ttl > now())
+         where r.tenant_id = (select identity.current_tenant_id()) and r.${column} = $1 and r.scope = $2 and (r.ttl is null or r.ttl > now())
          order by r.confidence desc limit 100`,
         [b, 'developer'],
       );

@@ -243,9 +243,9 @@ describe('relations', () => {
       for (const source_packet of [secret, '01900000-0000-7000-8000-00000000dead']) {
         for (const text of [
           `select * from public.relate('${a}', 'uses', '${b}', source_packet => $1)`,
-          `select * from l9_private.relate_from($1, '${a}', 'uses', '${b}')`,
+          `select * from graph.relate_from($1, '${a}', 'uses', '${b}')`,
           `select * from public.add_alias('${a}', '${b}', source_packet => $1)`,
-          `select * from l9_private.add_alias_from($1, '${a}', '${b}')`,
+          `select * from entities.add_alias_from($1, '${a}', '${b}')`,
         ]) {
           const error = await house.sql('C', text, [source_packet]).then(
             () => null,
@@ -265,8 +265,8 @@ describe('relations', () => {
       try {
         for (const text of [
           `select public.relate('${a}', 'uses', '${b}', source_packet => $1)`,
-          `select l9_private.relate_from($1, '${a}', 'uses', '${b}')`,
-          `select l9_private.add_alias_from($1, '${a}', '${b}')`,
+          `select graph.relate_from($1, '${a}', 'uses', '${b}')`,
+          `select entities.add_alias_from($1, '${a}', '${b}')`,
         ])
           await assert.rejects(house.sql('C', text, [readable]), { code: 'L9SCP', column: 'scope' });
       } finally {
@@ -276,7 +276,7 @@ describe('relations', () => {
         code: 'L9AUT',
       });
       await assert.rejects(
-        house.sql('C', `select l9_private.relate_from($1, 'x', 'y', 'z')`, [readable], {
+        house.sql('C', `select graph.relate_from($1, 'x', 'y', 'z')`, [readable], {
           'jwt.claims.caller': '',
         }),
         { code: 'L9OWN' },
@@ -297,11 +297,9 @@ describe('relations', () => {
           });
         }
       }
-      for (const text of ['settle_relationships($1)', 'lock_relationships($1)'])
-        await assert.rejects(house.sql('C', `select l9_private.${text}`, [[source_packet]]), { code: '42501' });
-      await house.sql('C', `select l9_private.relate_from($1, '${a}', 'uses', '${b}', 0.5, 'a model')`, [
-        source_packet,
-      ]);
+      for (const text of ['recompute_relationships($1)', 'lock_relationships($1)'])
+        await assert.rejects(house.sql('C', `select graph.${text}`, [[source_packet]]), { code: '42501' });
+      await house.sql('C', `select graph.relate_from($1, '${a}', 'uses', '${b}', 0.5, 'a model')`, [source_packet]);
       const [evidence] = await house.sql(
         'C',
         'select extracted_by, creator from public.relationship_evidence where packet_id = $1',
@@ -314,12 +312,12 @@ describe('relations', () => {
   it('are stated by jobs too, which say who extracted them', async () => {
     const { project_id, a, b } = place();
     const source_packet = await graph.save('L', { content: `Of ${a}`, project_id, scope: 'l-private' });
-    await house.gateway.database.workerPool.query(`select l9_private.relate_from($1, $2, 'uses', $3, 0.5, 'a model')`, [
+    await house.gateway.database.workerPool.query(`select graph.relate_from($1, $2, 'uses', $3, 0.5, 'a model')`, [
       source_packet,
       a,
       b,
     ]);
-    await house.gateway.database.workerPool.query('select l9_private.add_alias_from($1, $2, $3)', [
+    await house.gateway.database.workerPool.query('select entities.add_alias_from($1, $2, $3)', [
       source_packet,
       `${a}x`,
       a,
@@ -384,7 +382,7 @@ describe('relations', () => {
     assert.equal(one!.confidence, Math.round((1 - 0.9 ** 20) * 1e9) / 1e9);
     assert.ok(Number(other!.mention_count) >= 5);
     const [{ n, confidence }] = await house.asSuperuser(
-      `select count(*)::int as n, l9_private.noisy_or(array_agg(confidence)) as confidence
+      `select count(*)::int as n, graph.noisy_or(array_agg(confidence)) as confidence
        from public.relationship_evidence where relationship_id = $1`,
       [other!.relationship_id],
     );

@@ -56,11 +56,11 @@ describe('a session under the role of an agent', () => {
       'create statistics mine on scope, project_id from public.packet_store',
       'create index on public.packet_store (thread_id)',
       'create rule mine as on select to public.packet_store do instead select 1',
-      'create trigger mine after insert on public.packet_store for each row execute function l9_private.tg_packet_store__audit()',
+      'create trigger mine after insert on public.packet_store for each row execute function packets.tg_packet_store__audit()',
       'create policy mine on public.packet_store using (true)',
       'alter table public.packet_store disable row level security',
       'alter table public.packet_store no force row level security',
-      'alter function l9_private.current_scopes() leakproof',
+      'alter function identity.current_scopes() leakproof',
       'alter role l9_agent bypassrls',
       'grant l9_admin to l9_agent',
       'comment on table public.packet_store is null',
@@ -139,12 +139,17 @@ describe('a session under the role of an agent', () => {
       ["set session_replication_role = 'replica'", []],
       ["set log_statement = 'all'", []],
       ['select * from public.audit_log', []],
-      ['select * from l9_private.pending_embeddings', []],
+      ['select * from embeddings.pending_embeddings', []],
       ['select * from graphile_migrate.migrations', []],
     ] as [string, unknown[]][]) {
       await assert.rejects(house.sql('C', statement, values), { code: '42501' }, statement);
     }
-    assert.deepEqual(await mine("select * from pg_stats where schemaname in ('public', 'l9_private')"), []);
+    assert.deepEqual(
+      await mine(
+        "select * from pg_stats where schemaname in (select nspname from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate')",
+      ),
+      [],
+    );
     assert.deepEqual(await mine('select * from pg_stats_ext'), []);
     assert.deepEqual(await mine('select * from pg_prepared_xacts'), []);
   });
@@ -166,7 +171,7 @@ describe('a session under the role of an agent', () => {
       select string_agg(coalesce(stavalues1::text, '') || coalesce(stavalues2::text, '') || coalesce(stavalues3::text, '')
         || coalesce(stavalues4::text, '') || coalesce(stavalues5::text, ''), ' ') as sampled
       from pg_statistic s join pg_class c on c.oid = s.starelid join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname in ('public', 'l9_private')`);
+      where n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate'`);
     // Ids, projects and threads are: by these the planner finds its way (db/README.md says what that lets through).
     assertNoTrace(
       sampled,
@@ -192,7 +197,7 @@ describe('a session under the role of an agent', () => {
   it('gets no value of a hidden row into an error, by whatever leaks: policies come before it', async () => {
     const tables = await mine(`
       select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname in ('public', 'l9_private') and c.relkind in ('r', 'p', 'v') and has_table_privilege('l9_agent', c.oid, 'select')`);
+      where n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate' and c.relkind in ('r', 'p', 'v') and has_table_privilege('l9_agent', c.oid, 'select')`);
     assert.ok(tables.length >= 6);
     const leaks = tables.flatMap(({ name }) => [
       // A division by zero, or a cast that quotes its value, on hidden rows alone.
@@ -242,7 +247,7 @@ describe('a session under the role of an agent', () => {
         coalesce(p.proargnames[1:p.pronargs], '{}') as names, array(select t::regtype::text from unnest(p.proargtypes::oid[]) t) as types,
         p.pronargs - p.pronargdefaults as required
       from pg_proc p
-      where p.pronamespace in ('public'::regnamespace, 'l9_private'::regnamespace) and p.prorettype <> 'trigger'::regtype
+      where p.pronamespace in (select oid from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate') and p.prorettype <> 'trigger'::regtype
         and p.prokind = 'f' and has_function_privilege('l9_agent', p.oid, 'execute')
         -- What is immutable and runs as the caller answers by its arguments alone.
         and (p.provolatile <> 'i' or p.prosecdef)`)) as unknown as {
@@ -310,13 +315,13 @@ describe('a session under the role of an agent', () => {
   it('can call no trigger function, and none of another role', async () => {
     const functions = await mine(`
       select p.oid::regprocedure::text as name, p.pronargs from pg_proc p
-      where p.pronamespace in ('public'::regnamespace, 'l9_private'::regnamespace)
+      where p.pronamespace in (select oid from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate')
         and (p.prorettype in ('trigger'::regtype, 'event_trigger'::regtype)) and has_function_privilege('l9_agent', p.oid, 'execute')`);
     assert.deepEqual(functions, []);
     for (const call of [
-      'l9_private.tg_packet_store__audit()',
-      "l9_private.write_audit('INSERT', 'packet_store')",
-      "l9_private.claim_pending_embeddings('any', 10, '1 day')",
+      'packets.tg_packet_store__audit()',
+      "audit.write_audit('INSERT', 'packet_store')",
+      "embeddings.lease_pending_embeddings('any', 10, '1 day')",
       "public.register_embedding_model('mine', 3)",
     ]) {
       await assert.rejects(house.sql('C', `select ${call}`), { code: '42501' }, call);
@@ -337,7 +342,7 @@ describe('a session under the role of an agent', () => {
         "set local default_text_search_config = 'pg_catalog.simple'",
       ]) {
         await client.query(setting);
-        const { rows: scopes } = await client.query('select l9_private.current_scopes() as scopes');
+        const { rows: scopes } = await client.query('select identity.current_scopes() as scopes');
         assert.deepEqual(scopes, [{ scopes: ['developer', 'global'] }], setting);
         const { error } = await attempt(client, 'select public.get_memory($1)', [hidden.id]);
         assert.equal(error?.code, 'L9OWN', setting);
@@ -352,7 +357,7 @@ describe('a session under the role of an agent', () => {
 
   it('is given a composite of its own making back, and nothing more', async () => {
     const crafted = `jsonb_populate_record(null::public.packet_store, '{"packet_id": "${hidden.id}", "envelope": {}}')`;
-    const [row] = (await mine(`select l9_private.memory_json(${crafted}) as memory`)) as unknown as [
+    const [row] = (await mine(`select memories.memory_json(${crafted}) as memory`)) as unknown as [
       { memory: Record<string, unknown> },
     ];
     assert.deepEqual([row.memory.content, row.memory.project_id, row.memory.metadata], [null, null, null]);

@@ -79,7 +79,7 @@ describe('a database session', () => {
           await client.query('begin');
           for (const [name, value] of claims) await client.query('select set_config($1, $2, true)', [name, value]);
           const { rows } = await client
-            .query('select l9_private.current_identity() is null as nobody')
+            .query('select identity.current_identity() is null as nobody')
             .catch(() => ({ rows: [{ nobody: true }] }));
           assert.deepEqual(rows, [{ nobody: true }]);
           await client.query('rollback');
@@ -132,7 +132,7 @@ describe('a database session', () => {
       ]) {
         const [row] = await house.sql(
           'C',
-          'select l9_private.current_identity() is null as nobody, (select count(*)::int from public.packet_store) as n',
+          'select identity.current_identity() is null as nobody, (select count(*)::int from public.packet_store) as n',
           [],
           claims,
         );
@@ -156,7 +156,7 @@ describe('a database session', () => {
         '[',
         'null',
       ]) {
-        const [row] = await house.sql('C', 'select l9_private.current_scopes() as scopes', [], {
+        const [row] = await house.sql('C', 'select identity.current_scopes() as scopes', [], {
           'jwt.claims.scopes': scopes,
         });
         assert.ok(
@@ -211,7 +211,7 @@ describe('a database session', () => {
     it('may write to no table beside those probed here, and through no foreign key beside these', async () => {
       const tables = await house.asSuperuser(`
         select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
-        where n.nspname in ('public', 'l9_private') and c.relkind in ('r', 'p', 'v')
+        where n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate' and c.relkind in ('r', 'p', 'v')
           and (has_any_column_privilege('l9_agent', c.oid, 'insert, update') or has_table_privilege('l9_agent', c.oid, 'delete'))
         order by 1`);
       assert.deepEqual(

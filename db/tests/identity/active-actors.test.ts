@@ -17,7 +17,7 @@ const worth = `
   from public.actors a join public.tenants t on t.tenant_id = a.tenant_id
   where a.is_active and t.is_active`;
 const kept = `select tenant_id, caller, creator, source, agent, role, can_clean_up, readable_scopes, writable_scopes
-  from l9_private.active_actors`;
+  from identity.active_actors`;
 const difference = `(${worth} except ${kept}) union all (${kept} except ${worth})`;
 
 describe('active actors', () => {
@@ -37,7 +37,7 @@ describe('active actors', () => {
     const other = '00000000-0000-7000-8000-0000000000aa';
     for (const change of [
       `insert into public.tenants (tenant_id, name) values ('${other}', 'other')`,
-      `select l9_private.furnish_tenant('${other}')`,
+      `select identity.seed_tenant('${other}')`,
       `insert into public.scopes (tenant_id, scope, is_project_scoped) values ('${TENANT}', 'ops', true)`,
       `update public.actors set readable_scopes = readable_scopes || '{ops}' where caller = 'C'`,
       `update public.scopes set is_active = false where scope = 'ops'`,
@@ -60,19 +60,19 @@ describe('active actors', () => {
       update public.scopes set is_active = false where scope = 'developer';
       select set_config('role', 'l9_agent', true), set_config('jwt.claims.caller', 'C', true),
         set_config('jwt.claims.tenant_id', '${TENANT}', true);
-      select l9_private.current_scopes() as scopes`);
+      select identity.current_scopes() as scopes`);
     assert.deepEqual(scopes, ['global']);
   });
 
   it("are nobody else's to read or to write", async () => {
     for (const caller of ['C', 'L']) {
-      await assert.rejects(house.sql(caller, 'select * from l9_private.active_actors'), /permission denied/);
+      await assert.rejects(house.sql(caller, 'select * from identity.active_actors'), /permission denied/);
       await assert.rejects(
-        house.sql(caller, `update l9_private.active_actors set readable_scopes = '{l-private}'`),
+        house.sql(caller, `update identity.active_actors set readable_scopes = '{l-private}'`),
         /permission denied/,
       );
       await assert.rejects(
-        house.sql(caller, `select l9_private.refresh_active_actors('${TENANT}')`),
+        house.sql(caller, `select identity.refresh_active_actors('${TENANT}')`),
         /permission denied/,
       );
     }

@@ -46,7 +46,7 @@ describe('a database login', () => {
       await session.query('begin');
       if (role) await session.query(`set local role ${role}`);
       if (Object.keys(given).length > 0) await session.query(`select ${claims(given)}`);
-      const { rows: me } = await session.query('select i.caller from l9_private.current_identity() i');
+      const { rows: me } = await session.query('select i.caller from identity.current_identity() i');
       const { rows } = await session.query('select content from public.packet_store order by content');
       await session.query('rollback');
       return { caller: me[0].caller, sees: rows.map(({ content }) => content) };

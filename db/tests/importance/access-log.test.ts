@@ -56,16 +56,16 @@ describe('the access log', () => {
   it('grows only: nobody updates, deletes or truncates, its owner and a superuser included', async () => {
     for (const statement of ['update % set agent_id = $$L$$', 'delete from %', 'truncate %']) {
       const refused = (table: string) => statement.replace('%', table);
-      await assert.rejects(house.sql('C', refused('l9_private.memory_access_log')), { code: '42501' });
-      await assert.rejects(house.sql('L', refused('l9_private.memory_access_log')), { code: '42501' });
-      for (const table of ['l9_private.memory_access_log', `l9_private.memory_access_log_default`]) {
+      await assert.rejects(house.sql('C', refused('importance.memory_access_log')), { code: '42501' });
+      await assert.rejects(house.sql('L', refused('importance.memory_access_log')), { code: '42501' });
+      for (const table of ['importance.memory_access_log', `partitions.memory_access_log_default`]) {
         await assert.rejects(asOwner(house, refused(table)), { code: 'L9IMM' }, table);
         await assert.rejects(house.asSuperuser(refused(table)), { code: 'L9IMM' }, table);
       }
       // The view joins what can be erased, so PostgreSQL changes nothing through it.
       await assert.rejects(house.asSuperuser(refused('public.memory_access_log')), { code: /55000|42809/ });
     }
-    await assert.rejects(house.sql('C', 'insert into l9_private.memory_access_log (target_id) values (uuidv7())'), {
+    await assert.rejects(house.sql('C', 'insert into importance.memory_access_log (target_id) values (uuidv7())'), {
       code: '42501',
     });
   });
@@ -129,11 +129,11 @@ describe('the access log', () => {
       assert.deepEqual(await texts('L'), ['what does the godwit do']);
       assert.deepEqual(await texts('C'), [null]);
       const [{ audit_id }] = await house.asSuperuser(
-        'select audit_id from l9_private.memory_access_log where target_id = $1',
+        'select audit_id from importance.memory_access_log where target_id = $1',
         [id],
       );
       const asked = async (caller: string, claims = {}) =>
-        (await house.sql(caller, 'select l9_private.query_text_of($1) as text', [audit_id], claims))[0].text;
+        (await house.sql(caller, 'select importance.query_text_of($1) as text', [audit_id], claims))[0].text;
       assert.match(await asked('L'), /godwit/);
       assert.equal(await asked('C'), null);
       assert.equal(await asked('L', await addTenant(house, 'query-texts-other')), null);
@@ -150,7 +150,7 @@ describe('the access log', () => {
   it('takes from a caller nothing about others, and counts nothing that it could not read', async () => {
     const secret = await save(house, 'L', 'the sandpiper of L', { scope: 'l-private' });
     const forge = (scope: string) =>
-      house.sql('C', "select l9_private.log_accesses('get', array[$1::uuid], array[$2], array['l9']) as ids", [
+      house.sql('C', "select importance.log_accesses('get', array[$1::uuid], array[$2], array['l9']) as ids", [
         secret,
         scope,
       ]);
@@ -158,7 +158,7 @@ describe('the access log', () => {
     await forge('developer');
     await rollUp(house);
     const rows = await house.asSuperuser(
-      'select agent_id, scope from l9_private.memory_access_log where target_id = $1',
+      'select agent_id, scope from importance.memory_access_log where target_id = $1',
       [secret],
     );
     assert.deepEqual(rows, [{ agent_id: 'C', scope: 'developer' }], 'what is not in its scopes is not even logged');
@@ -166,7 +166,7 @@ describe('the access log', () => {
     await assert.rejects(
       house.sql(
         'C',
-        "select l9_private.log_accesses('get', array_fill($1::uuid, array[101]), array_fill('developer'::text, array[101]), null)",
+        "select importance.log_accesses('get', array_fill($1::uuid, array[101]), array_fill('developer'::text, array[101]), null)",
         [secret],
       ),
       { code: 'L9LIM' },
@@ -178,7 +178,7 @@ describe('the access log', () => {
     const partitions = async () =>
       (
         await house.asSuperuser(
-          "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'l9_private.memory_access_log'::regclass",
+          "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'importance.memory_access_log'::regclass",
         )
       ).map(({ name }) => name as string);
     assert.ok((await partitions()).length >= 14);
@@ -186,12 +186,10 @@ describe('the access log', () => {
       'L',
       "select to_char(date_trunc('month', now() at time zone 'UTC'), 'YYYY-MM-DD') as first",
     );
-    await house.asSuperuser(
-      "select l9_private.create_month_partitions('l9_private.memory_access_log', '2025-03-01', 1)",
-    );
+    await house.asSuperuser("select audit.create_month_partitions('importance.memory_access_log', '2025-03-01', 1)");
     const id = await save(house, 'C', 'the dunlin of last year');
     await house.asSuperuser(
-      `insert into l9_private.memory_access_log (access_id, accessed_at, target_id, agent_id, access_context, tenant_id, scope, project_id, is_admin)
+      `insert into importance.memory_access_log (access_id, accessed_at, target_id, agent_id, access_context, tenant_id, scope, project_id, is_admin)
        select x.id, uuid_extract_timestamp(x.id), $1, 'C', 'get', $2, 'developer', 'l9', false
        from (select uuidv7(timestamptz '2025-03-10' - now()) as id from generate_series(1, 3)) x`,
       [id, '00000000-0000-7000-8000-000000000001'],

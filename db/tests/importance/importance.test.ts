@@ -44,7 +44,7 @@ describe('importance()', () => {
     const types = { kind: 'text' } as Record<string, string>;
     const rows = await house.sql(
       'C',
-      `select l9_private.importance(${arguments_.map((name) => `c.${name}`)}) as score
+      `select importance.importance(${arguments_.map((name) => `c.${name}`)}) as score
        from unnest(${arguments_.map((name, i) => `$${i + 1}::${types[name] ?? 'float8'}[]`)})
          with ordinality as c (${arguments_}, place) order by place`,
       arguments_.map((name) => cases.map((one) => one[name])),
@@ -112,7 +112,7 @@ describe('importance()', () => {
   it('lets one agent, however often it votes, move it less than two that vote once', async () => {
     const [{ once, often }] = await house.sql(
       'C',
-      'select l9_private.opinion(1, 0) as once, l9_private.opinion(1000000, 0) as often',
+      'select importance.opinion(1, 0) as once, importance.opinion(1000000, 0) as often',
     );
     assert.equal(once, 0.5);
     assert.ok(often < 1);
@@ -123,7 +123,7 @@ describe('importance()', () => {
     assert.ok(one! <= two! && one! < 0.83);
     const rows = await house.sql(
       'C',
-      `select l9_private.opinion(a, b) as o, l9_private.opinion(a + 1, b) as more, l9_private.opinion(a, b + 1) as less
+      `select importance.opinion(a, b) as o, importance.opinion(a + 1, b) as more, importance.opinion(a, b + 1) as less
        from generate_series(0, 20) a, generate_series(0, 20) b`,
     );
     assert.ok(rows.every(({ o, more, less }) => o >= 0 && more < 1 && more >= o && less <= o));
@@ -132,8 +132,8 @@ describe('importance()', () => {
   it('forgets use: half of it in 30 days', async () => {
     const [row] = await house.sql(
       'C',
-      `select l9_private.decayed(8, t, t) as now, l9_private.decayed(8, t, t + interval '30 days') as later,
-         l9_private.decayed(8, t, t - interval '1 day') as before, l9_private.decayed(0, null, t) as never
+      `select importance.decayed(8, t, t) as now, importance.decayed(8, t, t + interval '30 days') as later,
+         importance.decayed(8, t, t - interval '1 day') as before, importance.decayed(0, null, t) as never
        from (select timestamptz '2026-01-01 00:00Z') as x (t)`,
     );
     assert.deepEqual(row, { now: 8, later: 4, before: 8, never: 0 });
@@ -142,7 +142,7 @@ describe('importance()', () => {
   it('is declared pure, and so is all that it calls', async () => {
     const rows = await house.sql(
       'C',
-      `select proname, provolatile, proparallel from pg_proc where pronamespace = 'l9_private'::regnamespace
+      `select proname, provolatile, proparallel from pg_proc where pronamespace = 'importance'::regnamespace
          and proname in ('importance', 'importance_of', 'kind_weight', 'opinion', 'decayed')`,
     );
     assert.equal(rows.length, 5);

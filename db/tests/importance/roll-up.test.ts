@@ -50,7 +50,7 @@ describe('the roll-up of the access log', () => {
   it('has use decay', async () => {
     const id = await save(house, 'C', 'a compass from long ago');
     await house.asSuperuser(
-      `insert into l9_private.memory_access_log (access_id, accessed_at, target_id, agent_id, access_context, tenant_id, scope, project_id, is_admin)
+      `insert into importance.memory_access_log (access_id, accessed_at, target_id, agent_id, access_context, tenant_id, scope, project_id, is_admin)
        select x.id, uuid_extract_timestamp(x.id), $1, 'C', 'get', '00000000-0000-7000-8000-000000000001', 'developer', 'l9', false
        from (select uuidv7(interval '-60 days') as id) x`,
       [id],
@@ -111,18 +111,18 @@ describe('the roll-up of the access log', () => {
     await search(house, 'C', 'chronometer');
     await rollUp(house);
     // As if everything so far had been written in a cluster that was far ahead.
-    await house.asSuperuser("update l9_private.access_roll_up set to_xid = '900000000000'");
+    await house.asSuperuser("update importance.access_roll_up set to_xid = '900000000000'");
     await search(house, 'C', 'chronometer');
     await house.asSuperuser(
-      `insert into l9_private.memory_access_log (access_id, accessed_at, xid, target_id, agent_id, access_context, tenant_id, scope, project_id, is_admin)
+      `insert into importance.memory_access_log (access_id, accessed_at, xid, target_id, agent_id, access_context, tenant_id, scope, project_id, is_admin)
        select x.id, uuid_extract_timestamp(x.id), '900000000001', $1, 'C', 'get', '00000000-0000-7000-8000-000000000001', 'developer', 'l9', false
        from (select uuidv7(interval '-10 days') as id) x`,
       [id],
     );
     const { workerPool } = house.gateway.database;
-    const { rows } = await workerPool.query('select l9_private.are_accesses_waiting() as due');
+    const { rows } = await workerPool.query('select importance.are_accesses_waiting() as due');
     assert.equal(rows[0].due, true);
-    for (let n = 0; n < 3; n++) await workerPool.query('select l9_private.roll_up_accesses()');
+    for (let n = 0; n < 3; n++) await workerPool.query('select facts.roll_up_accesses()');
     await search(house, 'C', 'chronometer');
     await rollUp(house);
     assert.equal((await signals(id)).access_count, 4);
@@ -137,7 +137,7 @@ describe('the roll-up of the access log', () => {
     assert.equal((await read('L')).length, 1);
     assert.equal((await read('C')).length, 0);
     await assert.rejects(house.sql('C', 'update public.memory_signals set useful = 9'), { code: '42501' });
-    await assert.rejects(house.sql('C', 'select l9_private.roll_up_accesses()'), { code: '42501' });
+    await assert.rejects(house.sql('C', 'select facts.roll_up_accesses()'), { code: '42501' });
     await house.sql('L', "select public.update_memory($1, scope => 'developer')", [id]);
     assert.equal((await read('C')).length, 1, 'it follows the memory');
   });
@@ -185,7 +185,7 @@ describe('the roll-up of the access log', () => {
       const access = () =>
         house.sql(
           'C',
-          "select l9_private.log_accesses('search', $1::uuid[], array_fill('developer'::text, array[cardinality($1::uuid[])]), array_fill('l9'::text, array[cardinality($1::uuid[])]))",
+          "select importance.log_accesses('search', $1::uuid[], array_fill('developer'::text, array[cardinality($1::uuid[])]), array_fill('l9'::text, array[cardinality($1::uuid[])]))",
           [ids.slice(0, 100)],
         );
       const stats = async () => {
@@ -225,7 +225,7 @@ describe('the roll-up of the access log', () => {
       try {
         await client.query('begin');
         await client.query(
-          `insert into l9_private.memory_access_log (access_id, accessed_at, target_id, agent_id, access_context, tenant_id, scope, project_id, is_admin)
+          `insert into importance.memory_access_log (access_id, accessed_at, target_id, agent_id, access_context, tenant_id, scope, project_id, is_admin)
            select x.id, uuid_extract_timestamp(x.id), $1, 'C', 'get', '00000000-0000-7000-8000-000000000001', 'developer', 'l9', false
            from (select uuidv7() as id) x`,
           [id],
@@ -233,7 +233,7 @@ describe('the roll-up of the access log', () => {
         // Later transactions commit first.
         for (let n = 0; n < 3; n++) await house.sql('C', 'select public.get_memory($1)', [id]);
         const { workerPool } = house.gateway.database;
-        for (let n = 0; n < 3; n++) await workerPool.query('select l9_private.roll_up_accesses()');
+        for (let n = 0; n < 3; n++) await workerPool.query('select facts.roll_up_accesses()');
         assert.equal(await signals(id), undefined, 'they wait for it');
         await client.query('commit');
       } finally {
@@ -251,7 +251,7 @@ describe('the roll-up of the access log', () => {
       const { workerPool } = house.gateway.database;
       await Promise.all([
         atOnce(20, () => search(house, 'C', 'theodolite', {}, 20)),
-        atOnce(4, () => workerPool.query('select l9_private.roll_up_accesses(7)')),
+        atOnce(4, () => workerPool.query('select facts.roll_up_accesses(7)')),
         atOnce(10, (n) => house.sql('C', 'select public.delete_memory($1)', [going[n]])),
       ]);
       await rollUp(house);
@@ -268,7 +268,7 @@ describe('the roll-up of the access log', () => {
       const { rows } = await client.query('select pg_backend_pid() as pid');
       await client.query('set role l9_worker');
       await client.query('begin');
-      await client.query('select l9_private.roll_up_accesses()');
+      await client.query('select facts.roll_up_accesses()');
       await house.asSuperuser('select pg_terminate_backend($1)', [rows[0].pid]);
       await client.end().catch(() => {});
       await rollUp(house);

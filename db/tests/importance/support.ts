@@ -6,8 +6,8 @@ import { named } from '../../../gateway/tests/support/named.ts';
 export async function rollUp(house: House, rows = 10_000): Promise<void> {
   const { workerPool } = house.gateway.database;
   await eventually(async () => {
-    await workerPool.query('select l9_private.roll_up_accesses($1)', [rows]);
-    const { rows: answer } = await workerPool.query('select waiting from l9_private.access_backlog()');
+    await workerPool.query('select facts.roll_up_accesses($1)', [rows]);
+    const { rows: answer } = await workerPool.query('select waiting from importance.access_backlog()');
     return Number(answer[0].waiting) === 0;
   });
 }

@@ -273,7 +273,7 @@ describe('facts', () => {
     const extract = async (object: string) =>
       (
         await house.gateway.database.workerPool.query(
-          `select * from l9_private.assert_fact_from($1, 'the cat', 'is called', to_jsonb($2::text), 0.6, null, 'some-model')`,
+          `select * from facts.assert_fact_from($1, 'the cat', 'is called', to_jsonb($2::text), 0.6, null, 'some-model')`,
           [packet, object],
         )
       ).rows[0];
@@ -295,7 +295,7 @@ describe('facts', () => {
     assert.equal((await extract('Mog')).fact_id, fact.fact_id);
     assert.deepEqual(await objects(house, 'C', 'the cat'), []);
     await extract('Tom');
-    await house.gateway.database.workerPool.query('select l9_private.withdraw_evidence($1)', [packet]);
+    await house.gateway.database.workerPool.query('select facts.withdraw_evidence($1)', [packet]);
     // What was retracted stays as history, so that reading the memory again does not find it again.
     assert.deepEqual(await objects(house, 'C', 'the cat', { include_history: true }), ['Mog']);
     assert.equal((await extract('Mog')).fact_id, fact.fact_id);

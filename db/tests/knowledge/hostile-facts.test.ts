@@ -81,7 +81,7 @@ describe('facts and those they are not for', () => {
       return [error.code, error.message.replaceAll(/[0-9a-f-]{36}/g, 'ID')];
     };
     const from = (packet: string) =>
-      errorOf(house.sql('C', "select l9_private.assert_fact_from($1, 'elderberry', 'is', '1')", [packet]));
+      errorOf(house.sql('C', "select facts.assert_fact_from($1, 'elderberry', 'is', '1')", [packet]));
     assert.deepEqual(await from(secret), await from(MISSING));
     assert.equal((await from(secret))[0], 'L9OWN');
     assert.deepEqual(
@@ -109,18 +109,18 @@ describe('facts and those they are not for', () => {
         `insert into public.fact_evidence (fact_id, packet_id, subject, object, confidence, valid_from)
            values ('${fact.fact_id}', '${fact.source_packet}', 'x', '1', 1, now())`,
         `insert into public.fact_predicates (tenant_id, predicate, is_single_valued) select tenant_id, 'x', true from public.tenants`,
-        `select l9_private.withdraw_evidence('${fact.source_packet}')`,
-        `select l9_private.settle_facts(null, true)`,
-        `select l9_private.lock_facts(null)`,
-        `select l9_private.facts_of(null, true)`,
-        `select l9_private.count_contradictions('{}')`,
+        `select facts.withdraw_evidence('${fact.source_packet}')`,
+        `select facts.recompute_facts(null, true)`,
+        `select facts.lock_facts(null)`,
+        `select facts.facts_of(null, true)`,
+        `select facts.count_contradictions('{}')`,
         `update public.memory_signals set contradiction_count = 9`,
       ]) {
         await assert.rejects(house.sql(caller, statement), { code: '42501' }, statement);
       }
     }
     // Only a job has a model to name.
-    await house.sql('C', "select l9_private.assert_fact_from($1, 'sloe', 'is', '\"sour\"', extracted_by => 'forged')", [
+    await house.sql('C', "select facts.assert_fact_from($1, 'sloe', 'is', '\"sour\"', extracted_by => 'forged')", [
       fact.source_packet,
     ]);
     const [evidence] = await house.sql('C', 'select extracted_by from public.fact_evidence where fact_id = $1', [
@@ -131,10 +131,10 @@ describe('facts and those they are not for', () => {
     const secret = await assertFact(house, 'L', ['bullace', 'is', 'hidden'], { scope: 'l-private' });
     await house.sql(
       'C',
-      "select l9_private.log_accesses('search', array[$1::uuid], array['developer'], array['l9'], target_type => 'fact')",
+      "select importance.log_accesses('search', array[$1::uuid], array['developer'], array['l9'], target_type => 'fact')",
       [secret.fact_id],
     );
-    await house.gateway.database.workerPool.query('select l9_private.roll_up_accesses()');
+    await house.gateway.database.workerPool.query('select facts.roll_up_accesses()');
     assert.equal((await factNow(house, secret.fact_id))!.access_count, '0');
     // A cut-down admin changes nothing for scopes that it does not have.
     await assert.rejects(
@@ -298,7 +298,7 @@ describe('facts and those they are not for', () => {
     const anew = await assertFact(house, 'C', ['birch', 'is led by', 'Ash']);
     assert.deepEqual([anew.contradiction_count, anew.valid_to], [0, null]);
     assert.equal(await factNow(house, fact.fact_id), undefined);
-    await house.gateway.database.workerPool.query('select l9_private.delete_expired_batch()');
+    await house.gateway.database.workerPool.query('select memories.delete_expired_batch()');
     assert.deepEqual(await objects(house, 'C', 'birch'), ['Ash']);
   });
 

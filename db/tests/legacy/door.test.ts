@@ -60,7 +60,7 @@ describe('the door for old memories', () => {
     metadata: ofL,
     legacy: {},
   };
-  const importing = `select * from l9_private.import_legacy('x', 'memory.x', '${DEFAULT_TENANT}', '${JSON.stringify([record])}', null, null, false)`;
+  const importing = `select * from legacy.import_legacy('x', 'memory.x', '${DEFAULT_TENANT}', '${JSON.stringify([record])}', null, null, false)`;
 
   it('lets l9_owner in, with the id, writer and time that are given', async () => {
     const [row] = await as('l9_owner', async (query) => {
@@ -128,16 +128,16 @@ describe('the door for old memories', () => {
         await query('savepoint start');
         assert.deepEqual(await visible(), before);
         if (settings.role) {
-          assert.deepEqual(await query('select l9_private.is_legacy_import() as open'), [{ open: false }]);
+          assert.deepEqual(await query('select packets.is_legacy_import() as open'), [{ open: false }]);
         }
         for (const call of [
           importing,
-          `select * from l9_private.judge_legacy('x', 'x', '${DEFAULT_TENANT}', '[]')`,
-          `select * from l9_private.preview_legacy('x', 'x', '${DEFAULT_TENANT}', '[]')`,
-          `select * from l9_private.compare_legacy('x', 'x', '{}', '{}')`,
-          `select l9_private.import_legacy_audit('x', 'x', '${DEFAULT_TENANT}', '[]')`,
-          `select l9_private.write_legacy_audit('${DEFAULT_TENANT}', '[]')`,
-          'select * from l9_private.legacy_ids',
+          `select * from legacy.classify_legacy_row('x', 'x', '${DEFAULT_TENANT}', '[]')`,
+          `select * from legacy.preview_legacy('x', 'x', '${DEFAULT_TENANT}', '[]')`,
+          `select * from legacy.compare_legacy('x', 'x', '{}', '{}')`,
+          `select legacy.import_legacy_audit('x', 'x', '${DEFAULT_TENANT}', '[]')`,
+          `select legacy.write_legacy_audit('${DEFAULT_TENANT}', '[]')`,
+          'select * from legacy.legacy_ids',
           insert(ofL),
           'set local role l9_owner',
         ]) {
@@ -206,11 +206,11 @@ describe('the door for old memories', () => {
 
   it('makes the same id of the same row, ordered by time', () =>
     as('l9_owner', async (query) => {
-      const [ids] = await query(`select l9_private.legacy_uuid('a', 'memory.x', '1', '2024-01-01') as one,
-        l9_private.legacy_uuid('a', 'memory.x', '1', '2024-01-01') as again,
-        l9_private.legacy_uuid('a', 'memory.x', '2', '2024-01-01') as two,
-        l9_private.legacy_uuid('a', 'memory.x', '2', '2024-01-02') as later,
-        l9_private.legacy_uuid('a', 'memory.x', '2', null) as unknown`);
+      const [ids] = await query(`select legacy.legacy_uuid('a', 'memory.x', '1', '2024-01-01') as one,
+        legacy.legacy_uuid('a', 'memory.x', '1', '2024-01-01') as again,
+        legacy.legacy_uuid('a', 'memory.x', '2', '2024-01-01') as two,
+        legacy.legacy_uuid('a', 'memory.x', '2', '2024-01-02') as later,
+        legacy.legacy_uuid('a', 'memory.x', '2', null) as unknown`);
       assert.equal(ids.one, ids.again);
       assert.equal(new Set(Object.values(ids)).size, 4);
       assert.ok(ids.later > ids.one && ids.later > ids.two && ids.unknown < ids.one);

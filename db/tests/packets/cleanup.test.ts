@@ -48,7 +48,7 @@ describe('cleanup', () => {
     );
   const batch = async (maxRows = 1000) =>
     Number(
-      (await house.gateway.database.workerPool.query('select l9_private.delete_expired_batch($1) as n', [maxRows]))
+      (await house.gateway.database.workerPool.query('select memories.delete_expired_batch($1) as n', [maxRows]))
         .rows[0].n,
     );
 
@@ -72,12 +72,9 @@ describe('cleanup', () => {
     assert.equal(await batch(3), 3);
     assert.deepEqual(await left(young), []);
     for (const bad of [0, 100_001, null]) {
-      await assert.rejects(
-        house.gateway.database.workerPool.query('select l9_private.delete_expired_batch($1)', [bad]),
-        {
-          code: 'L9VAL',
-        },
-      );
+      await assert.rejects(house.gateway.database.workerPool.query('select memories.delete_expired_batch($1)', [bad]), {
+        code: 'L9VAL',
+      });
     }
   });
 
@@ -113,10 +110,10 @@ describe('cleanup', () => {
 
   it('by the job is for the job alone', async () => {
     for (const caller of ['C', 'L']) {
-      await assert.rejects(house.sql(caller, 'select l9_private.delete_expired_batch(1)'), { code: '42501' });
-      await assert.rejects(house.sql(caller, 'select l9_private.delete_expired(1)'), { code: '42501' });
+      await assert.rejects(house.sql(caller, 'select memories.delete_expired_batch(1)'), { code: '42501' });
+      await assert.rejects(house.sql(caller, 'select memories.delete_expired(1)'), { code: '42501' });
     }
-    await assert.rejects(house.gateway.database.workerPool.query('select l9_private.delete_expired(1)'), {
+    await assert.rejects(house.gateway.database.workerPool.query('select memories.delete_expired(1)'), {
       code: '42501',
     });
   });

@@ -143,7 +143,7 @@ describe('the metadata contract', () => {
           'alter table public.packet_store disable row level security',
           'drop trigger _300_stamp on public.packet_store',
           'create rule forge as on insert to public.packet_store do nothing',
-          "create or replace function l9_private.current_identity() returns l9_private.identity language sql as 'select null'",
+          "create or replace function identity.current_identity() returns identity.identity language sql as 'select null'",
           "update public.actors set creator = 'L-CTO' where caller = 'C'",
         ]) {
           await assert.rejects(house.sql(caller, statement), { code: '42501' }, `${caller}: ${statement}`);

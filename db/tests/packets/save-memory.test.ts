@@ -15,7 +15,7 @@ describe('save_memory', () => {
   const save = async (caller: string, args: Record<string, unknown>, claims = {}) => {
     const rows = await house.sql(
       caller,
-      `select r.status, l9_private.memory_json(r.memory) as memory from public.save_memory(${named(args)}) r`,
+      `select r.status, memories.memory_json(r.memory) as memory from public.save_memory(${named(args)}) r`,
       Object.values(args),
       claims,
     );
@@ -358,7 +358,7 @@ describe('save_memory', () => {
     ];
     const slowly = `sha256(convert_to(lower(btrim(regexp_replace(t, '\\s+', ' ', 'g'))), 'UTF8'))`;
     const rows = await house.asSuperuser(
-      `select t, l9_private.content_hash(t) = ${slowly} as is_so, l9_private.content_hash(t) as hash from unnest($1::text[]) as t`,
+      `select t, packets.content_hash(t) = ${slowly} as is_so, packets.content_hash(t) as hash from unnest($1::text[]) as t`,
       [written],
     );
     assert.deepEqual(

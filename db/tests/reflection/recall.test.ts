@@ -59,8 +59,8 @@ describe('recall_lessons', () => {
   it('lifts by priority and confidence, 30 % at most', async () => {
     const [{ low, high, bound }] = await house.sql(
       'C',
-      `select l9_private.lesson_factor('low', 0) as low, l9_private.lesson_factor('critical', 0.99) as high,
-         l9_private.lesson_factor('critical', 1) / l9_private.lesson_factor('low', 0) as bound`,
+      `select reflection.lesson_factor('low', 0) as low, reflection.lesson_factor('critical', 0.99) as high,
+         reflection.lesson_factor('critical', 1) / reflection.lesson_factor('low', 0) as bound`,
     );
     assert.ok(high <= 1 && low < high);
     assert.ok(Math.abs(bound - 1.3) < 1e-5, String(bound));

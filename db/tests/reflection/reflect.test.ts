@@ -128,7 +128,7 @@ describe('reflections', () => {
     await assert.rejects(reflect('C', { content: 'mine', scope: 'l-private' }), { code: 'L9SCP' });
     // The function that stores, called by itself: what is hidden and what is not there are one.
     const store = (id: string) =>
-      house.sql('C', "select l9_private.store_reflection($1, 'lesson', null, '{}', 0.9, 'critical')", [id]);
+      house.sql('C', "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'critical')", [id]);
     const of = (message: string, id: string) => message.replaceAll(id, 'ID');
     const nowhere = '01900000-0000-7000-8000-000000000001';
     const hidden = await store(secret.source_packet).then(
@@ -160,7 +160,7 @@ describe('reflections', () => {
     }
     const { result } = await house.tool('C', 'save_memory', { content: 'a note, no lesson', project_id: 'l9' });
     await assert.rejects(
-      house.sql('C', "select l9_private.store_reflection($1, 'lesson', null, '{}', 0.9, 'low')", [
+      house.sql('C', "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'low')", [
         result.memory.packet_id,
       ]),
       { code: 'L9VAL' },
@@ -241,7 +241,7 @@ describe('reflections', () => {
     await assert.rejects(
       house.sql(
         'L',
-        "select l9_private.store_reflection($1, 'lesson', null, '{}', 0.9, 'low')",
+        "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'low')",
         [first.source_packet],
         claims,
       ),

@@ -131,7 +131,7 @@ describe('reflect_on_task', () => {
     const store = (caller: string) =>
       house.sql(
         caller,
-        `select l9_private.store_task_reflection($1, 'T-4', 'overwritten', 'failure', '{}', '{}', '{}', '{}', null, '{}', '{}')`,
+        `select reflection.store_task_reflection($1, 'T-4', 'overwritten', 'failure', '{}', '{}', '{}', '{}', null, '{}', '{}')`,
         [ofL.source_packet],
       );
     await assert.rejects(store('C'), { code: 'L9OWN' });
@@ -139,7 +139,7 @@ describe('reflect_on_task', () => {
       'C',
       "select (r.reflection).reflection_id as id from public.reflect('of C alone', project_id => 'l9') r",
     );
-    await assert.rejects(house.sql('C', 'select l9_private.link_lesson($1, $2)', [ofL.task_reflection_id, lesson.id]), {
+    await assert.rejects(house.sql('C', 'select reflection.link_lesson($1, $2)', [ofL.task_reflection_id, lesson.id]), {
       code: 'L9OWN',
     });
     const ofC = await onTask('C', { task_id: 'T-5', description: 'of C' });

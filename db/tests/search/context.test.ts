@@ -65,7 +65,7 @@ describe('the context of a memory', () => {
     await house.tool('C', 'save_memory', { content: `kick ${thread} ${Math.random()}`, project_id: 'l9' });
     await eventually(async () => {
       await house.embedded();
-      const [{ n }] = await house.asSuperuser('select count(*)::int as n from l9_private.stale_contexts');
+      const [{ n }] = await house.asSuperuser('select count(*)::int as n from embeddings.stale_contexts');
       if (n === 0) return true;
       await house.tool('C', 'save_memory', { content: `kick ${thread} ${Math.random()}`, project_id: 'l9' });
       return false;
@@ -283,7 +283,7 @@ describe('the context of a memory', () => {
       await house.asCaller('C', async (client) => {
         await client.query("select public.update_memory($1, content => 'A secret to be.')", [predecessor]);
         const { rows } = await house.gateway.database.workerPool.query(
-          'select * from l9_private.refresh_contexts($1)',
+          'select * from embeddings.refresh_contexts($1)',
           [[follower]],
         );
         assert.deepEqual([rows[0].is_busy, rows[0].context], [true, null]);
@@ -300,14 +300,14 @@ describe('the context of a memory', () => {
       const before_ = await save('C', 'A walnut.');
       const follower = await save('C', 'That is it.');
       await settled();
-      const requeue = 'select l9_private.requeue_stale_contexts()';
+      const requeue = 'select embeddings.requeue_stale_contexts()';
       const changes = {
         'update_memory()': ['select * from public.packet_store where packet_id = $1 for update', [follower]],
         'an update': ["update public.packet_store set tags = '{shelled}' where packet_id = $1", [follower]],
         'a change of the one before': ["select public.update_memory($1, tags => '{whole}')", [before_]],
       } as const;
       for (const [what, [text, values]] of Object.entries(changes)) {
-        await house.asSuperuser('insert into l9_private.stale_contexts values ($1) on conflict do nothing', [follower]);
+        await house.asSuperuser('insert into embeddings.stale_contexts values ($1) on conflict do nothing', [follower]);
         let requeued: Promise<unknown> | undefined;
         await house.asCaller('C', async (client) => {
           await client.query(text, [...values]);
@@ -327,7 +327,7 @@ describe('the context of a memory', () => {
     const follower = await save('C', 'Precisely.');
     await settled();
     const pool = house.gateway.database.workerPool;
-    const { rows } = await pool.query('select * from l9_private.refresh_contexts($1)', [[follower]]);
+    const { rows } = await pool.query('select * from embeddings.refresh_contexts($1)', [[follower]]);
     const [{ content_hash }] = await house.asSuperuser(
       'select content_hash from public.packet_store where packet_id = $1',
       [follower],
@@ -335,7 +335,7 @@ describe('the context of a memory', () => {
     await house.sql('C', 'select public.delete_memory($1)', [predecessor]);
     const vector = JSON.stringify([1, ...new Array(1535).fill(0)]);
     const stored = await pool.query(
-      "select l9_private.store_vectors($1, $2, 'words', array[$3], '{}', '{}', '{}', $4, $3) as stored",
+      "select embeddings.store_vectors($1, $2, 'words', array[$3], '{}', '{}', '{}', $4, $3) as stored",
       [follower, content_hash, vector, rows[0].context_id],
     );
     assert.equal(stored.rows[0].stored, false);
@@ -356,7 +356,7 @@ describe('the context of a memory', () => {
     for (const text of [
       'delete from public.memory_contexts',
       'update public.memory_contexts set created_at = now()',
-      'delete from l9_private.stale_contexts',
+      'delete from embeddings.stale_contexts',
     ]) {
       await assert.rejects(house.sql('L', text), { code: '42501' });
     }

@@ -42,14 +42,14 @@ describe('search settings', () => {
   ): Promise<number> => {
     const [{ factor }] = await asOwner(
       house,
-      `select l9_private.boost($1, $2, row(null, 0.35, 0.65, 0.5, true, $3, $4, '{"default": 1}', null)::public.search_settings) as factor`,
+      `select search.boost($1, $2, row(null, 0.35, 0.65, 0.5, true, $3, $4, '{"default": 1}', null)::public.search_settings) as factor`,
       [recency, importance, recencyBoost, importanceBoost],
     );
     return factor;
   };
 
   it('are the defaults of the table where a tenant has none of its own', async () => {
-    const [defaults] = await asOwner(house, 'select s.* from l9_private.current_search_settings() s');
+    const [defaults] = await asOwner(house, 'select s.* from search.current_search_settings() s');
     const created = await set({});
     for (const name of Object.keys(defaults)) {
       if (!['tenant_id', 'updated_at'].includes(name)) assert.deepEqual(defaults[name], created[name], name);
@@ -149,7 +149,7 @@ describe('search settings', () => {
   it('let recency halve with each half-life of the kind', async () => {
     const rows = await asOwner(
       house,
-      'select l9_private.recency(make_interval(days => d), 10) as r from unnest(array[-5, 0, 10, 20, 100000]) d',
+      'select search.recency(make_interval(days => d), 10) as r from unnest(array[-5, 0, 10, 20, 100000]) d',
     );
     assert.deepEqual(
       rows.map(({ r }) => Number(r.toFixed(6))),

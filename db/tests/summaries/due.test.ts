@@ -95,7 +95,7 @@ describe('summaries', () => {
       await note('L', 'in private', { project_id, scope: 'l-private', correlation_id: 'J' });
     }
     const { rows } = await workerPool.query(
-      "select * from l9_private.due_summaries_for_job(100) where project_id = 'job' and scope_type = 'task'",
+      "select * from summaries.due_summaries_for_job(100) where project_id = 'job' and scope_type = 'task'",
     );
     assert.deepEqual(rows.map(({ scope, user_id }) => [scope, user_id]).sort(), [
       ['developer', user['jwt.claims.user_id']],
@@ -103,7 +103,7 @@ describe('summaries', () => {
     ]);
     for (const row of rows) {
       const store = () =>
-        workerPool.query("select (s).* from l9_private.store_summary($1, $2, $3, $4, model => 'm') s", [
+        workerPool.query("select (s).* from summaries.store_summary($1, $2, $3, $4, model => 'm') s", [
           row.scope_type,
           row.scope_value,
           'What the job says.',
@@ -117,7 +117,7 @@ describe('summaries', () => {
       );
     }
     const left = await workerPool.query(
-      "select * from l9_private.due_summaries_for_job(100) where project_id = 'job' and scope_type = 'task'",
+      "select * from summaries.due_summaries_for_job(100) where project_id = 'job' and scope_type = 'task'",
     );
     assert.deepEqual(left.rows, []);
     assert.deepEqual(await house.sql('C', "select scope from public.memory_summaries where project_id = 'job'"), []);
@@ -131,7 +131,7 @@ describe('summaries', () => {
       { scope: 'developer', metadata: { creator: 'job', source: 'l9-memory', agent: 'job', model: 'm' } },
     ]);
     await assert.rejects(
-      workerPool.query('select l9_private.store_summary($1, $2, $3, $4)', [
+      workerPool.query('select summaries.store_summary($1, $2, $3, $4)', [
         'task',
         'J',
         'mixed',

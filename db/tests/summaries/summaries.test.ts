@@ -119,7 +119,7 @@ describe('summaries', () => {
         (error) => error,
       );
       errors.push([error.code, error.message, error.column]);
-      await assert.rejects(house.sql('C', 'select l9_private.room_of_sources($1)', [[id]]), {
+      await assert.rejects(house.sql('C', 'select summaries.audience_of_sources($1)', [[id]]), {
         code: 'L9OWN',
       });
     }
@@ -134,7 +134,7 @@ describe('summaries', () => {
     const store = (caller: string, packet: string, sources: string[], claims = {}) =>
       house.sql(
         caller,
-        "select l9_private.store_summary_row($1, 'topic', 'x', $2, '{leak}', '{}', '{}', 0.5, null)",
+        "select summaries.store_summary_row($1, 'topic', 'x', $2, '{leak}', '{}', '{}', 0.5, null)",
         [packet, sources],
         claims,
       );
@@ -153,11 +153,11 @@ describe('summaries', () => {
     const ofC = await note('C', 'a summary of C', { kind: 'summary' });
     await assert.rejects(store('C', ofC, [ofUser], user), { code: 'L9VAL' });
     for (const statement of [
-      "select l9_private.store_summary('topic', 'x', 'text', '{}')",
-      'select * from l9_private.due_summaries_for_job()',
-      'select l9_private.delete_summaries(array[uuidv7()])',
-      'select * from l9_private.doomed_summaries',
-      'insert into l9_private.doomed_summaries values (uuidv7())',
+      "select summaries.store_summary('topic', 'x', 'text', '{}')",
+      'select * from summaries.due_summaries_for_job()',
+      'select summaries.delete_summaries(array[uuidv7()])',
+      'select * from summaries.summaries_being_deleted',
+      'insert into summaries.summaries_being_deleted values (uuidv7())',
       'update public.memory_summaries set packet_count = 1',
       'delete from public.memory_summary_sources',
     ]) {

@@ -18,7 +18,7 @@ export function summariesOf(house: House) {
     };
     const [row] = await house.sql(
       caller,
-      `select s.*, l9_private.summary_json(s) ->> 'summary_text' as text
+      `select s.*, summaries.summary_json(s) ->> 'summary_text' as text
        from public.save_summary(${named(given)}) s`,
       Object.values(given),
       claims,

@@ -64,7 +64,7 @@ describe('tasks', () => {
     const [id] = await queueJobRun(pool(), task, logger);
     assert.deepEqual(await queueJobRun(pool(), task, logger), [id]);
     await withJobRun(pool(), task, logger, async () => assert.equal((await rows('third'))[0].status, 'running'));
-    await pool().query("select l9_private.start_task('third', $1, job_key => 'third l9')", [tenantId]);
+    await pool().query("select tasks.start_task('third', $1, job_key => 'third l9')", [tenantId]);
     await withJobRun(pool(), task, logger, async () => {});
     assert.deepEqual(
       (await rows('third')).map(({ status, error }) => [status, error]),
@@ -85,7 +85,7 @@ describe('tasks', () => {
       { a: Array(3000).fill(1) },
     ]) {
       await assert.rejects(
-        pool().query("select l9_private.start_task('fourth', $1, $2)", [tenantId, JSON.stringify(payload)]),
+        pool().query("select tasks.start_task('fourth', $1, $2)", [tenantId, JSON.stringify(payload)]),
         { code: 'L9VAL', column: 'payload' },
       );
       await assert.rejects(
@@ -95,10 +95,9 @@ describe('tasks', () => {
         ),
         { code: '23514' },
       );
-      await assert.rejects(
-        pool().query('select l9_private.finish_task(array[uuidv7()], $1)', [JSON.stringify(payload)]),
-        { code: 'L9VAL' },
-      );
+      await assert.rejects(pool().query('select tasks.finish_task(array[uuidv7()], $1)', [JSON.stringify(payload)]), {
+        code: 'L9VAL',
+      });
     }
     // The work is done all the same.
     assert.equal(
@@ -149,9 +148,9 @@ describe('tasks', () => {
       "insert into public.tasks (type, status) values ('x', 'queued')",
       "update public.tasks set status = 'failed'",
       'delete from public.tasks',
-      "select l9_private.start_task('x')",
-      "select l9_private.finish_task('{}')",
-      'select l9_private.sweep_tasks()',
+      "select tasks.start_task('x')",
+      "select tasks.finish_task('{}')",
+      'select tasks.sweep_tasks()',
     ])
       for (const caller of ['C', 'L']) await assert.rejects(house.sql(caller, statement), { code: '42501' }, statement);
   });
@@ -159,7 +158,7 @@ describe('tasks', () => {
   it('are swept by the cleanup 30 days after their end; those of which nothing is heard have failed', async () => {
     await house.asSuperuser('delete from public.tasks');
     for (const type of ['old', 'young']) await withJobRun(pool(), { type, tenantId }, logger, async () => {});
-    await pool().query("select l9_private.start_task('lost', $1)", [tenantId]);
+    await pool().query("select tasks.start_task('lost', $1)", [tenantId]);
     await house.asSuperuser(`update public.tasks set
       completed_at = case when type = 'old' then now() - interval '31 days' when type = 'young' then now() - interval '29 days' end,
       updated_at = now() - interval '8 days'`);

@@ -70,19 +70,16 @@ describe('materialized views', () => {
   it('can be selected from by nobody, and refreshed by admins and jobs only', async () => {
     for (const view of VIEWS)
       for (const caller of ['C', 'L'])
-        await assert.rejects(house.sql(caller, `select * from l9_private.${view}`), { code: '42501' }, view);
-    await assert.rejects(house.gateway.database.workerPool.query(`select * from l9_private.${VIEWS[0]}`), {
+        await assert.rejects(house.sql(caller, `select * from views.${view}`), { code: '42501' }, view);
+    await assert.rejects(house.gateway.database.workerPool.query(`select * from views.${VIEWS[0]}`), {
       code: '42501',
     });
     await assert.rejects(refresh('C'), { code: '42501' });
     for (const caller of ['C', 'L'])
-      for (const statement of [
-        'select * from l9_private.memory_view_refreshes',
-        'select l9_private.is_refreshing_views()',
-      ])
+      for (const statement of ['select * from views.memory_view_refreshes', 'select views.is_refreshing_views()'])
         await assert.rejects(house.sql(caller, statement), { code: '42501' }, statement);
     for (const view of VIEWS)
-      await assert.rejects(house.sql('L', `refresh materialized view l9_private.${view}`), { code: '42501' });
+      await assert.rejects(house.sql('L', `refresh materialized view views.${view}`), { code: '42501' });
   });
 
   it('show what was there at the last refresh, of every tenant to itself, whoever refreshes', async () => {
@@ -156,7 +153,7 @@ describe('materialized views', () => {
     await refresh();
     for (const view of VIEWS) {
       const [row] = await house.asSuperuser(
-        `select count(*)::int as n from l9_private.${view} v where to_jsonb(v) ->> 'scope' = 'developer' and tenant_id = '00000000-0000-7000-8000-000000000001'`,
+        `select count(*)::int as n from views.${view} v where to_jsonb(v) ->> 'scope' = 'developer' and tenant_id = '00000000-0000-7000-8000-000000000001'`,
       );
       assert.equal(row.n, 0, view);
     }
@@ -196,7 +193,7 @@ describe('materialized views', () => {
       const [secret] = (await house.home.superuserUrl)
         ? await house.asSuperuser("select packet_id as id from public.packet_store where scope = 'l-private' limit 1")
         : [{ id: '01900000-0000-7000-8000-000000000000' }];
-      await assert.rejects(client.query(`select l9_private.assert_fact_from($1, 'a', 'b', '1')`, [secret.id]), {
+      await assert.rejects(client.query(`select facts.assert_fact_from($1, 'a', 'b', '1')`, [secret.id]), {
         code: 'L9OWN',
       });
     });
@@ -219,7 +216,7 @@ describe('materialized views', () => {
     );
     assert.ok(status.every(({ age_seconds, seconds }) => age_seconds >= 0 && age_seconds < 60 && seconds >= 0));
     await asSuperuser(house, (client) =>
-      client.query('refresh materialized view l9_private.mv_high_confidence_facts with no data'),
+      client.query('refresh materialized view views.mv_high_confidence_facts with no data'),
     );
     await assert.rejects(house.sql('C', 'select * from public.high_confidence_facts()'), { code: '55000' });
     await asOwner(house, 'call public.refresh_memory_views()');

@@ -69,12 +69,12 @@ describe('the world model', () => {
     assert.deepEqual(await state('C', p), {});
     await apply('C', p, [{ entity_id: 'api' }]);
     assert.equal((await versions('C', p)).api, 6);
-    await isFolded(restored.world_id);
+    await isFolded(restored.audience_id);
     await assert.rejects(restore('C', p, '99'), { code: 'L9VAL', column: 'snapshot' });
     await assert.rejects(restore('C', p, before.snapshot_id, 1), { code: 'L9VAL', column: 'expected_version' });
     // The restore is an update like others: when its memory goes, it was never made.
     await remove('L', restored.source_packet);
-    await isFolded(restored.world_id);
+    await isFolded(restored.audience_id);
   });
 
   it('is worked out again when a memory is deleted, versions never coming twice', async () => {
@@ -88,7 +88,7 @@ describe('the world model', () => {
     await remove('C', c.source_packet);
     assert.deepEqual(await state('C', p), { x: { color: 'red', size: 1 } });
     assert.deepEqual([(await world('C', p)).version, (await versions('C', p)).x], [5, 5]);
-    await isFolded(a.world_id);
+    await isFolded(a.audience_id);
     const d = await apply('C', p, [{ entity_id: 'x' }]);
     assert.equal(d.state_version_after, 6);
     // Many at once, in one statement.
@@ -99,12 +99,12 @@ describe('the world model', () => {
       more.slice(1).map((it) => it.source_packet),
     ]);
     assert.deepEqual(await state('C', p), { x: { color: 'red', size: 1, k0: 0 }, y0: {} });
-    await isFolded(a.world_id);
+    await isFolded(a.audience_id);
     await house.sql('C', 'delete from public.packet_store where project_id = $1', [p]);
     assert.deepEqual(await state('C', p), {});
     assert.ok((await world('C', p)).version > 11);
-    const left = await house.asSuperuser('select 1 from l9_private.departed_entities where world_id = $1', [
-      a.world_id,
+    const left = await house.asSuperuser('select 1 from world_model.removed_entities where audience_id = $1', [
+      a.audience_id,
     ]);
     assert.deepEqual(left, [], 'not even names stay');
   });
@@ -121,7 +121,7 @@ describe('the world model', () => {
     ]);
     assert.deepEqual(await state('C', p), { x: { k19: 19, n0: 0, n1: 1, n2: 2, n3: 3, n4: 4 }, y19: {} });
     assert.equal((await world('C', p)).version, 44);
-    await isFolded(kept.world_id);
+    await isFolded(kept.audience_id);
     const strays = await house.asSuperuser(
       'select 1 from public.world_model_entities e where not exists (select from public.packet_store p where p.packet_id = e.source_packet)',
     );
@@ -161,7 +161,7 @@ describe('the world model', () => {
       [s.snapshot_id],
     );
     assert.deepEqual(again, { entity_count: 1, relation_count: 0 });
-    await isFolded(secret.world_id);
+    await isFolded(secret.audience_id);
   });
 
   it('moves updates to the end of the other world with their memory, and works both out again', async () => {
@@ -177,13 +177,13 @@ describe('the world model', () => {
     assert.equal(privately.version, 2);
     assert.equal((await world('C', p)).version, 3);
     assert.deepEqual(await diff('C', p, s.snapshot_id), []);
-    await isFolded(a.world_id);
-    await isFolded(privately.world_id);
+    await isFolded(a.audience_id);
+    await isFolded(privately.audience_id);
     await house.sql('L', "select public.update_memory($1, scope => 'developer')", [b.source_packet]);
     assert.deepEqual(await state('C', p), { x: { from: 'a', secret: 'b' }, y: {} });
     assert.equal((await world('C', p)).version, 4);
-    await isFolded(a.world_id);
-    await isFolded(privately.world_id);
+    await isFolded(a.audience_id);
+    await isFolded(privately.audience_id);
     await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [s.source_packet]);
     assert.deepEqual(
       await house.sql('L', 'select 1 from public.world_model_snapshots where snapshot_id = $1', [s.snapshot_id]),
@@ -203,7 +203,7 @@ describe('the world model', () => {
         `set session_replication_role = replica;
          update public.packet_store set ttl = now() - interval '1 s' where packet_id = '${b.source_packet}';
          update public.world_model_updates set ttl = now() - interval '1 s' where source_packet = '${b.source_packet}';
-         update public.world_model_entities set ttl = now() - interval '1 s' where world_id = '${a.world_id}' and ttl is not null;
+         update public.world_model_entities set ttl = now() - interval '1 s' where audience_id = '${a.audience_id}' and ttl is not null;
          set session_replication_role = origin`,
       );
     await expire();
@@ -212,7 +212,7 @@ describe('the world model', () => {
     assert.deepEqual(await state('C', p), { x: { stays: 1, more: 1 }, z: {} }, 'nothing is built on what has expired');
     await house.sql('L', 'select public.delete_expired_memories()');
     assert.deepEqual(await state('C', p), { x: { stays: 1, more: 1 }, z: {} });
-    await isFolded(a.world_id);
+    await isFolded(a.audience_id);
   });
 
   it('is always what its updates make up, whatever is done in whatever order', async () => {
@@ -292,11 +292,11 @@ describe('the world model', () => {
         model[other]!.push({ ...moved!, version: v, restores: null });
       }
       for (const it of [p, q]) {
-        const { version, world_id } = await world('L', it);
+        const { version, audience_id } = await world('L', it);
         assert.ok(version >= seen[it]!);
         seen[it] = version;
         assert.deepEqual(await state('L', it), fold(it), `step ${step}`);
-        await isFolded(world_id);
+        await isFolded(audience_id);
       }
     }
   });

@@ -22,12 +22,14 @@ describe('a world', () => {
     assert.equal(own.state_version_after, 1, 'a world of its own, whose versions begin with 1');
     assert.deepEqual(await state('C', p), { own: {} });
     assert.deepEqual(await state('C', p, '', 'developer', user), { 'of-user': {} });
-    assert.deepEqual(await state('C', p, `, world_id => '${own.world_id}'`, 'developer', user), { own: {} });
+    assert.deepEqual(await state('C', p, `, audience_id => '${own.audience_id}'`, 'developer', user), { own: {} });
 
     for (const table of ['world_model_entities', 'world_model_updates', 'world_model_snapshots']) {
-      const [{ n }] = await house.sql('C', `select count(*)::int as n from public.${table} where world_id = any ($1)`, [
-        [hidden.world_id, foreign.world_id, ofUser.world_id],
-      ]);
+      const [{ n }] = await house.sql(
+        'C',
+        `select count(*)::int as n from public.${table} where audience_id = any ($1)`,
+        [[hidden.audience_id, foreign.audience_id, ofUser.audience_id]],
+      );
       assert.equal(n, 0, table);
       for (const statement of [
         `delete from public.${table}`,
@@ -46,28 +48,28 @@ describe('a world', () => {
         );
       for (const id of ids) assert.equal(await answer(id), await answer(missing), call(id)[0]);
     };
-    const foreignWorlds = [hidden.world_id, foreign.world_id, ofUser.world_id];
-    await alike((id) => ['select public.get_world_model(world_id => $1)', [id]], foreignWorlds);
-    await alike((id) => ['select l9_private.reach_world(null, null, $1)', [id]], foreignWorlds);
-    await alike((id) => ["select * from public.diff_world('0', '1', world_id => $1)", [id]], foreignWorlds);
-    await alike((id) => ["select * from l9_private.fold_world($1, '{[1,10]}')", [id]], foreignWorlds);
-    await alike((id) => ['select l9_private.world_lineage($1, 1)', [id]], foreignWorlds);
+    const foreignWorlds = [hidden.audience_id, foreign.audience_id, ofUser.audience_id];
+    await alike((id) => ['select public.get_world_model(audience_id => $1)', [id]], foreignWorlds);
+    await alike((id) => ['select world_model.reach_world(null, null, $1)', [id]], foreignWorlds);
+    await alike((id) => ["select * from public.diff_world('0', '1', audience_id => $1)", [id]], foreignWorlds);
+    await alike((id) => ["select * from world_model.fold_world($1, '{[1,10]}')", [id]], foreignWorlds);
+    await alike((id) => ['select world_model.world_lineage($1, 1)', [id]], foreignWorlds);
     await alike((id) => ['select public.restore_world($1)', [id]], [shot.snapshot_id]);
     await alike(
       (id) => ['select public.restore_world($1, source_packet => $2)', [id, own.source_packet]],
       [shot.snapshot_id],
     );
     await alike(
-      (id) => ['select l9_private.write_world_restore($2, $1, null)', [id, own.source_packet]],
+      (id) => ['select world_model.write_world_restore($2, $1, null)', [id, own.source_packet]],
       [shot.snapshot_id],
     );
     await alike((id) => ['select * from public.diff_world($1, $2)', [id, '0']], [shot.snapshot_id]);
     const packets = [hidden.source_packet, foreign.source_packet, ofUser.source_packet];
     const insight = JSON.stringify({ insight_type: 'x', content: 'y' });
     await alike((id) => ['select public.apply_world_update($2, source_packet => $1)', [id, insight]], packets);
-    await alike((id) => ['select l9_private.write_world_update($1, $2, 5)', [id, insight]], packets);
-    await alike((id) => ["select l9_private.write_world_snapshot($1, 'x')", [id]], packets);
-    await alike((id) => ["select l9_private.write_world_restore($1, '0', 5)", [id]], packets);
+    await alike((id) => ['select world_model.write_world_update($1, $2, 5)', [id, insight]], packets);
+    await alike((id) => ["select world_model.write_world_snapshot($1, 'x')", [id]], packets);
+    await alike((id) => ["select world_model.write_world_restore($1, '0', 5)", [id]], packets);
     for (const scope of ['l-private', 'no-such-scope']) {
       await assert.rejects(world('C', p, '', scope), {
         code: 'L9SCP',
@@ -77,21 +79,21 @@ describe('a world', () => {
       await assert.rejects(apply('C', p, [], { scope, expected: 99 }), { code: 'L9SCP', column: 'scope' });
     }
     for (const call of [
-      'settle_world(gen_random_uuid(), true)',
+      'recompute_world(gen_random_uuid(), true)',
       'lock_world(gen_random_uuid())',
       'next_world_version(gen_random_uuid(), null)',
       "touch_entity(gen_random_uuid(), '{}', 1, null, null)",
       "measure_world(gen_random_uuid(), '{}')",
     ])
-      await assert.rejects(house.sql('C', `select l9_private.${call}`), { code: '42501' }, call);
-    for (const table of ['worlds', 'departed_entities', 'stale_worlds'])
-      await assert.rejects(house.sql('C', `select * from l9_private.${table}`), { code: '42501' });
+      await assert.rejects(house.sql('C', `select world_model.${call}`), { code: '42501' }, call);
+    for (const table of ['worlds', 'removed_entities', 'stale_worlds'])
+      await assert.rejects(house.sql('C', `select * from world_model.${table}`), { code: '42501' });
     // A token that is cut down to some projects reaches no other.
     const cut = { 'jwt.claims.projects': '["elsewhere"]' };
     await assert.rejects(world('C', p, '', 'developer', cut), { code: 'L9SCP', column: 'project_id' });
-    await assert.rejects(world('C', p, `, world_id => '${own.world_id}'`, 'developer', cut), {
+    await assert.rejects(world('C', p, `, audience_id => '${own.audience_id}'`, 'developer', cut), {
       code: 'L9OWN',
-      column: 'world_id',
+      column: 'audience_id',
     });
   });
 

@@ -5,7 +5,7 @@ import type { House } from '../../../gateway/tests/support/house.ts';
 export interface Applied {
   update_id: string;
   source_packet: string;
-  world_id: string;
+  audience_id: string;
   state_version_before: number;
   state_version_after: number;
 }
@@ -73,15 +73,15 @@ export function worldsOf(house: House) {
       ])
     )[0];
   /** The tables must be what the updates make up. */
-  const isFolded = async (worldId: string) => {
+  const isFolded = async (audienceId: string) => {
     const differences = await house.asSuperuser(
-      `with w as (select * from l9_private.worlds where world_id = $1),
-        f as (select f.* from w, l9_private.fold_world(w.world_id, l9_private.world_lineage(w.world_id, w.state_version)) f),
-        e as (select * from public.world_model_entities where world_id = $1)
+      `with w as (select * from world_model.worlds where audience_id = $1),
+        f as (select f.* from w, world_model.fold_world(w.audience_id, world_model.world_lineage(w.audience_id, w.state_version)) f),
+        e as (select * from public.world_model_entities where audience_id = $1)
        select f.entity_id as folded, e.entity_id as stored, f.attributes as fa, e.attributes as ea
        from f full join e on e.entity_id_normalized = f.entity_key
        where (f.entity_id, f.entity_type, f.attributes, f.confidence, f.ttl) is distinct from (e.entity_id, e.entity_type, e.attributes, e.confidence, e.ttl)`,
-      [worldId],
+      [audienceId],
     );
     assert.deepEqual(differences, []);
   };

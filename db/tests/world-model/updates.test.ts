@@ -22,7 +22,7 @@ describe('an update of the world', () => {
     assert.deepEqual([next.state_version_before, next.state_version_after], [1, 2]);
     const { entities, ...rest } = await world('C', p);
     assert.deepEqual(rest, {
-      world_id: first.world_id,
+      audience_id: first.audience_id,
       scope: 'developer',
       project_id: p,
       version: 2,
@@ -49,7 +49,7 @@ describe('an update of the world', () => {
     assert.deepEqual(await state('C', p, ", entity_type => 'service'"), {});
     const cut = await world('C', p, ', max_entities => 1');
     assert.deepEqual([cut.entity_count, cut.entities.length], [2, 1]);
-    await isFolded(first.world_id);
+    await isFolded(first.audience_id);
   });
 
   it('saves a memory of kind insight, or comes from the one given, in whose world it is', async () => {
@@ -62,7 +62,7 @@ describe('an update of the world', () => {
     );
     assert.deepEqual(memory, { packet_type: 'insight', content: 'a was seen', scope: 'developer' });
     const given = await apply('C', 'elsewhere', [{ entity_id: 'b' }], { packet: own.source_packet, scope: 'global' });
-    assert.deepEqual([given.world_id, given.source_packet], [own.world_id, own.source_packet]);
+    assert.deepEqual([given.audience_id, given.source_packet], [own.audience_id, own.source_packet]);
     await assert.rejects(apply('C', p, [], { insight: { content: undefined } }), {
       code: 'L9VAL',
       column: 'insight.content',
@@ -111,7 +111,7 @@ describe('an update of the world', () => {
     const { entities } = await world('C', p);
     assert.equal(entities[0].version, 23);
     assert.equal(Object.keys(entities[0].attributes).length, 23);
-    await isFolded(all[0]!.world_id);
+    await isFolded(all[0]!.audience_id);
   });
 
   it('refuses what is malformed or too much, naming the field', async () => {

@@ -30,7 +30,7 @@ export function createDenials({ workerPool }: Database, logger: Logger): Denials
 
   const write = ({ door, reason, address, claimed }: Denial, times: number) => {
     const written = workerPool
-      .query('select l9_private.audit_denial($1, $2, $3, $4, $5, $6)', [
+      .query('select audit.audit_denial($1, $2, $3, $4, $5, $6)', [
         door,
         reason,
         address,

@@ -23,7 +23,7 @@ export async function recordRefusal(
   error: Pick<PublicError, 'sqlstate' | 'code' | 'field'>,
 ): Promise<void> {
   const details = { ...refusal.details, code: error.code, ...(error.field ? { field: error.field } : {}) };
-  await callInTransaction(database.pool, toSettings(identity, toolName), 'l9_private.audit_refusal', [
+  await callInTransaction(database.pool, toSettings(identity, toolName), 'audit.audit_refusal', [
     refusal.operation,
     refusal.packetId ?? null,
     refusal.projectId ?? null,

@@ -108,7 +108,7 @@ export async function openDirectory(database: Database, logger: Logger): Promise
 
   const read = async () => {
     const { rows } = await database.workerPool.query<{ listing: Listing }>(
-      'select l9_private.identity_directory() as listing',
+      'select administration.identity_directory() as listing',
     );
     known = index(rows[0]!.listing);
   };

@@ -79,10 +79,10 @@ export async function reembed(env: NodeJS.ProcessEnv, options: ReembedOptions): 
 }
 
 const servingModel = async (pool: WorkerPool) =>
-  (await pool.query<{ model: string | null }>('select l9_private.serving_model() as model')).rows[0]!.model;
+  (await pool.query<{ model: string | null }>('select embeddings.serving_model() as model')).rows[0]!.model;
 
 const changeUnderWay = async (pool: WorkerPool) =>
-  (await pool.query<Change>('select * from l9_private.embedding_change()')).rows[0];
+  (await pool.query<Change>('select * from embeddings.embedding_change()')).rows[0];
 
 async function tell(pool: WorkerPool) {
   say(`${(await servingModel(pool)) ?? 'no model'} serves`);
@@ -94,7 +94,7 @@ async function tell(pool: WorkerPool) {
 }
 
 async function abandon(pool: WorkerPool) {
-  const { rows } = await pool.query<{ model: string | null }>('select l9_private.abandon_embedding_change() as model');
+  const { rows } = await pool.query<{ model: string | null }>('select embeddings.abandon_embedding_change() as model');
   const model = rows[0]!.model;
   if (model) await dropWith(pool, model);
   say(model ? `the change to ${model} is given up` : 'no change is under way');
@@ -122,7 +122,7 @@ async function change(
       // Each tenant's memories are embedded anew, so each tenant sees it. How many there are in all is none of theirs to know.
       const task = { type: 'reembed', payload: { model }, jobKey: `reembed ${model}` };
       await withJobRun(pool, task, createLogger(config.logLevel), async () => {
-        await pool.query('select l9_private.begin_embedding_change($1, $2)', [model, embedder.dimensions]);
+        await pool.query('select embeddings.begin_embedding_change($1, $2)', [model, embedder.dimensions]);
         await embedAll(config, pool, embedder, allowMissing, signal);
       });
     } finally {
@@ -208,7 +208,7 @@ async function isSwitched(pool: WorkerPool, model: string, allowMissing: number)
   const [remaining, refused] = [Number(now.remaining), Number(now.refused)];
   if (remaining > refused) return false;
   const { rows } = await pool.query<{ missing: string }>(
-    'select l9_private.switch_embedding_model($1, $2) as missing',
+    'select embeddings.switch_embedding_model($1, $2) as missing',
     [model, allowMissing],
   );
   const missing = Number(rows[0]!.missing);

@@ -105,7 +105,7 @@ function explain(error: NodeJS.ErrnoException): string {
 
 function embedderLine({ embedding }: Config, { model, dimensions }: Embedder, serving: string): string {
   if (model !== serving)
-    return `none: no provider for ${serving}, which serves, is configured, so searches go by words (docs/models.md)`;
+    return `none: no provider for ${serving}, which serves, is configured, so searches go by words (docs/how-to/change-the-embedding-model.md)`;
   const configured =
     embedding.model === serving
       ? ''

@@ -88,7 +88,7 @@ export async function openModels(
   };
   const servingModel = () => models.find(({ state }) => state === 'serving')?.model ?? configured.model;
 
-  await database.workerPool.query('select l9_private.adopt_embedding_model($1, $2)', [
+  await database.workerPool.query('select embeddings.adopt_embedding_model($1, $2)', [
     configured.model,
     configured.dimensions,
   ]);

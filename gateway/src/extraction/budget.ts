@@ -24,7 +24,7 @@ export interface Reservation {
 /** Sets aside what the call can cost at most, or rejects with BudgetSpent. */
 export async function reserve({ pool, chat }: Spending, tenantId: string, request: ChatRequest): Promise<Reservation> {
   const tokens = chat.mostTokens(request);
-  const { rows } = await pool.query<{ day: string | null }>('select l9_private.reserve_tokens($1, $2)::text as day', [
+  const { rows } = await pool.query<{ day: string | null }>('select extraction.reserve_tokens($1, $2)::text as day', [
     tenantId,
     tokens,
   ]);
@@ -44,7 +44,7 @@ export async function askReserved<Answer>(
   const settle = async (usage: Usage | null, hasFailed: boolean) => {
     if (usage) onTokens?.(usage);
     await pool
-      .query('select l9_private.settle_tokens($1, $2, $3, $4, $5, $6)', [
+      .query('select extraction.record_token_usage($1, $2, $3, $4, $5, $6)', [
         tenantId,
         day,
         tokens,

@@ -46,7 +46,7 @@ export async function extractPending(options: ExtractOptions, signal: AbortSigna
   const { pool, leaseMs } = options;
   const until = now() + RUN_FOR_MS;
   while (!signal.aborted && now() < until) {
-    const { rows } = await pool.query<Pending>('select * from l9_private.claim_extractions($1, $2)', [
+    const { rows } = await pool.query<Pending>('select * from extraction.lease_extractions($1, $2)', [
       AT_ONCE,
       `${leaseMs} milliseconds`,
     ]);
@@ -88,7 +88,7 @@ async function extractOne(memory: Pending, options: ExtractOptions, signal: Abor
     const { name, code } = error as { name: string; code?: string };
     if (error instanceof BudgetSpent) {
       await postpone(pool, packetId, '0 seconds', 'budget', false);
-      await pool.query('select l9_private.postpone_extractions_of($1)', [memory.tenant_id]);
+      await pool.query('select extraction.postpone_extractions_of($1)', [memory.tenant_id]);
     } else if (code === '55P03' || code === '40P01') {
       await postpone(pool, packetId, BUSY_WAIT, 'busy', false);
     } else if (signal.aborted) {
@@ -111,7 +111,7 @@ async function extractOne(memory: Pending, options: ExtractOptions, signal: Abor
 }
 
 async function store(pool: WorkerPool, memory: Pending, extraction: Extraction, model: string): Promise<Stored> {
-  const { rows } = await pool.query<Stored>('select * from l9_private.store_extraction($1, $2, $3, $4)', [
+  const { rows } = await pool.query<Stored>('select * from extraction.store_extraction($1, $2, $3, $4)', [
     memory.packet_id,
     memory.content_hash,
     JSON.stringify(extraction, storable),
@@ -126,7 +126,7 @@ export const storable = (_key: string, value: unknown) =>
 
 async function postpone(pool: WorkerPool, packetId: string, wait: string, error: string, countsAsAttempt: boolean) {
   const { rows } = await pool.query<{ has_given_up: boolean }>(
-    'select l9_private.postpone_extraction($1, $2, $3, $4) as has_given_up',
+    'select extraction.postpone_extraction($1, $2, $3, $4) as has_given_up',
     [packetId, wait, error, countsAsAttempt],
   );
   return rows[0]!.has_given_up;

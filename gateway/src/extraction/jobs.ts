@@ -34,7 +34,7 @@ export function chatJobs(options: ChatJobOptions): PeriodicJob[] {
       everyMs: EXTRACT_EVERY_MS,
       async isDue(pool) {
         if (outage.isPausing()) return false;
-        const { rows } = await pool.query<{ due: boolean }>('select l9_private.has_due_extractions() as due');
+        const { rows } = await pool.query<{ due: boolean }>('select extraction.has_due_extractions() as due');
         return rows[0]?.due === true;
       },
       run: (pool, logger, signal, jobId) =>
@@ -45,7 +45,7 @@ export function chatJobs(options: ChatJobOptions): PeriodicJob[] {
       everyMs: SUMMARIES_EVERY_MS,
       async isDue(pool) {
         if (outage.isPausing()) return false;
-        const { rows } = await pool.query<{ due: boolean }>('select l9_private.may_write_summaries() as due');
+        const { rows } = await pool.query<{ due: boolean }>('select extraction.may_write_summaries() as due');
         return rows[0]?.due === true;
       },
       run: (pool, logger, signal, jobId) =>

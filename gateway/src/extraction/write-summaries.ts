@@ -34,7 +34,7 @@ export interface SummaryOptions extends Spending {
 /** Writes up to 20 summaries, one after the other. Rejects with ChatUnavailable when the provider can't be reached. */
 export async function writeSummaries(options: SummaryOptions, signal: AbortSignal): Promise<void> {
   for (let written = 0; written < AT_MOST && !signal.aborted; written++) {
-    const { rows } = await options.pool.query<Due>('select * from l9_private.claim_summaries(1, $1)', [
+    const { rows } = await options.pool.query<Due>('select * from extraction.lease_summaries(1, $1)', [
       `${options.leaseMs} milliseconds`,
     ]);
     if (!rows[0]) return;
@@ -45,7 +45,7 @@ export async function writeSummaries(options: SummaryOptions, signal: AbortSigna
 async function writeOne(due: Due, options: SummaryOptions, signal: AbortSignal): Promise<void> {
   const { pool, chat, logger, jobId } = options;
   const postpone = async (delay: string, countsAsAttempt: boolean) => {
-    const { rows } = await pool.query('select l9_private.postpone_summary($1, $2, $3) as has_given_up', [
+    const { rows } = await pool.query('select extraction.postpone_summary($1, $2, $3) as has_given_up', [
       due.summary_key,
       delay,
       countsAsAttempt,
@@ -72,7 +72,7 @@ async function writeOne(due: Due, options: SummaryOptions, signal: AbortSignal):
       async () => {
         const summary = await askReserved(options, reservation, request, readSummary, signal);
         const { rows } = await pool.query<{ is_stored: boolean }>(
-          'select l9_private.store_model_summary($1, $2, $3, $4, $5, $6, $7) as is_stored',
+          'select extraction.store_model_summary($1, $2, $3, $4, $5, $6, $7) as is_stored',
           [
             due.summary_key,
             due.scope_type,

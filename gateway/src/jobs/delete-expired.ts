@@ -9,7 +9,7 @@ export const deleteExpired = (everyMs: number): PeriodicJob => ({
   async run(pool, logger, signal) {
     let deleted = 0;
     while (!signal.aborted) {
-      const { rows } = await pool.query<{ deleted: string }>('select l9_private.delete_expired_batch($1) as deleted', [
+      const { rows } = await pool.query<{ deleted: string }>('select memories.delete_expired_batch($1) as deleted', [
         BATCH,
       ]);
       const count = Number(rows[0]?.deleted ?? 0);
@@ -17,7 +17,7 @@ export const deleteExpired = (everyMs: number): PeriodicJob => ({
       if (count < BATCH) break;
     }
     while (!signal.aborted) {
-      const { rows } = await pool.query<{ swept: string }>('select l9_private.sweep_tasks($1) as swept', [BATCH]);
+      const { rows } = await pool.query<{ swept: string }>('select tasks.sweep_tasks($1) as swept', [BATCH]);
       if (Number(rows[0]?.swept ?? 0) < BATCH) break;
     }
     if (deleted > 0) logger.info({ memories: deleted }, 'expired memories were deleted');

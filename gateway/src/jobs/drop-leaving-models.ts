@@ -30,7 +30,7 @@ export async function dropModel(
   let total = 0;
   for (let after: string | null = null; !signal?.aborted; ) {
     const { rows }: { rows: { dropped: string; last_packet_id: string | null }[] } = await pool.query(
-      'select * from l9_private.drop_leaving_vectors($1, $2, $3)',
+      'select * from embeddings.drop_leaving_vectors($1, $2, $3)',
       [model, BATCH, after],
     );
     const dropped = Number(rows[0]!.dropped);
@@ -41,7 +41,7 @@ export async function dropModel(
     after = rows[0]!.last_packet_id;
   }
   try {
-    const { rows } = await pool.query<{ dropped: boolean }>('select l9_private.drop_embedding_model($1) as dropped', [
+    const { rows } = await pool.query<{ dropped: boolean }>('select embeddings.drop_embedding_model($1) as dropped', [
       model,
     ]);
     if (rows[0]?.dropped) logger.info({ model, vectors: total }, 'an embedding model is gone');

@@ -64,11 +64,11 @@ export async function embedPending(
 ): Promise<number> {
   const { batchSize = 16, embedders } = options;
   let done = 0;
-  await pool.query('select l9_private.requeue_stale_contexts()');
+  await pool.query('select embeddings.requeue_stale_contexts()');
   for (let worked = true; worked && !signal?.aborted; ) {
     worked = false;
     for (const embedder of embedders()) {
-      const { rows } = await pool.query<Pending>('select * from l9_private.claim_pending_embeddings($1, $2, $3)', [
+      const { rows } = await pool.query<Pending>('select * from embeddings.lease_pending_embeddings($1, $2, $3)', [
         embedder.model,
         batchSize,
         `${LEASE_SECONDS} seconds`,
@@ -96,7 +96,7 @@ async function embedBatch(
   const renewal = setInterval(() => {
     const ids = rows.map(({ packet_id }) => packet_id);
     pool
-      .query('select l9_private.renew_embedding_claims($1, $2, $3)', [model, ids, `${LEASE_SECONDS} seconds`])
+      .query('select embeddings.renew_embedding_leases($1, $2, $3)', [model, ids, `${LEASE_SECONDS} seconds`])
       .catch((error: Error) => logger.warn({ name: error.name }, 'claims could not be renewed'));
   }, LEASE_SECONDS * 333);
   try {
@@ -170,7 +170,7 @@ const countOf = ({ vectors, context, reasoning }: Vectors) =>
   vectors.length + (context ? 1 : 0) + (reasoning?.vectors.length ?? 0);
 
 async function refreshContexts(pool: WorkerPool, memories: Pending[]): Promise<Map<string, Context>> {
-  const { rows } = await pool.query<Context>('select * from l9_private.refresh_contexts($1)', [
+  const { rows } = await pool.query<Context>('select * from embeddings.refresh_contexts($1)', [
     memories.map(({ packet_id }) => packet_id),
   ]);
   return new Map(rows.map((row) => [row.packet_id, row]));
@@ -227,10 +227,10 @@ async function store(
     ...(reasoning ? [memory.reasoning, ...parametersOf(reasoning)] : []),
   ];
   // In one statement, so that both are there or neither; a case keeps their order.
-  const whole = 'l9_private.store_vectors($1, $2, $3, $4, $5, $6, $7, $8, $9)';
+  const whole = 'embeddings.store_vectors($1, $2, $3, $4, $5, $6, $7, $8, $9)';
   const { rows } = await pool.query<{ stored: boolean }>(
     reasoning
-      ? `select case when l9_private.store_reasoning($1, $10, $3, $11, $12, $13, $14) then ${whole} else false end as stored`
+      ? `select case when embeddings.store_reasoning($1, $10, $3, $11, $12, $13, $14) then ${whole} else false end as stored`
       : `select ${whole} as stored`,
     values,
   );
@@ -245,7 +245,7 @@ async function postpone(
   error: string,
   countsAsAttempt: boolean,
 ) {
-  await pool.query('select l9_private.postpone_embeddings($1, $2, $3, $4, $5)', [
+  await pool.query('select embeddings.postpone_embeddings($1, $2, $3, $4, $5)', [
     model,
     memories.map(({ packet_id }) => packet_id),
     wait,

@@ -28,7 +28,7 @@ export function embeddingJob(database: Database, logger: Logger, { models, onEmb
   return {
     name: 'embed_pending',
     async isDue(): Promise<boolean> {
-      const { rows } = await pool.query<{ due: boolean }>('select l9_private.has_due_embeddings($1) as due', [
+      const { rows } = await pool.query<{ due: boolean }>('select embeddings.has_due_embeddings($1) as due', [
         available().map(({ model }) => model),
       ]);
       return rows[0]?.due === true;
@@ -53,7 +53,7 @@ export function embeddingJob(database: Database, logger: Logger, { models, onEmb
     /** Queues memories without a vector of a model in use: saved while no model was known, or in a transaction that began before. */
     async enqueueMissing(): Promise<void> {
       const { rows } = await pool.query<{ model: string; enqueued: string }>(
-        "select m.model, l9_private.enqueue_missing_embeddings(m.model) as enqueued from public.embedding_models m where m.state in ('serving', 'arriving')",
+        "select m.model, embeddings.enqueue_missing_embeddings(m.model) as enqueued from public.embedding_models m where m.state in ('serving', 'arriving')",
       );
       for (const { model, enqueued } of rows) {
         if (Number(enqueued) > 0) logger.info({ memories: Number(enqueued), model }, 'memories queued for embedding');

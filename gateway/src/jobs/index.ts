@@ -80,7 +80,7 @@ export async function startJobs(database: Database, logger: Logger, options: Job
 
   if (isEmbedded) {
     // No other process uses this database, so the leases left over are those of a process that died.
-    await pool.query('select l9_private.release_embedding_claims(), l9_private.release_extraction_claims()');
+    await pool.query('select embeddings.release_embedding_leases(), extraction.release_extraction_leases()');
   }
   const utils = await openJobQueue(database, workerLogger);
   // At least two jobs at a time, so that periodic jobs don't wait for a long embedding backlog or for a chat model.

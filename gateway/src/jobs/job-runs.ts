@@ -58,7 +58,7 @@ async function start(pool: WorkerPool, task: Task, isQueued: boolean, logger: Lo
   const { type, tenantId, payload, scope, projectId, orgId, userId, caller, jobKey, jobId } = task;
   try {
     const { rows } = await pool.query<{ ids: string[] }>(
-      'select l9_private.start_task($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) as ids',
+      'select tasks.start_task($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) as ids',
       [type, tenantId, JSON.stringify(payload ?? {}), scope, projectId, orgId, userId, caller, jobKey, isQueued, jobId],
     );
     return rows[0]!.ids;
@@ -71,7 +71,7 @@ async function start(pool: WorkerPool, task: Task, isQueued: boolean, logger: Lo
 async function finish(pool: WorkerPool, ids: string[], result: object | null, error: string | null, logger: Logger) {
   if (ids.length === 0) return;
   await pool
-    .query('select l9_private.finish_task($1, $2, $3)', [ids, result && JSON.stringify(result), error])
+    .query('select tasks.finish_task($1, $2, $3)', [ids, result && JSON.stringify(result), error])
     .catch((failure: Error) => noted(logger, 'finish', failure));
 }
 

@@ -2,7 +2,7 @@
 import type { PeriodicJob } from './periodic.ts';
 
 const MONTHS_AHEAD = 13;
-const TABLES = ['public.audit_log', 'l9_private.memory_access_log'];
+const TABLES = ['public.audit_log', 'importance.memory_access_log'];
 
 export const makePartitions: PeriodicJob = {
   name: 'make_partitions',
@@ -10,7 +10,7 @@ export const makePartitions: PeriodicJob = {
   async run(pool, logger) {
     for (const table of TABLES) {
       const { rows } = await pool.query<{ made: string[] }>(
-        'select l9_private.create_month_partitions($1::regclass, now()::date, $2) as made',
+        'select audit.create_month_partitions($1::regclass, now()::date, $2) as made',
         [table, MONTHS_AHEAD + 1],
       );
       const made = rows[0]?.made ?? [];

@@ -36,7 +36,7 @@ export function createMetrics(database: Database) {
       });
     }
   };
-  gauges<{ pending: string; failing: string; oldest_seconds: number }>('select * from l9_private.embedding_backlog()', {
+  gauges<{ pending: string; failing: string; oldest_seconds: number }>('select * from embeddings.embedding_backlog()', {
     l9_embedding_backlog: [
       'Memories that wait for vectors of the model that serves.',
       ({ pending }) => Number(pending),
@@ -45,7 +45,7 @@ export function createMetrics(database: Database) {
     l9_embedding_backlog_oldest_seconds: ['Age of the oldest of them.', (row) => row.oldest_seconds],
   });
   gauges<{ to_embed: string; remaining: string; refused: string } | undefined>(
-    'select * from l9_private.embedding_change()',
+    'select * from embeddings.embedding_change()',
     {
       l9_reembedding_memories: [
         'Memories that a change of the embedding model has to embed; 0: no change is under way.',
@@ -56,7 +56,7 @@ export function createMetrics(database: Database) {
     },
   );
   gauges<{ unsealed: string; oldest_seconds: number; last_sealed_at: Date | null }>(
-    'select * from l9_private.audit_backlog()',
+    'select * from audit.audit_backlog()',
     {
       l9_audit_unsealed: [
         'Rows of the audit log that are not sealed yet; 100,000 at most are counted.',
@@ -73,7 +73,7 @@ export function createMetrics(database: Database) {
     },
   );
   gauges<{ pending: string; given_up: string; oldest_seconds: number; tokens_today: string }>(
-    'select * from l9_private.extraction_backlog()',
+    'select * from extraction.extraction_backlog()',
     {
       l9_extraction_backlog: ['Memories that wait to be read by a chat model.', ({ pending }) => Number(pending)],
       l9_extraction_given_up: ['Memories that no answer of use was got for.', ({ given_up: count }) => Number(count)],
@@ -88,7 +88,7 @@ export function createMetrics(database: Database) {
     },
   );
   gauges<{ waiting: string; oldest_seconds: number; rolled_up_at: Date | null }>(
-    'select * from l9_private.access_backlog()',
+    'select * from importance.access_backlog()',
     {
       l9_access_backlog: [
         'Accesses and votes that are not rolled up yet; 100,000 of each at most are counted.',

@@ -114,6 +114,6 @@ export const counted = (count: number, one: string, several = `${one}s`) =>
   count === 1 ? `1 ${one}` : `${count} ${several}`;
 
 /** The columns of a memory in the output of a SQL function that returns one as `r.memory`. */
-export const savedColumns = 'r.status, l9_private.memory_json(r.memory) as memory';
+export const savedColumns = 'r.status, memories.memory_json(r.memory) as memory';
 
 export { timeText };

@@ -10,6 +10,6 @@ export const getMemory = defineOperation({
   output: z.object({ memory }),
   isReadOnly: true,
   graphql: { unwrap: 'memory' },
-  run: (client, input) => call(client, 'l9_private.memory_json(r) as memory', 'get_memory', input),
+  run: (client, input) => call(client, 'memories.memory_json(r) as memory', 'get_memory', input),
   summarize: ({ memory }) => memory.content,
 });

@@ -17,7 +17,7 @@ const entity = z
 
 const world = z
   .object({
-    world_id: uuidText(),
+    audience_id: uuidText(),
     scope: z.string(),
     project_id: z.string().nullable(),
     version: z.int().describe('Pass it as expected_version to update_world_model.'),
@@ -37,14 +37,14 @@ export const getWorldModel = defineOperation({
     entity_type: z.string().nullish().describe('Only entities of this type.'),
     version: z.int().min(0, '0 or more').nullish().describe('The state at this version. Default: the current one.'),
     max_entities: whole(1, 1000).default(100).describe('Maximum number of entities, 1 to 1000.'),
-    world_id: uuid.nullish().describe('Another world model you can read, such as that of your org.'),
+    audience_id: uuid.nullish().describe('Another world model you can read, such as that of your org.'),
   }),
   output: world,
   isReadOnly: true,
   run: async (client, input) => {
     const row = await call<{ world: z.output<typeof world> }>(
       client,
-      `to_jsonb(r) as world, l9_private.audit_read('READ',
+      `to_jsonb(r) as world, audit.audit_read('READ',
          jsonb_build_object('tables', jsonb_build_object('world_model_entities', cardinality(r.entities)), 'version', r.version),
          project_id => r.project_id, scope => r.scope)`,
       'get_world_model',

@@ -65,7 +65,7 @@ export const reflect = defineOperation({
   }),
   prepare: ({ content }, embedding) => embedding.content(content),
   run: (client, input, embedded: EmbeddedText | null) =>
-    call(client, 'r.status, l9_private.reflection_json(r.reflection) as reflection', 'reflect', {
+    call(client, 'r.status, reflection.reflection_json(r.reflection) as reflection', 'reflect', {
       ...input,
       ...vectorParameters('content_vector', embedded),
     }),

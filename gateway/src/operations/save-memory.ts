@@ -98,7 +98,7 @@ export const saveMemory = defineOperation({
     isNeeded: ({ similar }) => similar === null,
     prepare: ({ memory }, embedding) => embedding.content(memory.content),
     run: async (client, output, embedded) => {
-      const { rows } = await client.query('select to_jsonb(l9_private.similar_to_memory($1, $2, $3)) as similar', [
+      const { rows } = await client.query('select to_jsonb(duplicates.similar_to_memory($1, $2, $3)) as similar', [
         output.memory.packet_id,
         embedded && toVectorLiteral(embedded.vector),
         embedded?.model,

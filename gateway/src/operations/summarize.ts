@@ -100,7 +100,7 @@ export const summarize = defineOperation({
   run: (client, input) =>
     call(
       client,
-      "r.status, coalesce(r.due, '[]') as due, l9_private.summary_json(r.summary) as summary",
+      "r.status, coalesce(r.due, '[]') as due, summaries.summary_json(r.summary) as summary",
       'summarize',
       input,
     ),

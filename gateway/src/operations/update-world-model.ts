@@ -51,7 +51,7 @@ export const updateWorldModel = defineOperation({
     .object({
       status: z.literal('applied'),
       version: z.int().describe('The new version of the world model.'),
-      world_id: uuidText(),
+      audience_id: uuidText(),
       update_id: uuidText(),
       source_packet: uuidText().describe('The memory the insight comes from.'),
       entities: z.array(z.string()).describe('The entities it changed.'),
@@ -71,7 +71,7 @@ export const updateWorldModel = defineOperation({
   run: (client, input) =>
     call(
       client,
-      `'applied' as status, r.state_version_after as version, r.world_id, r.update_id, r.source_packet,
+      `'applied' as status, r.state_version_after as version, r.audience_id, r.update_id, r.source_packet,
        jsonb_path_query_array(r.entities, '$[*].entity_id') as entities`,
       'apply_world_update',
       input,

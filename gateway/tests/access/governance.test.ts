@@ -93,7 +93,7 @@ describe('the governance of memories', () => {
       const tables = await house.asSuperuser(`
         select n.nspname, c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
         join pg_attribute a on a.attrelid = c.oid and a.attname = 'scope' and not a.attisdropped
-        where n.nspname in ('public', 'l9_private') and c.relkind in ('r', 'p')`);
+        where n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate' and c.relkind in ('r', 'p')`);
       assert.ok(tables.length >= 4, 'packets, vectors, scopes and the audit log, if no more');
       for (const { nspname, relname } of tables) {
         const policies = await house.asSuperuser(
@@ -104,9 +104,9 @@ describe('the governance of memories', () => {
         for (const { policyname, cmd, qual, with_check } of policies) {
           const name = `${relname}: ${policyname}`;
           // Normalised by PostgreSQL itself, so that there is one spelling.
-          const sees = /^\(scope = ANY \(\(? ?\( ?SELECT l9_private\.current_scopes\(\) AS current_scopes\)/;
+          const sees = /^\(scope = ANY \(\(? ?\( ?SELECT identity\.current_scopes\(\) AS current_scopes\)/;
           const writes =
-            /^\(scope = ANY \(\(? ?\( ?SELECT l9_private\.current_writable_scopes\(\) AS current_writable_scopes\)/;
+            /^\(scope = ANY \(\(? ?\( ?SELECT identity\.current_writable_scopes\(\) AS current_writable_scopes\)/;
           if (qual !== null)
             assert.ok(qual === 'false' || conjuncts(qual).some((one) => sees.test(one)), `${name}: ${qual}`);
           if (cmd !== 'SELECT')
@@ -121,7 +121,7 @@ describe('the governance of memories', () => {
     it('and C has exactly these scopes', async () => {
       const [row] = await house.sql(
         'C',
-        'select l9_private.current_scopes() as r, l9_private.current_writable_scopes() as w',
+        'select identity.current_scopes() as r, identity.current_writable_scopes() as w',
       );
       assert.deepEqual(row, { r: ['developer', 'global'], w: ['developer', 'global'] });
     });

@@ -42,7 +42,7 @@ describe('the access rules', () => {
     run = { house, ...(await populate(house)), doors: createDoors(house), gone: [NEVER_THERE], updates: 0 };
     for (const session of run.sessions) await heardOf(run, session);
     // By the clock, at any moment: the model would not know of it.
-    await house.asSuperuser('revoke execute on function l9_private.delete_expired_batch(integer) from l9_worker');
+    await house.asSuperuser('revoke execute on function memories.delete_expired_batch(integer) from l9_worker');
   });
   after(() => run?.house.close());
 
@@ -215,8 +215,8 @@ async function compareTables({ house, world }: Run) {
           left join public.memory_embeddings e on e.context_id = c.context_id
           where (c.tenant_id, c.org_id, c.user_id, c.scope, c.project_id, c.ttl, p.thread_id, c.context)
             is distinct from (p.tenant_id, p.org_id, p.user_id, p.scope, p.project_id, least(p.ttl, b.ttl), b.thread_id,
-              l9_private.context_text(b.envelope ->> 'content', p.envelope ->> 'content'))
-            or not l9_private.is_same_thread(b, p)
+              embeddings.context_text(b.envelope ->> 'content', p.envelope ->> 'content'))
+            or not embeddings.is_same_thread(b, p)
             or (e.tenant_id, e.org_id, e.user_id, e.scope, e.project_id, e.ttl)
               is distinct from (c.tenant_id, c.org_id, c.user_id, c.scope, c.project_id, c.ttl)) as stale,
         (select count(*) from public.memory_contexts) as contexts`);

@@ -92,7 +92,7 @@ describe('an API key of the table', () => {
     await becomes(apiKey, 200);
     const claims = { 'jwt.claims.key_id': keyId };
     const me = async () =>
-      (await house.sql('C', 'select i.caller from l9_private.current_identity() i', [], claims))[0].caller;
+      (await house.sql('C', 'select i.caller from identity.current_identity() i', [], claims))[0].caller;
     assert.equal(await me(), 'C');
     const { data } = await house.graphql(
       'L',
@@ -105,7 +105,7 @@ describe('an API key of the table', () => {
     const again = await house.sql('L', 'select revoked_at from revoke_api_key($1)', [keyId]);
     assert.equal(again[0].revoked_at.toISOString(), new Date(data.revokeApiKey.apiKey.revokedAt).toISOString());
     assert.equal(
-      (await house.sql('L', 'select i.caller from l9_private.current_identity() i', [], claims))[0].caller,
+      (await house.sql('L', 'select i.caller from identity.current_identity() i', [], claims))[0].caller,
       null,
       "nor is it another caller's",
     );
@@ -122,7 +122,7 @@ describe('an API key of the table', () => {
     assert.equal((await call(apiKey, 'get_memory_stats')).status, 401);
     const claims = { 'jwt.claims.key_id': keyId };
     assert.equal(
-      (await house.sql('C', 'select i.caller from l9_private.current_identity() i', [], claims))[0].caller,
+      (await house.sql('C', 'select i.caller from identity.current_identity() i', [], claims))[0].caller,
       null,
     );
   });
@@ -155,7 +155,7 @@ describe('an API key of the table', () => {
     const denied = await house.graphql('C', '{ apiKeys { totalCount } }');
     assert.equal(denied.errors?.[0]?.extensions?.code, 'SCOPE_DENIED');
     for (const caller of ['L', 'C'])
-      await assert.rejects(house.sql(caller, 'select * from l9_private.api_key_hashes'), { code: '42501' });
+      await assert.rejects(house.sql(caller, 'select * from identity.api_key_hashes'), { code: '42501' });
     const [{ columns }] = await house.asSuperuser(
       "select string_agg(attname, ' ') as columns from pg_attribute where attrelid = 'api_keys'::regclass",
     );

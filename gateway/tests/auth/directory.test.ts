@@ -179,7 +179,7 @@ describe('the door', () => {
         { 'jwt.claims.org_id': someone, 'jwt.claims.user_id': someone },
       ],
     ] as const) {
-      const [me] = await house.sql('C', 'select i.caller from l9_private.current_identity() i', [], settings);
+      const [me] = await house.sql('C', 'select i.caller from identity.current_identity() i', [], settings);
       assert.equal(
         (await ask({ caller: 'C', ...claims })).status,
         me.caller === null ? 401 : 200,

@@ -87,7 +87,7 @@ describe('l9-memory reembed', () => {
       // What it had claimed would be free in a minute.
       const client = new pg.Client({ connectionString: home.test.superuserUrl });
       await client.connect();
-      await client.query('update l9_private.pending_embeddings set claimed_until = null');
+      await client.query('update embeddings.pending_embeddings set leased_until = null');
       await client.end();
     }
     // Between the two: the old model serves until the switch, whoever does the work.
@@ -186,8 +186,8 @@ describe('a search whose query vector is of a model that does not serve', () => 
       const worker = house.gateway.database.workerPool;
       await house.tool('C', 'save_memory', { content: 'The lighthouse guides ships.', project_id: 'l9' });
       await house.embedded();
-      await worker.query("select l9_private.begin_embedding_change('second-model', $1)", [DIMENSIONS]);
-      const [refused] = (await worker.query("select l9_private.switch_embedding_model('second-model') as missing"))
+      await worker.query("select embeddings.begin_embedding_change('second-model', $1)", [DIMENSIONS]);
+      const [refused] = (await worker.query("select embeddings.switch_embedding_model('second-model') as missing"))
         .rows;
       const vector = JSON.stringify(new Array(1536).fill(0.1));
       const bySql = async (model: string) =>
@@ -205,7 +205,7 @@ describe('a search whose query vector is of a model that does not serve', () => 
       }
       await eventually(
         async () =>
-          Number((await worker.query("select l9_private.switch_embedding_model('second-model') as m")).rows[0].m) === 0,
+          Number((await worker.query("select embeddings.switch_embedding_model('second-model') as m")).rows[0].m) === 0,
       );
       const former = await bySql('first-model');
       assert.deepEqual([former.mode, former.vectors], ['lexical', 'unavailable']);
@@ -254,10 +254,10 @@ describe('two gateways on one server', { skip: engine === 'embedded' && 'one pro
     try {
       assert.deepEqual([one.gateway.servingModel(), other.gateway.servingModel()], ['first-model', 'first-model']);
       const worker = one.gateway.database.workerPool;
-      await worker.query("select l9_private.begin_embedding_change('other-model', $1)", [DIMENSIONS]);
+      await worker.query("select embeddings.begin_embedding_change('other-model', $1)", [DIMENSIONS]);
       await eventually(
         async () =>
-          Number((await worker.query("select l9_private.switch_embedding_model('other-model') as m")).rows[0].m) === 0,
+          Number((await worker.query("select embeddings.switch_embedding_model('other-model') as m")).rows[0].m) === 0,
       );
       for (const house of [one, other]) {
         const { result } = await house.tool('C', 'search_memory', {

@@ -53,7 +53,7 @@ describe('a deadlock', { skip: engine === 'embedded' && 'one session' }, () => {
       await house.embedded();
       const before_ = await deadlocks();
       await other.query('begin');
-      await other.query('insert into l9_private.stale_contexts values ($1)', [id]);
+      await other.query('insert into embeddings.stale_contexts values ($1)', [id]);
       const changing = changed(id);
       const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
       await eventually(async () => (await house.asSuperuser(waits)).length > 0);

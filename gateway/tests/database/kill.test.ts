@@ -101,7 +101,7 @@ describe('kill -9 of the server, under eight audited writers', { skip }, () => {
     const client = await connect(home.env.DATABASE_URL!);
     try {
       await client.query('set role l9_worker');
-      for (;;) await client.query('select l9_private.seal_audit(25)');
+      for (;;) await client.query('select audit.seal_audit(25)');
     } catch (error) {
       assert.ok(isKilled(), `sealing failed before the kill: ${error}`);
     } finally {
@@ -166,7 +166,7 @@ describe('kill -9 of the server, under eight audited writers', { skip }, () => {
       assert.equal(verified.ok, true, verified.reason);
       assert.ok(Number(verified.seals) > 1, 'sealing went on meanwhile');
       // And goes on, leaving nothing out.
-      for (let tries = 0; tries < 100; tries++) await root('select l9_private.seal_audit()');
+      for (let tries = 0; tries < 100; tries++) await root('select audit.seal_audit()');
       const [now] = await root(
         'select v.*, (select max(era) from public.audit_seals) as era from public.verify_audit(head => $1) v',
         [head],
@@ -202,10 +202,10 @@ describe('kill -9 of the server, under eight audited writers', { skip }, () => {
     }
     const { workerPool } = house.gateway.database;
     const isEmbedded = async () =>
-      Number((await workerPool.query('select pending from l9_private.embedding_backlog()')).rows[0].pending) === 0;
-    await workerPool.query('update l9_private.pending_embeddings set claimed_until = null');
+      Number((await workerPool.query('select pending from embeddings.embedding_backlog()')).rows[0].pending) === 0;
+    await workerPool.query('update embeddings.pending_embeddings set leased_until = null');
     await eventually(() => isEmbedded().catch(() => false));
-    const isSealed = async () => !(await workerPool.query('select l9_private.is_audit_unsealed() as due')).rows[0].due;
+    const isSealed = async () => !(await workerPool.query('select audit.is_audit_unsealed() as due')).rows[0].due;
     await eventually(() => isSealed().catch(() => false));
     assert.equal((await sql('L', 'select v.ok from public.verify_audit() v'))[0].ok, true);
   });

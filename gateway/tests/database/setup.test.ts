@@ -98,7 +98,7 @@ describe('db setup', { skip }, () => {
     }
     const owners = await query(
       urls.DATABASE_OWNER_URL,
-      `select distinct pg_get_userbyid(c.relowner) as owner from pg_class c where c.relnamespace in ('public'::regnamespace, 'l9_private'::regnamespace)
+      `select distinct pg_get_userbyid(c.relowner) as owner from pg_class c where c.relnamespace in (select oid from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate')
         union select pg_get_userbyid(datdba) from pg_database where datname = current_database()`,
     );
     assert.deepEqual(owners, [{ owner: 'l9_owner' }]);

@@ -91,7 +91,7 @@ describe('transactions', () => {
   test('jobs run as l9_worker, also after a failed query', async () => {
     assert.equal(await roleOf(database.workerPool), 'l9_worker');
     await assert.rejects(database.workerPool.query('select 1/0'), { code: '22012' });
-    await assert.rejects(database.workerPool.query('select * from l9_private.nothing'));
+    await assert.rejects(database.workerPool.query('select * from identity.nothing'));
     assert.equal(await roleOf(database.workerPool), 'l9_worker');
     assert.equal(await roleOf(database.pool), 'l9_gateway');
   });

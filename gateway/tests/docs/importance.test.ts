@@ -1,4 +1,4 @@
-// What docs/importance.md says to run, runs; what it says of the score is what the database says.
+// What docs/explanation/importance.md says to run, runs; what it says of the score is what the database says.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { cheapEmbedder } from '../access/attacker.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { addOperator } from '../support/second-tenant.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'importance.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'importance.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
   sql!
     .split(';')
@@ -15,7 +15,7 @@ const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
     .filter(Boolean),
 );
 
-describe('docs/importance.md', () => {
+describe('docs/explanation/importance.md', () => {
   let house: House;
   before(async () => {
     house = await openHouse({ embedder: cheapEmbedder });
@@ -32,9 +32,7 @@ describe('docs/importance.md', () => {
   });
 
   it('drops a month', async () => {
-    await house.asSuperuser(
-      "select l9_private.create_month_partitions('l9_private.memory_access_log', '2026-01-01', 1)",
-    );
+    await house.asSuperuser("select audit.create_month_partitions('importance.memory_access_log', '2026-01-01', 1)");
     const operator = await addOperator(house, 'Archivist');
     const [row] = await house.sql('Archivist', blocks[1]![0]!, [], operator);
     assert.deepEqual(row, { drop_access_partition: '0' });
@@ -61,7 +59,7 @@ describe('docs/importance.md', () => {
       ['todo', -0.3],
       ['note', 0],
     ] as const) {
-      const [row] = await house.sql('C', 'select l9_private.importance(0.7, $1, 1.5, 0.25, 12, 2, 400) as score', [
+      const [row] = await house.sql('C', 'select importance.importance(0.7, $1, 1.5, 0.25, 12, 2, 400) as score', [
         kind,
       ]);
       assert.ok(Math.abs(row.score - 1 / (1 + Math.exp(-x(0.7, shift, 1.5, 0.25, 12, 2, 400)))) < 1e-12, kind);

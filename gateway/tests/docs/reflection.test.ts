@@ -1,4 +1,4 @@
-// docs/reflection.md, whose SQL is run as it is written, and whose figures are those of the schema.
+// docs/explanation/reflection.md, whose SQL is run as it is written, and whose figures are those of the schema.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,9 +6,9 @@ import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
 import { runBlocks } from './blocks.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'reflection.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'reflection.md'), 'utf8');
 
-describe('docs/reflection.md', () => {
+describe('docs/explanation/reflection.md', () => {
   let house: House;
   before(async () => {
     house = await openHouse();
@@ -28,7 +28,7 @@ describe('docs/reflection.md', () => {
   it('states the bound as it is', async () => {
     const [{ least }] = await house.sql(
       'C',
-      "select round((l9_private.lesson_factor('low', 0) / l9_private.lesson_factor('critical', 1) * 100)::numeric)::int as least",
+      "select round((reflection.lesson_factor('low', 0) / reflection.lesson_factor('critical', 1) * 100)::numeric)::int as least",
     );
     assert.ok(page.includes(`${least} %`));
   });

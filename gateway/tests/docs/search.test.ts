@@ -1,4 +1,4 @@
-// docs/search.md, whose SQL is run as it is written, and whose figures are those of the schema.
+// docs/explanation/search.md, whose SQL is run as it is written, and whose figures are those of the schema.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,10 +6,10 @@ import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
 import { asSuperuser } from '../support/logins.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'search.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'search.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, body]) => body!);
 
-describe('docs/search.md', () => {
+describe('docs/explanation/search.md', () => {
   let house: House;
   before(async () => {
     house = await openHouse();
@@ -43,7 +43,7 @@ describe('docs/search.md', () => {
   it('states the bound that the defaults have, and that the table enforces', async () => {
     const [row] = await house.asSuperuser(
       `select (s).recency_boost + (s).importance_boost as both, (select pg_get_constraintdef(oid) from pg_constraint where conname = 'search_boosts_at_most_a_fifth') as bound
-       from l9_private.current_search_settings() s`,
+       from search.current_search_settings() s`,
     );
     assert.match(page, new RegExp(`${Math.round(100 / (1 + row.both))} % by default`));
     assert.match(row.bound, /0\.2/);

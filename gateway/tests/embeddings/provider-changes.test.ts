@@ -31,7 +31,7 @@ describe('while the embedder is down', () => {
   const backlog = async () =>
     (
       await house.gateway.database.workerPool.query(
-        'select pending::int, failing::int from l9_private.embedding_backlog()',
+        'select pending::int, failing::int from embeddings.embedding_backlog()',
       )
     ).rows[0];
 

@@ -38,10 +38,10 @@ describe('extraction by a chat model', () => {
     await house.sql('L', `select public.set_extraction_settings(${names})`, Object.values(args));
   };
   const pendingOf = async (packet: string) =>
-    (await house.asSuperuser('select * from l9_private.pending_extractions where packet_id = $1', [packet]))[0];
+    (await house.asSuperuser('select * from extraction.pending_extractions where packet_id = $1', [packet]))[0];
   const isRead = (packet: string) => eventually(async () => !(await pendingOf(packet)));
   /** Brings forward what waits for another attempt. */
-  const hurry = () => house.asSuperuser('update l9_private.pending_extractions set next_attempt_at = now()');
+  const hurry = () => house.asSuperuser('update extraction.pending_extractions set next_attempt_at = now()');
   const factsFrom = (packet: string) =>
     house.asSuperuser(
       `select f.subject, f.predicate, f.object, f.scope, f.project_id, f.source_packet, f.creator, e.extracted_by, e.confidence
@@ -150,7 +150,7 @@ describe('extraction by a chat model', () => {
       server.asked.map(({ data }) => data.text),
       ['a note about limes'],
     );
-    const [{ n }] = await house.asSuperuser('select count(*)::int as n from l9_private.pending_extractions');
+    const [{ n }] = await house.asSuperuser('select count(*)::int as n from extraction.pending_extractions');
     assert.equal(n, 0);
   });
 

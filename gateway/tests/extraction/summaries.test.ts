@@ -62,7 +62,7 @@ describe('summaries by a chat model', () => {
     await run();
     assert.equal(server.asked.length, 1);
     assert.deepEqual(await summaries('L'), []);
-    await house.asSuperuser('update l9_private.summary_claims set next_attempt_at = now()');
+    await house.asSuperuser('update extraction.summary_leases set next_attempt_at = now()');
   });
 
   it('are not stored where a source was changed meanwhile', async () => {

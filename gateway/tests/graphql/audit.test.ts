@@ -145,7 +145,7 @@ describe('the record of GraphQL requests', () => {
 
   it("keeps back an answer that can't be put on it", async () => {
     const asOwner = (statement: string) => house.asSuperuser(`set role l9_owner; ${statement}; reset role`);
-    const audit = 'l9_private.audit_graphql_read(text, jsonb, jsonb, uuid[])';
+    const audit = 'audit.audit_graphql_read(text, jsonb, jsonb, uuid[])';
     await asOwner(`revoke execute on function ${audit} from l9_agent`);
     try {
       const { data, errors } = await house.graphql('C', '{ memories { nodes { content } } }');

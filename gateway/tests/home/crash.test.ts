@@ -48,7 +48,7 @@ const counts = `
   select
     (select count(*) from packet_store)::int as packets,
     (select count(distinct packet_id) from memory_embeddings where embedding_type = 'content' and chunk_index = 0)::int as embedded,
-    (select count(*) from l9_private.pending_embeddings)::int as pending,
+    (select count(*) from embeddings.pending_embeddings)::int as pending,
     (select count(*) from memory_embeddings)::int as vectors,
     (select count(*) from (
       select from memory_embeddings group by packet_id, embedding_type, model, chunk_index having count(*) > 1) as twice)::int as doubled`;
@@ -57,7 +57,7 @@ const drained = (url: string) => eventually(async () => (await metric(url, 'l9_e
 
 /** On a server a claim outlives its process until its lease ends, some minutes later. */
 async function endLeases() {
-  if (engine === 'server') await sql('update l9_private.pending_embeddings set claimed_until = now()');
+  if (engine === 'server') await sql('update embeddings.pending_embeddings set leased_until = now()');
 }
 
 describe('after kill -9', () => {

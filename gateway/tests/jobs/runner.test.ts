@@ -14,15 +14,15 @@ describe('background jobs', { skip: engine === 'embedded' && 'one at a time, non
 
   it('go on after one could not be ticked off while others were under way', async () => {
     const isSealed = async () =>
-      !(await house.gateway.database.workerPool.query('select l9_private.is_audit_unsealed() as due')).rows[0].due;
+      !(await house.gateway.database.workerPool.query('select audit.is_audit_unsealed() as due')).rows[0].due;
     // That the first failed is refused by the database while the others are under way: one fails, then the last is done.
     await house.asSuperuser(`
-      alter function l9_private.seal_audit rename to seal_audit_later;
-      alter function l9_private.roll_up_accesses rename to roll_up_accesses_later;
-      create function l9_private.seal_audit() returns bigint language plpgsql as
+      alter function audit.seal_audit rename to seal_audit_later;
+      alter function facts.roll_up_accesses rename to roll_up_accesses_later;
+      create function audit.seal_audit() returns bigint language plpgsql as
         $$ begin raise exception 'not now'; end $$;
       create sequence public.turns;
-      create function l9_private.roll_up_accesses() returns bigint language plpgsql security definer as
+      create function facts.roll_up_accesses() returns bigint language plpgsql security definer as
         $$ begin
           perform pg_sleep(nextval('public.turns'));
           if currval('public.turns') = 1 then raise exception 'not now'; end if;
@@ -51,10 +51,10 @@ describe('background jobs', { skip: engine === 'embedded' && 'one at a time, non
     assert.equal(await isSealed(), false);
     await house.asSuperuser(`
       drop trigger refuse on graphile_worker._private_jobs;
-      drop function l9_private.seal_audit();
-      drop function l9_private.roll_up_accesses();
-      alter function l9_private.seal_audit_later rename to seal_audit;
-      alter function l9_private.roll_up_accesses_later rename to roll_up_accesses;`);
+      drop function audit.seal_audit();
+      drop function facts.roll_up_accesses();
+      alter function audit.seal_audit_later rename to seal_audit;
+      alter function facts.roll_up_accesses_later rename to roll_up_accesses;`);
     await eventually(isSealed);
   });
 });

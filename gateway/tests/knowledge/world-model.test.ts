@@ -69,10 +69,10 @@ describe('the world model through the doors', () => {
       'C',
       `query ($id: UUID!) {
         worldModelEntities { nodes { entityId } totalCount }
-        worldModelUpdates(condition: { worldId: $id }) { nodes { content } totalCount }
+        worldModelUpdates(condition: { audienceId: $id }) { nodes { content } totalCount }
         memoryByPacketId(packetId: "${result.source_packet}") { content worldModelUpdates { totalCount } }
       }`,
-      { id: result.world_id },
+      { id: result.audience_id },
     );
     assert.deepEqual(data, {
       worldModelEntities: { nodes: [{ entityId: 'api' }], totalCount: 1 },
@@ -85,7 +85,7 @@ describe('the world model through the doors', () => {
     const { updateWorldModel } = await ask(
       'C',
       `mutation ($insight: JSON!) { updateWorldModel(input: { insight: $insight, projectId: "gql" }) {
-        update { stateVersionAfter insightType confidence worldId memory { kind content worldModelEntities { nodes { entityId version attributes } } } }
+        update { stateVersionAfter insightType confidence audienceId memory { kind content worldModelEntities { nodes { entityId version attributes } } } }
       } }`,
       {
         insight: {
@@ -175,12 +175,10 @@ describe('the world model through the doors', () => {
 
   it('lists tasks to those whom they concern', async () => {
     const { rows } = await house.gateway.database.workerPool.query(
-      "select l9_private.start_task('summarise', '00000000-0000-7000-8000-000000000001', '{\"memories\": 3}', scope => 'developer', project_id => 'l9') as ids",
+      "select tasks.start_task('summarise', '00000000-0000-7000-8000-000000000001', '{\"memories\": 3}', scope => 'developer', project_id => 'l9') as ids",
     );
-    await house.gateway.database.workerPool.query('select l9_private.finish_task($1, \'{"summaries": 1}\')', [
-      rows[0].ids,
-    ]);
-    await house.gateway.database.workerPool.query("select l9_private.start_task('reembed')");
+    await house.gateway.database.workerPool.query('select tasks.finish_task($1, \'{"summaries": 1}\')', [rows[0].ids]);
+    await house.gateway.database.workerPool.query("select tasks.start_task('reembed')");
     const query = '{ tasks(orderBy: [CREATED_AT_ASC]) { nodes { type status payload result error } } }';
     const done = {
       type: 'summarise',

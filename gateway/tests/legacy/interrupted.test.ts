@@ -21,8 +21,8 @@ describe('a move that is killed', () => {
   const state = () =>
     old.query(`select
       (select count(*)::int from packet_store) as packets,
-      (select count(*)::int from l9_private.legacy_ids) as known,
-      (select count(distinct new_id)::int from l9_private.legacy_ids) as ids,
+      (select count(*)::int from legacy.legacy_ids) as known,
+      (select count(distinct new_id)::int from legacy.legacy_ids) as ids,
       (select count(*)::int from audit_log where operation = 'INSERT') as audited`);
 
   it('goes on where it was, and moves each row once', async () => {

@@ -102,7 +102,7 @@ export async function createOldHome(): Promise<OldHome> {
   return old;
 }
 
-/** Hands the old schema over, as docs/migrate-legacy.md says. */
+/** Hands the old schema over, as docs/how-to/migrate-legacy.md says. */
 export const GIVE_TO_OWNER = `
   do $$
   declare
@@ -212,7 +212,7 @@ export const DUMP = `
   select c.oid::regclass::text as name,
     (xpath('/row/h/text()', query_to_xml(format('select count(*) || md5(coalesce(string_agg(t::text, chr(10) order by t::text), '''')) as h from %s t', c.oid::regclass), true, true, '')))[1]::text as rows
   from pg_class c
-  where c.relkind in ('r', 'p') and c.relnamespace in ('public'::regnamespace, 'l9_private'::regnamespace, 'memory'::regnamespace)
+  where c.relkind in ('r', 'p') and c.relnamespace in (select oid from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate' or nspname = 'memory')
   order by 1`;
 
 /** Rows by outcome, of each table. */

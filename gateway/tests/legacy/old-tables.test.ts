@@ -87,13 +87,13 @@ describe('the old tables', () => {
     await old.superuser(async (query) => {
       now = {
         packets: await query(PACKETS),
-        known: await query('select * from l9_private.legacy_ids'),
+        known: await query('select * from legacy.legacy_ids'),
         vectors: await query(
           `select packet_id, model, scope, extensions.vector_norm(vector) as norm, extensions.subvector(vector, 1, 5)::text as start
           from memory_embeddings order by 1`,
         ),
         waiting: await query(
-          `select (select count(*)::int from l9_private.pending_embeddings) as waiting,
+          `select (select count(*)::int from embeddings.pending_embeddings) as waiting,
             (select count(*)::int from pg_indexes where indexdef like '%old-model%') as indexes`,
         ),
         audit: await query('select * from audit_log order by occurred_at'),
@@ -268,7 +268,7 @@ describe('the old tables', () => {
     try {
       // The gateway lists what has no vector yet by itself, but perhaps after we have looked.
       await house.gateway.database.workerPool.query(
-        "select l9_private.enqueue_missing_embeddings(m.model) from public.embedding_models m where m.state = 'serving'",
+        "select embeddings.enqueue_missing_embeddings(m.model) from public.embedding_models m where m.state = 'serving'",
       );
       await house.embedded();
       const seen = async (caller: string) =>
@@ -318,7 +318,7 @@ describe('the old tables', () => {
       await query(
         "create function memory.report() returns bigint language sql as 'select count(*) from memory.long_term'",
       );
-      gone = await query('select source_hash, leftover from l9_private.legacy_ids where new_id = $1', [uuid(4)]);
+      gone = await query('select source_hash, leftover from legacy.legacy_ids where new_id = $1', [uuid(4)]);
       before = await query(DUMP);
     });
     assert.deepEqual(gone, [{ source_hash: null, leftover: null }], 'with a memory goes what was known of its content');

@@ -122,7 +122,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
       const { workerPool } = gateway.database;
       await eventually(
         async () =>
-          Number((await workerPool.query('select pending from l9_private.embedding_backlog()')).rows[0].pending) === 0,
+          Number((await workerPool.query('select pending from embeddings.embedding_backlog()')).rows[0].pending) === 0,
       );
     },
     async close() {

@@ -149,7 +149,7 @@ export async function dropOldSchema(given: Move, skip: readonly string[]): Promi
     await source(`drop schema ${SCHEMA}`);
     const record = () =>
       move.target(
-        "select l9_private.write_audit('CLEANUP', $1, details => jsonb_build_object('dropped_tables', $2::text[], 'rows', $3::bigint))",
+        "select audit.write_audit('CLEANUP', $1, details => jsonb_build_object('dropped_tables', $2::text[], 'rows', $3::bigint))",
         [SCHEMA, tables.map(({ name }) => name), tables.reduce((sum, { rows }) => sum + rows, 0)],
       );
     // In the same transaction, where the old tables are in this database.

@@ -1,4 +1,4 @@
-// One old row as one record for l9_private.import_legacy(), or why it can't be one. Whatever has no place of its own
+// One old row as one record for legacy.import_legacy(), or why it can't be one. Whatever has no place of its own
 // goes into `legacy`, and with it into the memory's provenance: nothing is lost silently.
 import type { Column, Mapping, MemoryField } from './columns.ts';
 import { isObject, numberOf, parseJson } from './json.ts';

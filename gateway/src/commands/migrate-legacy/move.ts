@@ -35,7 +35,7 @@ export async function moveTable(move: Move, table: OldTable, seen: Set<string>):
   const judge = table.holds === 'memories' ? memoryBatch(move, table, tally, seen) : auditBatch(move, table, tally);
   for await (const ids of readIds(move.source, table, IDS)) {
     const states: { source_id: string; state: string }[] = await move.target(
-      'select * from l9_private.compare_legacy($1, $2, $3, $4)',
+      'select * from legacy.compare_legacy($1, $2, $3, $4)',
       [move.rules.source, table.name, ids.map(({ key }) => key), ids.map(({ hash }) => hash)],
     );
     const unmoved: OldId[] = [];
@@ -145,14 +145,14 @@ function memoryBatch(move: Move, table: OldTable, tally: Tally, seen: Set<string
     const place = [rules.source, table.name, move.tenantId, JSON.stringify(records)];
     let outcomes: Outcome[] = [];
     if (records.length > 0 && apply) {
-      outcomes = await move.target('select * from l9_private.import_legacy($1, $2, $3, $4, $5, $6, $7)', [
+      outcomes = await move.target('select * from legacy.import_legacy($1, $2, $3, $4, $5, $6, $7)', [
         ...place,
         rules.model?.name ?? null,
         rules.model?.dimensions ?? null,
         rules.model?.name === move.presentModel,
       ]);
     } else if (records.length > 0) {
-      outcomes = await move.target('select * from l9_private.preview_legacy($1, $2, $3, $4)', place);
+      outcomes = await move.target('select * from legacy.preview_legacy($1, $2, $3, $4)', place);
     }
     // Somebody saved the same at this moment, or another of this batch has the same id: not settled, so not counted.
     const again = new Set(outcomes.filter(({ outcome }) => outcome === 'again').map(({ source_id }) => source_id));
@@ -179,7 +179,7 @@ function auditBatch(move: Move, table: OldTable, tally: Tally) {
       else batch.outcome(judged.reason, row.key);
     }
     if (move.apply && records.length > 0) {
-      await move.target('select l9_private.import_legacy_audit($1, $2, $3, $4)', [
+      await move.target('select legacy.import_legacy_audit($1, $2, $3, $4)', [
         move.rules.source,
         table.name,
         move.tenantId,

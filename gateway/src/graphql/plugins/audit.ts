@@ -38,7 +38,7 @@ export function auditPlugin({ database, logger, audited }: AuditOptions): Graphi
     await callInTransaction(
       database.pool,
       { ...toSettings(identity, 'graphql'), synchronous_commit: 'off' },
-      'l9_private.audit_graphql_read',
+      'audit.audit_graphql_read',
       [
         request.operation.name?.value ?? null,
         named(counts),

@@ -60,7 +60,7 @@ export const tagsPlugin = jsonPgSmartTags({
             '(source_packet) references public.packet_store (packet_id)|@fieldName sourceMemory|@foreignBehavior -*',
         },
         attribute: {
-          room: { tags: { behavior: '-*' } },
+          audience_id: { tags: { behavior: '-*' } },
           superseded_by: { tags: { name: 'superseded_by_id' } },
           ...Object.fromEntries(
             ['subject_normalized', 'predicate', 'scope', 'project_id', 'confidence', 'valid_from', 'recorded_at'].map(
@@ -129,7 +129,7 @@ export const tagsPlugin = jsonPgSmartTags({
             '(source_packet) references public.packet_store (packet_id)|@fieldName memory|@foreignFieldName worldModelEntities',
         },
         attribute: Object.fromEntries(
-          ['entity_id_normalized', 'entity_type', 'scope', 'project_id', 'world_id'].map((name) => [
+          ['entity_id_normalized', 'entity_type', 'scope', 'project_id', 'audience_id'].map((name) => [
             name,
             { tags: searchable },
           ]),
@@ -141,8 +141,8 @@ export const tagsPlugin = jsonPgSmartTags({
         [
           ['agent_memory_events', ['timestamp', 'event_type', 'agent_id', 'scope', 'project_id']],
           ['reasoning_traces', ['created_at', 'agent_id', 'scope', 'project_id']],
-          ['world_model_updates', ['state_version_after', 'applied_at', 'scope', 'project_id', 'world_id']],
-          ['world_model_snapshots', ['state_version', 'created_at', 'scope', 'project_id', 'world_id']],
+          ['world_model_updates', ['state_version_after', 'applied_at', 'scope', 'project_id', 'audience_id']],
+          ['world_model_snapshots', ['state_version', 'created_at', 'scope', 'project_id', 'audience_id']],
         ].map(([table, columns]) => [
           `public.${table}`,
           { attribute: Object.fromEntries((columns as string[]).map((name) => [name, { tags: searchable }])) },

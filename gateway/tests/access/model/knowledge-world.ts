@@ -11,7 +11,7 @@ interface There {
   id: string;
   any?: string[];
   all?: string[];
-  room?: Pick<Memory, 'tenant' | 'org' | 'user' | 'scope' | 'project' | 'isExpired'>;
+  audience?: Pick<Memory, 'tenant' | 'org' | 'user' | 'scope' | 'project' | 'isExpired'>;
 }
 type Tables = Record<string, There[]>;
 
@@ -44,7 +44,7 @@ const THERE = `
     ${ofEvidence('knowledge_facts', 'fact_evidence', 'fact_id')}, ${ofOne('fact_evidence', 'packet_id')},
     ${ofEvidence('entity_relationships', 'relationship_evidence', 'relationship_id')}, ${ofOne('relationship_evidence', 'packet_id')},
     ${ofOne('entity_aliases')}, ${ofOne('agent_memory_events', 'packet_id')}, ${ofOne('reasoning_traces', 'packet_id')},
-    'world_model_entities', (select coalesce(jsonb_agg(jsonb_build_object('id', entity_row_id, 'room', jsonb_build_object(
+    'world_model_entities', (select coalesce(jsonb_agg(jsonb_build_object('id', entity_row_id, 'audience', jsonb_build_object(
         'tenant', tenant_id, 'org', org_id, 'user', user_id, 'scope', scope, 'project', project_id,
         'isExpired', coalesce(ttl <= now(), false)))), '[]') from public.world_model_entities),
     ${ofOne('world_model_updates')}, ${ofOne('world_model_snapshots')}, ${ofOne('reflection_store')},
@@ -113,15 +113,16 @@ const ASTRAY = [
       having count(e.packet_id) = 0 or sum(e.mentions) <> d.${count} or not bool_or(e.packet_id = d.source_packet)
         or bool_or(${roomOf('e')} is distinct from ${roomOf('d')})`,
   ),
-  `select 'superseded elsewhere', f.fact_id from public.knowledge_facts f join public.knowledge_facts g on g.fact_id = f.superseded_by where f.room <> g.room`,
+  `select 'superseded elsewhere', f.fact_id from public.knowledge_facts f join public.knowledge_facts g on g.fact_id = f.superseded_by where f.audience_id <> g.audience_id`,
   `select 'memory_summaries, by sources', s.summary_id from public.memory_summaries s
    where s.packet_count <> (select count(*) from public.memory_summary_sources l where l.summary_packet = s.source_packet)`,
   `select 'world_model_snapshots, by updates', s.snapshot_id from public.world_model_snapshots s
    where s.entity_count > (select count(distinct said ->> 'entity_id') from public.world_model_updates u, jsonb_array_elements(u.entities) said
-     where u.world_id = s.world_id and u.state_version_after <@ s.snapshot)`,
+     where u.audience_id = s.audience_id and u.state_version_after <@ s.snapshot)`,
 ].join(' union all ');
 
-const roomKey = (room: Json) => JSON.stringify([room.tenant, room.org, room.user, room.scope, room.project]);
+const audienceKey = (audience: Json) =>
+  JSON.stringify([audience.tenant, audience.org, audience.user, audience.scope, audience.project]);
 
 /** What is really there, for a superuser to see. */
 export async function compareKnowledge({ house, world }: Run): Promise<Tables> {
@@ -159,16 +160,16 @@ export async function compareKnowledge({ house, world }: Run): Promise<Tables> {
 
 const sorted = (rows: unknown[]) => rows.map((row) => JSON.stringify(row)).sort();
 
-/** The world of a room is what the updates of its memories say: those that have expired may, but need not, still be in it. */
+/** The world of a audience is what the updates of its memories say: those that have expired may, but need not, still be in it. */
 function compareEntities(world: World, entities: Json[]) {
   const marks = (isIn: (memory: Memory) => boolean) =>
     world.knowledge.rows.flatMap(({ table, packet, says: [mark, ...names] }) => {
       const memory = world.memories.get(packet)!;
       if (table !== 'world_model_updates' || !isIn(memory)) return [];
-      return names.map((name) => `${roomKey(memory)} ${name} ${mark}`);
+      return names.map((name) => `${audienceKey(memory)} ${name} ${mark}`);
     });
   const folded = new Set<string>(
-    entities.flatMap((one) => one.marks.map((mark: string) => `${roomKey(one)} ${one.name} ${mark}`)),
+    entities.flatMap((one) => one.marks.map((mark: string) => `${audienceKey(one)} ${one.name} ${mark}`)),
   );
   const all = new Set(marks(() => true));
   assert.deepEqual(
@@ -183,9 +184,9 @@ function compareEntities(world: World, entities: Json[]) {
   );
 }
 
-const isSeen = ({ memories }: World, me: Identity | null, { any, all, room }: There): boolean => {
+const isSeen = ({ memories }: World, me: Identity | null, { any, all, audience }: There): boolean => {
   const sees = (id: string) => model.maySee(me, memories.get(id)!);
-  if (room) return model.maySee(me, { ...room } as Memory);
+  if (audience) return model.maySee(me, { ...audience } as Memory);
   return any ? any.some(sees) : all!.every(sees);
 };
 

@@ -111,13 +111,13 @@ export const subjectOf = ({ knowledge }: World, id: string) =>
 /** The summary of a subject that is there, for the same readers. */
 export const summaryOf = (
   world: World,
-  room: Memory,
+  audience: Memory,
   subject: string | undefined,
   except?: string,
 ): Memory | undefined =>
   [...world.knowledge.summaries.keys()]
     .map((id) => world.memories.get(id)!)
-    .find((other) => other.id !== except && isForTheSame(other, room) && subjectOf(world, other.id) === subject);
+    .find((other) => other.id !== except && isForTheSame(other, audience) && subjectOf(world, other.id) === subject);
 
 /** What is erased with a memory: summaries, and facts that rest on nothing else. */
 export function erasedWith(world: World, id: string): Set<string> {

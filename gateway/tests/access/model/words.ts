@@ -25,11 +25,11 @@ export const embedder: Embedder = {
 /** As the embedding job does it, but now. */
 export async function embedAll({ gateway }: House) {
   const pool = gateway.database.workerPool;
-  await pool.query('select l9_private.requeue_stale_contexts()');
+  await pool.query('select embeddings.requeue_stale_contexts()');
   for (let tries = 0; tries < 200; tries++) {
     const { rows } = await pool.query(`
       select p.packet_id, p.content, p.content_hash, c.is_busy, c.context_id, c.context
-      from l9_private.refresh_contexts(array(select packet_id from l9_private.pending_embeddings order by 1)) c
+      from embeddings.refresh_contexts(array(select packet_id from embeddings.pending_embeddings order by 1)) c
       join public.packet_store p using (packet_id)`);
     if (rows.length === 0) return;
     await store(
@@ -49,7 +49,7 @@ async function store(pool: pg.Pool, rows: any[]) {
     const [own, together] = vectors.map((vector) =>
       JSON.stringify([...vector, ...new Array(1536 - embedder.dimensions).fill(0)]),
     );
-    await pool.query("select l9_private.store_vectors($1, $2, $3, array[$4], '{}', '{}', '{}', $5, $6)", [
+    await pool.query("select embeddings.store_vectors($1, $2, $3, array[$4], '{}', '{}', '{}', $5, $6)", [
       ...[packet_id, content_hash, embedder.model, own, context_id, together ?? null],
     ]);
   }

@@ -1,0 +1,4 @@
+create schema administration;
+comment on schema administration is
+  'Creating and changing tenants, orgs, users, scopes, actors and API keys. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+grant usage on schema administration to l9_agent, l9_admin, l9_platform_admin, l9_worker;

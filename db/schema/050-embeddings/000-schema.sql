@@ -1,0 +1,4 @@
+create schema embeddings;
+comment on schema embeddings is
+  'Embedding models, vectors, and the queues of what waits for them. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+grant usage on schema embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -1,0 +1,40 @@
+create function importance.log_accesses(
+  access_context text,
+  target_ids uuid[],
+  scopes text[],
+  project_ids text[],
+  relevance_scores real[] default null,
+  audit_id uuid default null,
+  target_type text default 'memory'
+)
+returns uuid[]
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  access_ids uuid[];
+begin
+  if cardinality(target_ids) > 100 or cardinality(scopes) <> cardinality(target_ids) then
+    perform identity.raise_error('L9LIM', 'target_ids: at most 100, each with its scope', 'target_ids');
+  end if;
+  access_ids := array(select uuidv7() from unnest(target_ids));
+  insert into importance.memory_access_log (
+    access_id, accessed_at, target_type, target_id, agent_id, access_context, relevance_score, audit_id,
+    tenant_id, org_id, user_id, project_id, scope, is_admin)
+  select a.access_id, uuid_extract_timestamp(a.access_id), log_accesses.target_type, a.target_id, me.caller, log_accesses.access_context, a.score,
+    log_accesses.audit_id, me.tenant_id, me.org_id, me.user_id, a.project_id, a.scope, me.role = 'l9_admin'
+  from unnest(access_ids, target_ids, log_accesses.scopes, project_ids, relevance_scores) as a (access_id, target_id, scope, project_id, score)
+  where a.scope = any (me.readable_scopes)
+    and identity.has_project(me, a.project_id);
+  return access_ids;
+end
+$$;
+
+comment on function importance.log_accesses(text, uuid[], text[], text[], real[], uuid, text) is
+  'Writes what the present caller was shown to the access log, in one statement, and returns the access ids in the same order. Where an operator looks into another tenant nothing is written: that is no use of it. Definer: callers can''t insert there. What a caller could make up through it is about itself, within its own scopes, and is counted only where it is true of the memory or fact (roll_up_accesses).';
+
+grant execute on function importance.log_accesses(text, uuid[], text[], text[], real[], uuid, text)
+to l9_agent, l9_admin, l9_platform_admin;

@@ -1,0 +1,49 @@
+create function importance.query_text_of(audit_id uuid)
+returns text
+language sql
+stable
+security definer
+set search_path = ''
+return (
+  select q.query
+  from public.audit_query_texts q
+  left join identity.current_identity() as me on true
+  where q.audit_id = query_text_of.audit_id
+    and (me.role = 'l9_platform_admin' or pg_catalog.current_setting('is_superuser') = 'on'
+      or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
+
+comment on function importance.query_text_of(uuid) is
+  'The text of a search that is kept, to whoever may read it in audit_query_texts; null to agents. Definer: agents are granted nothing there, and a view that joined it would be closed to them.';
+
+grant execute on function importance.query_text_of(uuid) to l9_agent, l9_admin, l9_platform_admin;
+
+create view public.memory_access_log
+with (security_invoker = true)
+as
+select
+  a.access_id, a.target_type, a.target_id, a.agent_id, a.access_context,
+  case when a.audit_id is not null then importance.query_text_of(a.audit_id) end as query_text, a.relevance_score,
+  f.was_useful, f.reason as feedback_reason, a.accessed_at, a.tenant_id, a.org_id, a.user_id, a.project_id, a.scope
+from importance.memory_access_log a
+left join public.memory_feedback f on f.access_id = a.access_id;
+
+comment on view public.memory_access_log is
+  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The table behind it, of the same name in the schema importance, only grows.';
+comment on column public.memory_access_log.access_id is 'What record_feedback takes. UUID version 7.';
+comment on column public.memory_access_log.target_type is 'What was accessed: memory or fact.';
+comment on column public.memory_access_log.target_id is 'Its id. It may be gone by now.';
+comment on column public.memory_access_log.agent_id is 'The caller.';
+comment on column public.memory_access_log.access_context is 'search: it was among the hits; get: it was read whole.';
+comment on column public.memory_access_log.query_text is
+  'What was searched for, to admins, where the tenant keeps that (set_query_text_audit) and it was not erased.';
+comment on column public.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1; null where it was no search.';
+comment on column public.memory_access_log.was_useful is 'Whether the agent said that it helped; null where it said nothing.';
+comment on column public.memory_access_log.feedback_reason is 'Why, in its words.';
+comment on column public.memory_access_log.accessed_at is 'When, to the millisecond.';
+comment on column public.memory_access_log.tenant_id is 'Tenant of the caller.';
+comment on column public.memory_access_log.org_id is 'The org the caller acted for.';
+comment on column public.memory_access_log.user_id is 'The user the caller acted for.';
+comment on column public.memory_access_log.project_id is 'The project that it was in.';
+comment on column public.memory_access_log.scope is 'The scope that it was in.';
+
+grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;

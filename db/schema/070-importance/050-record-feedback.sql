@@ -1,0 +1,42 @@
+create function public.record_feedback(access_id uuid, was_useful boolean, reason text default null)
+returns public.memory_feedback
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me identity.identity := identity.require_identity();
+  accessed uuid;
+  vote public.memory_feedback;
+begin
+  if access_id is null then
+    perform identity.raise_error('L9VAL', 'access_id: the access that it is about', 'access_id');
+  elsif was_useful is null then
+    perform identity.raise_error('L9VAL', 'was_useful: true or false', 'was_useful');
+  end if;
+  select p.packet_id into accessed
+  from importance.memory_access_log a
+  join public.packet_store p on p.packet_id = a.target_id and p.tenant_id = a.tenant_id
+  where a.access_id = record_feedback.access_id and a.accessed_at = uuid_extract_timestamp(record_feedback.access_id)
+    and a.tenant_id = me.tenant_id and a.agent_id = me.caller
+    and a.org_id is not distinct from me.org_id and a.user_id is not distinct from me.user_id;
+  if not found then
+    perform identity.raise_error('L9OWN', format('access %s is not there, or not yours', record_feedback.access_id), 'access_id');
+  end if;
+  insert into public.memory_feedback as f (access_id, packet_id, was_useful, reason)
+  values (record_feedback.access_id, accessed, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
+  on conflict (access_id) do update set was_useful = excluded.was_useful, reason = excluded.reason
+  returning f.* into vote;
+  return vote;
+exception when foreign_key_violation then
+  -- Deleted at this very moment.
+  perform identity.raise_error('L9OWN', format('access %s is not there, or not yours', record_feedback.access_id), 'access_id');
+end
+$$;
+
+comment on function public.record_feedback(uuid, boolean, text) is
+  'Says whether a memory that the caller was shown was of use, and why (1000 bytes at most). access_id: of the hit. Said again, the last word counts. Audited. L9OWN where the access is not there, is not the caller''s, or its memory can''t be read any more: the three are never told apart. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
+
+grant execute on function public.record_feedback(uuid, boolean, text) to l9_agent, l9_admin;
+-- Not for operators: what helps in a tenant is for those to say who work in it.

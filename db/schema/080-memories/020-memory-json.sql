@@ -1,0 +1,31 @@
+create function memories.memory_json(memory public.packet_store)
+returns jsonb
+language sql
+stable
+parallel safe
+set search_path = ''
+return case when (memory).packet_id is not null then pg_catalog.jsonb_build_object(
+  'packet_id', (memory).packet_id,
+  'content', (memory).envelope ->> 'content',
+  'kind', (memory).packet_type,
+  'scope', (memory).scope,
+  'project_id', (memory).project_id,
+  'tags', (memory).tags,
+  'metadata', (memory).metadata,
+  'envelope', (memory).envelope - 'content',
+  'routing', (memory).routing,
+  'provenance', (memory).provenance,
+  'thread_id', (memory).thread_id,
+  'parent_ids', (memory).parent_ids,
+  'importance', (memory).importance_score,
+  'ttl', (memory).ttl,
+  'timestamp', (memory)."timestamp",
+  'updated_at', (memory).updated_at,
+  'correlation_id', (memory).correlation_id,
+  'session_id', (memory).session_id,
+  'trace_id', (memory).trace_id
+) end;
+
+comment on function memories.memory_json(public.packet_store) is 'A memory as the gateway hands it out, in the words of save_memory''s parameters.';
+
+grant execute on function memories.memory_json(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;

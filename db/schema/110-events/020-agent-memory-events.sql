@@ -1,0 +1,77 @@
+create table public.agent_memory_events (
+  event_id uuid primary key default uuidv7(),
+  agent_id text not null,
+  "timestamp" timestamptz not null,
+  packet_id uuid not null unique references public.packet_store on delete cascade,
+  event_type text not null,
+  content jsonb not null,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null
+);
+
+-- What is erased must not stay in the planner's statistics.
+alter table public.agent_memory_events
+  alter column agent_id set statistics 0, alter column event_type set statistics 0, alter column content set statistics 0;
+
+create index agent_memory_events_readers_idx on public.agent_memory_events (tenant_id, scope, "timestamp");
+create index agent_memory_events_type_idx on public.agent_memory_events (tenant_id, event_type, "timestamp");
+create index agent_memory_events_agent_idx on public.agent_memory_events (tenant_id, agent_id, "timestamp");
+
+comment on table public.agent_memory_events is
+  'What happened: the memories of kind event, laid out. One row each, kept in step with the memory by triggers.';
+comment on column public.agent_memory_events.event_id is 'UUID version 7; the same as long as the memory stays an event.';
+comment on column public.agent_memory_events.agent_id is
+  'The agent that it says it is of: envelope.agent_id, else metadata.agent, else the creator. Who wrote it is in creator.';
+comment on column public.agent_memory_events."timestamp" is 'When it happened: envelope.timestamp, else when it was saved.';
+comment on column public.agent_memory_events.packet_id is 'The memory.';
+comment on column public.agent_memory_events.event_type is 'What sort of event: envelope.event_type, such as deploy.finished.';
+comment on column public.agent_memory_events.content is 'What else the envelope says; the text under content.';
+
+call derived.derive_from_packets('public.agent_memory_events', 'event_id', 'packet_id');
+
+create function events.tg_packet_store__fill_event()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  -- What was moved in from old tables may be an event in name only.
+  if new.packet_type <> 'event' or new.envelope ->> 'event_type' is null or new.ttl <= now() then
+    delete from public.agent_memory_events e where e.packet_id = new.packet_id;
+    return null;
+  end if;
+  insert into public.agent_memory_events as e (packet_id, agent_id, "timestamp", event_type, content)
+  values (
+    new.packet_id,
+    left(coalesce(new.envelope ->> 'agent_id', new.metadata ->> 'agent', new.metadata ->> 'creator'), 200),
+    coalesce((new.envelope ->> 'timestamp')::timestamptz, new."timestamp"),
+    new.envelope ->> 'event_type',
+    new.envelope - array['event_type', 'agent_id', 'timestamp'])
+  on conflict (packet_id) do update
+    set agent_id = excluded.agent_id, "timestamp" = excluded."timestamp", event_type = excluded.event_type,
+      content = excluded.content, updated_at = clock_timestamp();
+  return null;
+end
+$$;
+
+comment on function events.tg_packet_store__fill_event() is
+  'Lays out what an event says, and takes it away when it is none any more. Definer: callers can''t write events.';
+
+create trigger _610_fill_event after insert on public.packet_store
+  for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  execute function events.tg_packet_store__fill_event();
+create trigger _610_fill_event_changed after update on public.packet_store
+  for each row when (
+    (old.packet_type = 'event' or new.packet_type = 'event')
+    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
+      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent')
+    and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  execute function events.tg_packet_store__fill_event();

@@ -1,0 +1,103 @@
+create table public.reasoning_traces (
+  trace_id uuid primary key default uuidv7(),
+  agent_id text not null,
+  packet_id uuid not null unique references public.packet_store on delete cascade,
+  steps jsonb not null,
+  extracted_features jsonb not null,
+  inference_steps jsonb not null,
+  reasoning_tokens jsonb not null,
+  decision_tokens jsonb not null,
+  confidence_scores jsonb not null,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null
+);
+
+-- What is erased must not stay in the planner's statistics.
+alter table public.reasoning_traces
+  alter column agent_id set statistics 0, alter column steps set statistics 0,
+  alter column extracted_features set statistics 0, alter column inference_steps set statistics 0,
+  alter column reasoning_tokens set statistics 0, alter column decision_tokens set statistics 0,
+  alter column confidence_scores set statistics 0;
+
+-- As of contexts: a search looks here how many traces its caller may read.
+create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
+create index reasoning_traces_agent_idx on public.reasoning_traces (tenant_id, agent_id, created_at);
+
+comment on table public.reasoning_traces is
+  'How agents came to something: the memories of kind reasoning_trace, laid out. One row each, kept in step with the memory by triggers. What the steps say is embedded as type reasoning.';
+comment on column public.reasoning_traces.trace_id is 'UUID version 7; the same as long as the memory stays a trace.';
+comment on column public.reasoning_traces.agent_id is
+  'The agent that it says it is of: envelope.agent_id, else metadata.agent, else the creator. Who wrote it is in creator.';
+comment on column public.reasoning_traces.packet_id is 'The memory.';
+comment on column public.reasoning_traces.steps is 'The steps in order: texts, or objects with texts in them.';
+comment on column public.reasoning_traces.extracted_features is 'What was taken from the input: an object.';
+comment on column public.reasoning_traces.inference_steps is 'What was inferred: a list.';
+comment on column public.reasoning_traces.reasoning_tokens is 'How many tokens the reasoning took, or the tokens themselves.';
+comment on column public.reasoning_traces.decision_tokens is 'How many tokens the decision took, or the tokens themselves.';
+comment on column public.reasoning_traces.confidence_scores is 'How sure of what: an object of numbers from 0 to 1.';
+
+call derived.derive_from_packets('public.reasoning_traces', 'trace_id', 'packet_id');
+
+create function events.given(envelope jsonb, field text, otherwise jsonb)
+returns jsonb
+language sql
+immutable
+parallel safe
+set search_path = ''
+return coalesce(nullif(envelope -> field, 'null'), otherwise);
+
+comment on function events.given(jsonb, text, jsonb) is 'A field of an envelope, or what stands for it where it is left out or null.';
+
+create function events.tg_packet_store__fill_reasoning()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  -- What was moved in from old tables may be a trace in name only.
+  if new.packet_type <> 'reasoning_trace' or new.envelope -> 'steps' is null or new.ttl <= now() then
+    delete from public.reasoning_traces t where t.packet_id = new.packet_id;
+    return null;
+  end if;
+  insert into public.reasoning_traces as t (
+    packet_id, agent_id, steps, extracted_features, inference_steps, reasoning_tokens, decision_tokens, confidence_scores)
+  values (
+    new.packet_id,
+    left(coalesce(new.envelope ->> 'agent_id', new.metadata ->> 'agent', new.metadata ->> 'creator'), 200),
+    new.envelope -> 'steps',
+    events.given(new.envelope, 'extracted_features', '{}'),
+    events.given(new.envelope, 'inference_steps', '[]'),
+    events.given(new.envelope, 'reasoning_tokens', '[]'),
+    events.given(new.envelope, 'decision_tokens', '[]'),
+    events.given(new.envelope, 'confidence_scores', '{}'))
+  on conflict (packet_id) do update
+    set agent_id = excluded.agent_id, steps = excluded.steps, extracted_features = excluded.extracted_features,
+      inference_steps = excluded.inference_steps, reasoning_tokens = excluded.reasoning_tokens,
+      decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores,
+      updated_at = clock_timestamp();
+  return null;
+end
+$$;
+
+comment on function events.tg_packet_store__fill_reasoning() is
+  'Lays out what a trace of reasoning says, and takes it away when it is none any more. Definer: callers can''t write traces.';
+
+create trigger _610_fill_reasoning after insert on public.packet_store
+  for each row when (
+    new.packet_type = 'reasoning_trace' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  execute function events.tg_packet_store__fill_reasoning();
+create trigger _610_fill_reasoning_changed after update on public.packet_store
+  for each row when (
+    (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
+    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
+      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent')
+    and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  execute function events.tg_packet_store__fill_reasoning();

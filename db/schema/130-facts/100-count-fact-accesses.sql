@@ -1,0 +1,32 @@
+create function facts.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  with accessed as (
+    select a.target_id as fact_id, count(*) as times
+    from importance.memory_access_log a
+    -- Only where it is true of the fact that the caller could read it: what is in the log a caller said of itself.
+    join public.knowledge_facts f on f.fact_id = a.target_id and f.tenant_id = a.tenant_id and f.scope = a.scope
+      and f.project_id is not distinct from a.project_id
+      and (a.is_admin or (f.org_id is null or f.org_id = a.org_id) and (f.user_id is null or f.user_id = a.user_id))
+    where a.target_type = 'fact' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after
+    group by a.target_id
+  ), locked as (
+    -- In order, as those take them who settle facts.
+    select f.fact_id from public.knowledge_facts f
+    where f.fact_id in (select a.fact_id from accessed a)
+    order by f.fact_id
+    for no key update
+  )
+  update public.knowledge_facts f set access_count = f.access_count + a.times
+  from accessed a join locked l on l.fact_id = a.fact_id
+  where f.fact_id = a.fact_id;
+end;
+
+comment on function facts.roll_up_fact_accesses_between(xid8, xid8, timestamptz) is
+  'Adds accesses of these transactions, later than era_after, to the facts. roll_up_accesses() knows from where to where.';
+
+-- An index of facts has a hash in it.
+grant execute on function facts.roll_up_fact_accesses_between(xid8, xid8, timestamptz), packets.content_hash(text) to l9_worker;

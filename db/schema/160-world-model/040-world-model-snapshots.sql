@@ -1,0 +1,45 @@
+create table public.world_model_snapshots (
+  snapshot_id uuid primary key default uuidv7(),
+  snapshot int4multirange not null,
+  state_version integer not null,
+  entity_count integer not null,
+  relation_count integer not null,
+  description text,
+  created_by text not null,
+  source_packet uuid not null references public.packet_store on delete cascade,
+  audience_id uuid not null generated always as (packets.audience_id(tenant_id, org_id, user_id, project_id, scope)) stored,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint world_snapshot_description_short check (octet_length(description) <= 1000),
+  constraint world_snapshot_counts check (state_version >= 0 and entity_count >= 0 and relation_count >= 0)
+);
+
+alter table public.world_model_snapshots
+  alter column description set statistics 0, alter column snapshot set statistics 0;
+
+create index world_model_snapshots_source_idx on public.world_model_snapshots (source_packet);
+create index world_model_snapshots_readers_idx on public.world_model_snapshots (tenant_id, scope, created_at);
+create index world_model_snapshots_world_idx on public.world_model_snapshots (audience_id, state_version);
+
+comment on table public.world_model_snapshots is
+  'Versions of the world that somebody wants to come back to. None holds a copy: the updates that make it up are folded again, so what was erased is in no snapshot either.';
+comment on column public.world_model_snapshots.snapshot_id is 'UUID version 7.';
+comment on column public.world_model_snapshots.snapshot is
+  'The versions whose updates make it up: get_world_model(version => …) and diff_world() fold them.';
+comment on column public.world_model_snapshots.state_version is 'The version that the world was at.';
+comment on column public.world_model_snapshots.entity_count is 'How many entities it has, without those that were erased since.';
+comment on column public.world_model_snapshots.relation_count is
+  'How many of their attributes name another entity of the snapshot, without those that were erased since.';
+comment on column public.world_model_snapshots.description is 'What for, in the words of whoever made it: 1000 bytes at most.';
+comment on column public.world_model_snapshots.created_by is 'The caller that made it.';
+comment on column public.world_model_snapshots.source_packet is 'The memory that says that it was made: the snapshot goes with it, or where it moves to another scope.';
+comment on column public.world_model_snapshots.audience_id is 'Its world: one for each owner, project and scope.';
+
+call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);

@@ -1,0 +1,4 @@
+create schema reflection;
+comment on schema reflection is
+  'Lessons and reflections on tasks. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+grant usage on schema reflection to l9_agent, l9_admin, l9_platform_admin, l9_worker;

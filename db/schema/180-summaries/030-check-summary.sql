@@ -1,0 +1,30 @@
+create function summaries.check_summary(
+  scope_type text, scope_value text, summary_text text, key_facts text[], key_entities text[], key_decisions text[],
+  confidence double precision)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  perform reflection.check_choice(scope_type, '{thread,agent,topic,time_period,project,task}', 'scope_type');
+  if scope_value is null or scope_value !~ '\S' then
+    perform identity.raise_error('L9VAL', 'scope_value: which thread, agent, topic …', 'scope_value');
+  elsif summary_text is null or summary_text !~ '\S' then
+    perform identity.raise_error('L9VAL', 'summary_text: must not be blank', 'summary_text');
+  end if;
+  perform identity.check_bytes(scope_value, 1000, 'scope_value'), identity.check_bytes(summary_text, 262144, 'summary_text');
+  perform entities.check_confidence(confidence);
+  perform reflection.check_texts(key_facts, 'key_facts');
+  perform reflection.check_texts(key_entities, 'key_entities');
+  perform reflection.check_texts(key_decisions, 'key_decisions');
+end
+$$;
+
+comment on function summaries.check_summary(text, text, text, text[], text[], text[], double precision) is
+  'L9VAL or L9LIM, naming the field, for what a summary can''t have.';
+
+grant execute on function summaries.check_summary(text, text, text, text[], text[], text[], double precision)
+  to l9_agent, l9_admin, l9_worker;
+grant execute on function reflection.check_texts(text[], text) to l9_worker;

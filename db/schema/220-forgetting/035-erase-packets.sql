@@ -1,0 +1,26 @@
+create function forgetting.erase_packets(erasure_id uuid)
+returns jsonb
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  versions integer;
+  vectors integer;
+  memories integer;
+begin
+  select count(*) into versions
+  from public.packet_versions v join public.memory_tombstones t on t.packet_id = v.packet_id
+  where t.erasure_id = erase_packets.erasure_id;
+  select count(*) into vectors
+  from public.memory_embeddings e join public.memory_tombstones t on t.packet_id = e.packet_id
+  where t.erasure_id = erase_packets.erasure_id;
+  -- Foreign keys take along versions, vectors with their chunks, the list of what waits for vectors, idempotency keys.
+  delete from public.packet_store p using public.memory_tombstones t
+  where t.erasure_id = erase_packets.erasure_id and p.packet_id = t.packet_id;
+  get diagnostics memories = row_count;
+  return jsonb_build_object('memories', memories, 'versions', versions, 'vectors', vectors);
+end
+$$;
+
+comment on function forgetting.erase_packets(uuid) is 'Deletes the memories that are marked, and all that hangs on them. Not executable by callers.';

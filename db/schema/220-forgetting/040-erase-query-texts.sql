@@ -1,0 +1,37 @@
+create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
+returns jsonb
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  erased integer;
+begin
+  with marked as (
+    select t.packet_id, t.tenant_id from public.memory_tombstones t where t.erasure_id = erase_query_texts.erasure_id
+  ), said as (
+    select m.tenant_id, p.content_hash from marked m join public.packet_store p on p.packet_id = m.packet_id
+    union
+    select m.tenant_id, packets.content_hash(v.content) from marked m join public.packet_versions v on v.packet_id = m.packet_id
+  ), found as (
+    select a.audit_id
+    from public.audit_log a
+    cross join lateral jsonb_array_elements_text(
+      case jsonb_typeof(a.details -> 'ids') when 'array' then a.details -> 'ids' else '[]' end) as hit (id)
+    join marked m on m.packet_id::text = hit.id and m.tenant_id = a.tenant_id
+    where a.operation = 'SEARCH'
+      and a.audit_id in (select q.audit_id from public.audit_query_texts q)
+  )
+  delete from public.audit_query_texts q
+  where q.audit_id in (select f.audit_id from found f)
+    -- Whoever searched for the very text may have found other memories with it, or none.
+    or (q.tenant_id, packets.content_hash(q.query)) in (select s.tenant_id, s.content_hash from said s)
+    or q.tenant_id = erase_query_texts.tenant_id and q.user_id = erase_query_texts.user_id;
+  get diagnostics erased = row_count;
+  return jsonb_build_object('query_texts', erased);
+end
+$$;
+
+comment on function forgetting.erase_query_texts(uuid, uuid, uuid) is
+  'Deletes the texts of searches that found, or were word for word, what is marked; and, of a subject, all that it searched for. The audit rows stay. Not executable by callers.';

@@ -1,0 +1,91 @@
+// `npm run generate`: writes every generated file of the repository, from the SQL sources and the operations. It needs no
+// server: the embedded engine runs the migration, and the other files are read from that database.
+// With --check it writes nothing and fails where a file is stale.
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { pino } from 'pino';
+import { loadConfig } from '../../gateway/src/config.ts';
+import { type Database, openDatabase } from '../../gateway/src/database/index.ts';
+import { createGraphql } from '../../gateway/src/graphql/serve.ts';
+import { describeAccess } from './access.ts';
+import { printGraphqlSchema } from './graphql-schema.ts';
+import { committedFile, committedFolder, composeMigration } from './migration.ts';
+import { describeTriggers } from './triggers.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+const isCheck = process.argv.includes('--check');
+const logger = pino({ level: 'silent' });
+const stale: string[] = [];
+
+function keep(file: string, text: string) {
+  const path = join(root, file);
+  if (read(path) === text) return;
+  stale.push(file);
+  if (isCheck) return;
+  writeFileSync(path, text);
+  console.log(`${file} was written.`);
+}
+
+function read(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+async function keepMigration() {
+  for (const file of readdirSync(committedFolder)) {
+    if (file.endsWith('.sql') && file !== committedFile) {
+      stale.push(relative(root, join(committedFolder, file)));
+      if (!isCheck) rmSync(join(committedFolder, file));
+    }
+  }
+  keep(relative(root, join(committedFolder, committedFile)), await composeMigration());
+}
+
+async function keepCatalogue({ pool }: Database) {
+  const client = await pool.connect();
+  try {
+    keep('db/generated/access.md', await describeAccess(client));
+    keep('db/generated/triggers.md', await describeTriggers(client));
+  } finally {
+    client.release();
+  }
+}
+
+async function keepGraphqlSchema(database: Database) {
+  const never = async () => {
+    throw new Error('the schema is only printed, and no request is answered');
+  };
+  const graphql = createGraphql({ database, execute: never, verifyToken: never, logger, graphiql: false });
+  try {
+    keep('gateway/schema.graphql', printGraphqlSchema(await graphql.schema()));
+  } finally {
+    await graphql.close();
+  }
+}
+
+await keepMigration();
+// A stale migration would make the database that the other files are compared with another one.
+if (!isCheck || stale.length === 0) {
+  const home = mkdtempSync(join(tmpdir(), 'l9-generate-'));
+  try {
+    const database = await openDatabase(loadConfig({ L9_MEMORY_HOME: home }), logger);
+    try {
+      await keepCatalogue(database);
+      await keepGraphqlSchema(database);
+    } finally {
+      await database.close();
+    }
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+if (stale.length === 0) console.log('All generated files are up to date.');
+if (isCheck && stale.length > 0) {
+  console.error(`Run \`npm run generate\`: ${stale.join(', ')} ${stale.length === 1 ? 'is' : 'are'} stale.`);
+  process.exitCode = 1;
+}
