@@ -69,7 +69,9 @@ export const memory = z
     session_id: z.string().nullable(),
     trace_id: z.string().nullable(),
   })
-  .register(graphqlTypes, { row: { resource: 'memory', column: 'packet_id', columns: { kind: 'packet_type' } } });
+  .register(graphqlTypes, {
+    row: { resource: 'memory', column: 'packet_id', columns: { kind: 'packet_type', envelope: null } },
+  });
 
 export const saveStatus = z
   .enum(['inserted', 'updated', 'skipped_dedupe'])

@@ -18,8 +18,11 @@ export interface GraphqlType {
   description?: string;
   /** For an enum: what each value means. */
   values?: Readonly<Record<string, string>>;
-  /** The object is a row of this table, so GraphQL shows the type of the table. `columns` maps keys with another name. */
-  row?: Relation & { columns?: Readonly<Record<string, string>> };
+  /**
+   * The object is a row of this table, so GraphQL shows the type of the table. `columns` names the columns of keys that
+   * are called differently; null for a key whose value is not that of a column.
+   */
+  row?: Relation & { columns?: Readonly<Record<string, string | null>> };
   /** Rows that the object refers to, by field name. */
   relations?: Readonly<Record<string, Relation>>;
 }

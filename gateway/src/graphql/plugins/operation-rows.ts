@@ -51,9 +51,10 @@ export function planRow(
   const { column, key = column, columns = {} } = schema.graphql!.row as Row;
   const attributes = resource.codec.attributes ?? {};
   const answered = Object.keys(schema.properties ?? {}).flatMap((name) => {
-    const attribute = columns[name] ?? name;
-    const convert = attributes[attribute] && converterOf(attributes[attribute].codec);
-    return convert ? [{ name, attribute, field: fieldOf(attribute), convert }] : [];
+    const attribute = columns[name] === undefined ? name : columns[name];
+    const codec = attribute === null ? undefined : attributes[attribute]?.codec;
+    const convert = codec && converterOf(codec);
+    return attribute && convert ? [{ name, attribute, field: fieldOf(attribute), convert }] : [];
   });
   const known = new Set(['__typename', ...answered.map(({ field }) => field)]);
   if (![...selectedFields(path)].every((field) => known.has(field)))
