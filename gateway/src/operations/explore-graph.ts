@@ -54,7 +54,7 @@ export const exploreGraph = defineOperation({
   run: async (client, input) => {
     const row = await call<{ exploration: z.output<typeof exploration> }>(
       client,
-      `to_jsonb(r) as exploration, audit.audit_read('READ', jsonb_build_object('function', 'explore_graph', 'edges_followed', r.edges_followed))`,
+      'to_jsonb(r) as exploration',
       'explore_graph',
       input,
     );

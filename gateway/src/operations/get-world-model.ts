@@ -42,14 +42,7 @@ export const getWorldModel = defineOperation({
   output: world,
   isReadOnly: true,
   run: async (client, input) => {
-    const row = await call<{ world: z.output<typeof world> }>(
-      client,
-      `to_jsonb(r) as world, audit.audit_read('READ',
-         jsonb_build_object('tables', jsonb_build_object('world_model_entities', cardinality(r.entities)), 'version', r.version),
-         project_id => r.project_id, scope => r.scope)`,
-      'get_world_model',
-      input,
-    );
+    const row = await call<{ world: z.output<typeof world> }>(client, 'to_jsonb(r) as world', 'get_world_model', input);
     return row.world;
   },
   summarize: ({ version, entities, entity_count }) => {
