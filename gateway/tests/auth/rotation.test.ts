@@ -19,7 +19,7 @@ describe('a running server, told by SIGHUP', () => {
   const read = () => JSON.parse(readFileSync(credentialsPath(home.home), 'utf8'));
   let reloads = 0;
   /** Writes the file and has it read again. */
-  const rotate = async (content: object | string, says = 'credentials.json was read again') => {
+  const rotate = async (content: object | string, says = 'credentials.json was reloaded') => {
     writeFileSync(credentialsPath(home.home), typeof content === 'string' ? content : JSON.stringify(content));
     process.kill(server.pid, 'SIGHUP');
     reloads += says.endsWith('again') ? 1 : 0;
@@ -102,10 +102,10 @@ describe('a running server, told by SIGHUP', () => {
       JSON.stringify({ ...good, mcp_api_keys: { C: 'hush-hush' } }),
       JSON.stringify({ ...good, mcp_api_keys: { C: 'k'.repeat(20), L: 'k'.repeat(20) } }),
     ]) {
-      const told = server.stdout.split('is no good').length;
+      const told = server.stdout.split('is invalid').length;
       writeFileSync(credentialsPath(home.home), bad);
       process.kill(server.pid, 'SIGHUP');
-      await eventually(() => server.stdout.split('is no good').length > told);
+      await eventually(() => server.stdout.split('is invalid').length > told);
       assert.equal(await withKey(good.mcp_api_keys.C), 200);
     }
     assert.ok(!/hush-hush|kkkk/.test(server.stdout + server.stderr));

@@ -259,17 +259,11 @@ export const tagsPlugin = jsonPgSmartTags({
       'public.act_as': { tags: { behavior: '-*' } },
       // Offered by the views plugin, which calls it.
       'public.refresh_memory_views': { tags: { behavior: '-*' } },
-      // They write their audit rows, hence volatile; to whoever asks they are queries all the same.
+      // These functions are volatile because they write their audit rows; for callers they are queries.
       ...Object.fromEntries(
         ['memory_history', 'facts_as_of'].map((name) => [
           `public.${name}`,
           { tags: { behavior: '-mutationField +queryField -connection +list' } },
-        ]),
-      ),
-      ...Object.fromEntries(
-        ['explore_graph', 'get_world_model'].map((name) => [
-          `public.${name}`,
-          { tags: { behavior: '-mutationField +queryField' } },
         ]),
       ),
     },
