@@ -2,6 +2,7 @@
 import { makeWorkerUtils, runOnce, type TaskList, Logger as WorkerLogger, type WorkerUtils } from 'graphile-worker';
 import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
+import { sqlstateOf } from '../errors.ts';
 import { deleteExpired } from './delete-expired.ts';
 import { dropLeavingModels } from './drop-leaving-models.ts';
 import { type EmbeddingJobOptions, embeddingJob } from './embedding-job.ts';
@@ -107,9 +108,7 @@ export async function startJobs(database: Database, logger: Logger, options: Job
     running = embedding
       .isDue()
       .then((isDue) => (isDue ? enqueue(embedding.name, EMBED_ATTEMPTS) : undefined))
-      .catch((error: Error) =>
-        logger.warn({ name: error.name, code: (error as { code?: string }).code }, 'embedding job failed'),
-      )
+      .catch((error: Error) => logger.warn({ name: error.name, code: sqlstateOf(error) }, 'embedding job failed'))
       .finally(() => {
         running = null;
         if (isWokenAgain) {

@@ -19,7 +19,7 @@ describe('a running server, told by SIGHUP', () => {
   const read = () => JSON.parse(readFileSync(credentialsPath(home.home), 'utf8'));
   let reloads = 0;
   /** Writes the file and has it read again. */
-  const rotate = async (content: object | string, says = 'credentials.json was reloaded') => {
+  const rotate = async (content: object | string, says = 'credentials.json was read again') => {
     writeFileSync(credentialsPath(home.home), typeof content === 'string' ? content : JSON.stringify(content));
     process.kill(server.pid, 'SIGHUP');
     reloads += says.endsWith('again') ? 1 : 0;

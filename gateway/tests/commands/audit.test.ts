@@ -111,7 +111,7 @@ describe('l9-memory audit export', () => {
   it('is for admins, and says what is wrong', async () => {
     const refused = await run('export', '--caller', 'C');
     assert.equal(refused.code, 1);
-    assert.match(refused.err, /not open to your role/);
+    assert.match(refused.err, /permission denied for your role/);
     const malformed = await run('export', '--from', 'yesterday');
     assert.deepEqual(
       [malformed.code, malformed.err],

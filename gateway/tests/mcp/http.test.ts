@@ -131,12 +131,12 @@ describe('MCP over HTTP', () => {
       const response = await fetch(`${house.gateway.url}/mcp`, { method: 'POST', headers, body });
       return [response.status, ((await response.json()) as { error: { message: string } }).error.message];
     };
-    assert.deepEqual(await send('{"a memory'), [400, 'INVALID_INPUT (L9VAL): body: no valid JSON']);
+    assert.deepEqual(await send('{"a memory'), [400, 'INVALID_INPUT (L9VAL): body: not valid JSON']);
     assert.deepEqual(await send(`"${'x'.repeat(9_000_000)}"`), [413, 'LIMIT_EXCEEDED (L9LIM): body: at most 8 MiB']);
     const nowhere = await fetch(`${house.gateway.url}/nowhere`);
     assert.deepEqual(
       [nowhere.status, await nowhere.json()],
-      [404, { errors: [{ message: 'there is nothing here', extensions: { code: 'NOT_YOURS', sqlstate: 'L9OWN' } }] }],
+      [404, { errors: [{ message: 'not found', extensions: { code: 'NOT_YOURS', sqlstate: 'L9OWN' } }] }],
     );
   });
 
