@@ -16,7 +16,10 @@ export function liveCredentials(config: Config, logger: Logger) {
         return;
       }
       const { jwtSecrets, mcpApiKeys } = credentials;
-      logger.info({ kids: Object.keys(jwtSecrets), callers: Object.keys(mcpApiKeys) }, 'credentials.json was read again');
+      logger.info(
+        { kids: Object.keys(jwtSecrets), callers: Object.keys(mcpApiKeys) },
+        'credentials.json was read again',
+      );
     },
   };
 }
