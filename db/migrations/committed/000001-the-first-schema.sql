@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:7056dbe822e068b89bc8b2fe18607484055517d8
+--! Hash: sha1:51ff4b670ab9598e8ccb4441cae9d95dfdec381a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7362,7 +7362,7 @@ alter table public.entity_aliases
   alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
 
 comment on table public.entity_aliases is
-  'Other names of entities: one row for each memory that states an alias. Readers of facts and relations resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
+  'Other names of entities: one row for each memory that states an alias. Readers of facts and relationships resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
 comment on column public.entity_aliases.alias_id is 'UUID version 7.';
 comment on column public.entity_aliases.alias is 'The other name, as the memory spells it.';
 comment on column public.entity_aliases.entity is 'The entity that the alias names, as the memory spells it.';
@@ -7513,7 +7513,7 @@ end
 $$;
 
 comment on function public.add_alias(text, text, uuid, text, text) is
-  'States that alias is another name of entity, so that facts and relations of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that alias is another name of entity, so that facts and relationships of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;
@@ -9554,7 +9554,7 @@ create table public.entity_relationships (
   first_seen timestamptz not null default clock_timestamp(),
   last_seen timestamptz not null default clock_timestamp(),
   -- References relationship_evidence, which references the memory. A foreign key to packet_store would deadlock with a
-  -- concurrent delete that recomputes this relation.
+  -- concurrent delete that recomputes this relationship.
   source_packet uuid not null,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
@@ -9581,24 +9581,24 @@ alter table public.entity_relationships
 comment on table public.entity_relationships is
   'The entity graph: how two entities are related, one row for each triple (source, type, target) in one tenant, org, user, project and scope. Everything but the triple is computed from relationship_evidence. relate() writes this table.';
 comment on column public.entity_relationships.relationship_id is
-  'UUID version 7, so ids are ordered by when the relation was first stated.';
+  'UUID version 7, so ids are ordered by when the relationship was first stated.';
 comment on column public.entity_relationships.source_entity is
-  'The entity that the relation starts from, as its source memory spells it.';
+  'The entity that the relationship starts from, as its source memory spells it.';
 comment on column public.entity_relationships.relationship_type is
-  'The type of the relation: lower case with underscores, such as depends_on.';
+  'The type of the relationship: lower case with underscores, such as depends_on.';
 comment on column public.entity_relationships.target_entity is
-  'The entity that the relation leads to, as its source memory spells it.';
+  'The entity that the relationship leads to, as its source memory spells it.';
 comment on column public.entity_relationships.source_normalized is
   'source_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.target_normalized is
   'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.confidence is
   'From 0 to 0.99: 1 - Π(1 - c) over the confidences c of all mentions (noisy-or), so it grows with every mention.';
-comment on column public.entity_relationships.mention_count is 'How often the relation was stated.';
-comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relation.';
-comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relation.';
+comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
+comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
+comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
 comment on column public.entity_relationships.source_packet is
-  'The memory that states the relation and expires last; of several such memories, the oldest.';
+  'The memory that states the relationship and expires last; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false);
 
@@ -9625,7 +9625,7 @@ declare
   normalised constant text := replace(entities.normalise_name(type), ' ', '_');
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', format('%s: a relation type is required, such as depends_on', field), field);
+    perform identity.raise_error('L9VAL', format('%s: a relationship type is required, such as depends_on', field), field);
   end if;
   perform identity.check_bytes(type, 200, field), identity.check_bytes(normalised, 200, field);
   return normalised;
@@ -9633,7 +9633,7 @@ end
 $$;
 
 comment on function graph.check_relationship_type(text, text) is
-  'Returns the stored form of a relation type: normalised like a name, with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
+  'Returns the stored form of a relationship type: normalised like a name, with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
 
 grant execute on function graph.check_relationship_type(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/010-entity-relationships.sql
@@ -9664,7 +9664,7 @@ create table public.relationship_evidence (
   constraint evidence_extractor_short check (octet_length(extracted_by) <= 200)
 ) with (fillfactor = 90);
 
--- Deferred, because a relation is inserted before its evidence.
+-- Deferred, because a relationship is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
   foreign key (relationship_id, source_packet) references public.relationship_evidence (relationship_id, packet_id)
   deferrable initially deferred;
@@ -9673,21 +9673,21 @@ alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by set statistics 0;
 
 comment on table public.relationship_evidence is
-  'Evidence of relations: which memory states a relation, with which confidence and how often. Confidence and counts of a relation are computed from these rows.';
+  'Evidence of relationships: which memory states a relationship, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
 comment on column public.relationship_evidence.relationship_id is
-  'The relation; it has the same tenant, org, user, project and scope as the memory.';
-comment on column public.relationship_evidence.packet_id is 'The memory that states the relation.';
+  'The relationship; it has the same tenant, org, user, project and scope as the memory.';
+comment on column public.relationship_evidence.packet_id is 'The memory that states the relationship.';
 comment on column public.relationship_evidence.source_entity is
-  'The entity that the relation starts from, as this memory spells it.';
+  'The entity that the relationship starts from, as this memory spells it.';
 comment on column public.relationship_evidence.target_entity is
-  'The entity that the relation leads to, as this memory spells it.';
+  'The entity that the relationship leads to, as this memory spells it.';
 comment on column public.relationship_evidence.confidence is
-  'The confidence in the relation that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
-comment on column public.relationship_evidence.mentions is 'How often the relation was stated from this memory.';
+  'The confidence in the relationship that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
+comment on column public.relationship_evidence.mentions is 'How often the relationship was stated from this memory.';
 comment on column public.relationship_evidence.extracted_by is
-  'The chat model that extracted the relation from the memory. Null: a caller stated it, possibly besides a model.';
-comment on column public.relationship_evidence.last_seen is 'When the relation was last stated from this memory.';
+  'The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a model.';
+comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
 
@@ -9708,7 +9708,7 @@ end
 $$;
 
 comment on function graph.lock_relationships(uuid[]) is
-  'Locks these relations until the end of the transaction. Not executable by callers: functions of the owner call it.';
+  'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner call it.';
 
 create function graph.recompute_relationships(ids uuid[])
 returns void
@@ -9744,10 +9744,10 @@ end
 $$;
 
 comment on function graph.recompute_relationships(uuid[]) is
-  'Recomputes relations from their evidence and deletes relations without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
+  'Recomputes relationships from their evidence and deletes relationships without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
 --! EndIncluded 140-graph/030-recompute-relationships.sql
 --! Included 140-graph/040-follow-memories.sql
--- The relations of a memory are deleted and moved with it; relations that other memories also state are recomputed.
+-- The relationships of a memory are deleted and moved with it; relationships that other memories also state are recomputed.
 
 create function graph.tg_packet_store__withdraw_relationships()
 returns trigger
@@ -9760,7 +9760,7 @@ declare
     select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = old.packet_id);
 begin
   if ids <> '{}' then
-    -- Done here because the foreign key would delete the evidence without recomputing shared relations.
+    -- Done here because the foreign key would delete the evidence without recomputing shared relationships.
     perform graph.lock_relationships(ids);
     delete from public.relationship_evidence e where e.packet_id = old.packet_id;
     perform graph.recompute_relationships(ids);
@@ -9770,7 +9770,7 @@ end
 $$;
 
 comment on function graph.tg_packet_store__withdraw_relationships() is
-  'Deletes the evidence of a memory that is about to be deleted and recomputes its relations. Definer: callers can''t write these tables.';
+  'Deletes the evidence of a memory that is about to be deleted and recomputes its relationships. Definer: callers can''t write these tables.';
 
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
@@ -9827,7 +9827,7 @@ end
 $$;
 
 comment on function graph.tg_packet_store__relationships_follow() is
-  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relations on both sides. Definer: callers can''t write these tables.';
+  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relationships on both sides. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');
 --! EndIncluded 140-graph/040-follow-memories.sql
@@ -9851,7 +9851,7 @@ declare
   source_name constant text := entities.check_name(relate_from.source, 'source');
   type_name constant text := graph.check_relationship_type(relate_from.type);
   target_name constant text := entities.check_name(relate_from.target, 'target');
-  -- Only a job may name the model that extracted the relation.
+  -- Only a job may name the model that extracted the relationship.
   extractor constant text := case when identity.current_role_name() = 'l9_worker' then relate_from.extracted_by end;
   stated record;
   relation public.entity_relationships;
@@ -9891,7 +9891,7 @@ end
 $$;
 
 comment on function graph.relate_from(uuid, text, text, text, double precision, text) is
-  'States a relation from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
+  'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
 
 create function public.relate(
   source text,
@@ -9928,7 +9928,7 @@ end
 $$;
 
 comment on function public.relate(text, text, text, double precision, uuid, text, text) is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again raises its confidence towards 0.99 and counts a mention. source_packet: the memory that states the relation and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again raises its confidence towards 0.99 and counts a mention. source_packet: the memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function graph.relate_from(uuid, text, text, text, double precision, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;
@@ -9947,7 +9947,7 @@ create type graph.graph_edge as (
 );
 
 comment on type graph.graph_edge is
-  'A relation as seen from one of its two entities, the name at a position (place) of a list.';
+  'A relationship as seen from one of its two entities, the name at a position (place) of a list.';
 
 create function graph.max_edges_per_name()
 returns integer
@@ -9958,7 +9958,7 @@ set search_path = ''
 return 1000;
 
 comment on function graph.max_edges_per_name() is
-  'The number of relations of one name that a walk follows at most, most confident first.';
+  'The number of relationships of one name that a walk follows at most, most confident first.';
 
 create function graph.edges_of(names text[], max_edges integer)
 returns setof graph.graph_edge
@@ -9967,7 +9967,7 @@ stable
 set search_path = ''
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- Only an index scan returns the most confident relation of a name first, so other plans are ruled out.
+-- Only an index scan returns the most confident relationship of a name first, so other plans are ruled out.
 set enable_bitmapscan = off
 set enable_nestloop = on
 set plan_cache_mode = force_generic_plan
@@ -10012,7 +10012,7 @@ end
 $$;
 
 comment on function graph.edges_of(text[], integer) is
-  'Returns the relations of these names that the caller can read: names in the order of the list, relations of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
+  'Returns the relationships of these names that the caller can read: names in the order of the list, relationships of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
 
 grant execute on function graph.max_edges_per_name(), graph.edges_of(text[], integer)
   to l9_agent, l9_admin, l9_platform_admin;
@@ -10027,16 +10027,16 @@ create type public.graph_step as (
   relationship_ids uuid[]
 );
 
-comment on type public.graph_step is 'One step of a path: a relation and the direction in which it is followed.';
-comment on column public.graph_step.source_entity is 'The entity that the relation starts from.';
-comment on column public.graph_step.relationship_type is 'The type of the relation, such as depends_on.';
-comment on column public.graph_step.target_entity is 'The entity that the relation leads to.';
+comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
+comment on column public.graph_step.source_entity is 'The entity that the relationship starts from.';
+comment on column public.graph_step.relationship_type is 'The type of the relationship, such as depends_on.';
+comment on column public.graph_step.target_entity is 'The entity that the relationship leads to.';
 comment on column public.graph_step.direction is
   'outgoing: the path leads from source to target; incoming: from target to source.';
 comment on column public.graph_step.confidence is
-  'The combined confidence of all relations with this triple that the caller can read.';
+  'The combined confidence of all relationships with this triple that the caller can read.';
 comment on column public.graph_step.relationship_ids is
-  'The relations with this triple, most confident first: one for each scope, project, owner and spelling.';
+  'The relationships with this triple, most confident first: one for each scope, project, owner and spelling.';
 
 create type graph.graph_node as (
   name text,
@@ -10052,7 +10052,7 @@ comment on type graph.graph_node is 'An entity that a walk reached, and the best
 create type graph.graph_walk as (nodes graph.graph_node[], followed integer, is_truncated boolean);
 
 comment on type graph.graph_walk is
-  'The result of a walk: the entities reached (start entities first, then most confident first), the number of relations followed, and whether there are more.';
+  'The result of a walk: the entities reached (start entities first, then most confident first), the number of relationships followed, and whether there are more.';
 
 create function graph.max_edges_followed()
 returns integer
@@ -10062,7 +10062,7 @@ parallel safe
 set search_path = ''
 return 20000;
 
-comment on function graph.max_edges_followed() is 'The number of relations that one walk follows at most.';
+comment on function graph.max_edges_followed() is 'The number of relationships that one walk follows at most.';
 
 create function graph.walk_graph(
   entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
@@ -10187,7 +10187,7 @@ end
 $$;
 
 comment on function graph.walk_graph(text[], integer, text[], double precision, integer) is
-  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relations, and max_edges_per_name() of one name; is_truncated is true if there were more.';
+  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; is_truncated is true if there were more.';
 
 grant execute on function
   graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)
@@ -10205,7 +10205,7 @@ comment on type public.graph_path is 'An entity that was reached, and the best p
 comment on column public.graph_path.entity is 'The entity that was reached.';
 comment on column public.graph_path.confidence is 'The product of the confidences of the steps.';
 comment on column public.graph_path.depth is 'The number of steps.';
-comment on column public.graph_path.steps is 'The relations of the path, in order.';
+comment on column public.graph_path.steps is 'The relationships of the path, in order.';
 
 create type public.graph_exploration as (
   entity text,
@@ -10221,9 +10221,9 @@ comment on column public.graph_exploration.entity is
 comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
 comment on column public.graph_exploration.paths is
   'The entities that were reached, each with its best path, most confident first.';
-comment on column public.graph_exploration.edges_followed is 'The number of relations that were followed.';
+comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
 comment on column public.graph_exploration.is_truncated is
-  'True if there is more: more entities than limit, or more relations than a call follows (20000 in total, and the 1000 most confident of one name).';
+  'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
 
 create function public.explore_graph(
   entity text,
@@ -10272,7 +10272,7 @@ end
 $$;
 
 comment on function public.explore_graph(text, integer, text[], double precision, integer) is
-  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relations are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relations of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relationships are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
@@ -10467,7 +10467,7 @@ comment on function graph.named_entities(text, integer) is
 grant execute on function graph.max_query_words(), graph.phrases_of(text), graph.named_entities(text, integer)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/100-named-entities.sql
---! Included 140-graph/110-relations-of-memories.sql
+--! Included 140-graph/110-relationships-of-memories.sql
 create function public.packet_store_relationships(packet public.packet_store)
 returns setof public.entity_relationships
 language sql
@@ -10482,7 +10482,7 @@ begin atomic
   order by r.relationship_id;
 end;
 
-comment on function public.packet_store_relationships(public.packet_store) is 'The relations that this memory states.';
+comment on function public.packet_store_relationships(public.packet_store) is 'The relationships that this memory states.';
 
 create function public.entity_relationships_memories(relationship public.entity_relationships)
 returns setof public.packet_store
@@ -10499,11 +10499,11 @@ begin atomic
 end;
 
 comment on function public.entity_relationships_memories(public.entity_relationships) is
-  'The memories that state this relation, oldest first.';
+  'The memories that state this relationship, oldest first.';
 
 grant execute on function public.packet_store_relationships(public.packet_store), public.entity_relationships_memories(public.entity_relationships)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/110-relations-of-memories.sql
+--! EndIncluded 140-graph/110-relationships-of-memories.sql
 --! Included 150-search/000-schema.sql
 create schema search;
 comment on schema search is
@@ -15692,7 +15692,7 @@ comment on table public.extraction_settings is
   'Which memories of a tenant a chat model may read, and for how many tokens a day. Without a row it may read nothing. set_extraction_settings() writes this table.';
 comment on column public.extraction_settings.tenant_id is 'The tenant.';
 comment on column public.extraction_settings.is_enabled is
-  'Whether a chat model extracts entities, facts and relations from new memories.';
+  'Whether a chat model extracts entities, facts and relationships from new memories.';
 comment on column public.extraction_settings.kinds is 'The kinds of memories that are read for extraction.';
 comment on column public.extraction_settings.scopes is
   'The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private scopes must be named here.';
@@ -15784,7 +15784,7 @@ end
 $$;
 
 comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
-  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relations from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
+  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relationships from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
 
 grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
   to l9_admin, l9_platform_admin;
@@ -16000,7 +16000,7 @@ create trigger _900_enqueue_extraction after insert on public.packet_store
   for each statement execute function extraction.tg_packet_store__enqueue_extraction();
 --! EndIncluded 190-extraction/050-pending-extractions.sql
 --! Included 190-extraction/060-follow-memories.sql
-create function extraction.withdraw_extracted_relations(packet_id uuid)
+create function extraction.withdraw_extracted_relationships(packet_id uuid)
 returns void
 language plpgsql
 volatile
@@ -16010,19 +16010,19 @@ as $$
 declare
   ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e
-    where e.packet_id = withdraw_extracted_relations.packet_id and e.extracted_by is not null);
+    where e.packet_id = withdraw_extracted_relationships.packet_id and e.extracted_by is not null);
 begin
   if ids <> '{}' then
     perform graph.lock_relationships(ids);
     delete from public.relationship_evidence e
-    where e.packet_id = withdraw_extracted_relations.packet_id and e.extracted_by is not null;
+    where e.packet_id = withdraw_extracted_relationships.packet_id and e.extracted_by is not null;
     perform graph.recompute_relationships(ids);
   end if;
 end
 $$;
 
-comment on function extraction.withdraw_extracted_relations(uuid) is
-  'Deletes the relations that a model extracted from a memory; relations that callers stated stay. Not executable by callers: functions of the owner call it.';
+comment on function extraction.withdraw_extracted_relationships(uuid) is
+  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay. Not executable by callers: functions of the owner call it.';
 
 create function extraction.tg_packet_store__extraction_follow()
 returns trigger
@@ -16036,7 +16036,7 @@ begin
   if has_new_text then
     -- The extraction of the old text no longer holds, even if the new text is not read.
     perform facts.withdraw_evidence(new.packet_id, only_extracted => true);
-    perform extraction.withdraw_extracted_relations(new.packet_id);
+    perform extraction.withdraw_extracted_relationships(new.packet_id);
   end if;
   insert into extraction.pending_extractions as q (packet_id)
   select new.packet_id from public.extraction_settings s
@@ -16051,7 +16051,7 @@ $$;
 comment on function extraction.tg_packet_store__extraction_follow() is
   'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
 
--- Fires after the triggers that move facts and relations.
+-- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store
   for each row
   when (
@@ -16208,7 +16208,7 @@ parallel safe
 set search_path = ''
 return 50;
 
-comment on function extraction.max_extracted_items() is 'The number of entities, facts and relations, each, that are stored of one answer.';
+comment on function extraction.max_extracted_items() is 'The number of entities, facts and relationships, each, that are stored of one answer.';
 
 create function extraction.extracted_items(extraction jsonb, field text, texts text[])
 returns table (item jsonb, is_fit boolean)
@@ -16279,7 +16279,7 @@ begin
   end if;
 
   perform facts.withdraw_evidence(source.packet_id, only_extracted => true);
-  perform extraction.withdraw_extracted_relations(source.packet_id);
+  perform extraction.withdraw_extracted_relationships(source.packet_id);
 
   -- Only names, values and confidences are taken from the answer. The order prevents deadlocks with other writers.
   for item, is_fit in
@@ -16332,7 +16332,7 @@ end
 $$;
 
 comment on function extraction.store_extraction(uuid, bytea, jsonb, text) is
-  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and relations, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs can''t write.';
+  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs can''t write.';
 
 grant execute on function extraction.store_extraction(uuid, bytea, jsonb, text) to l9_worker;
 --! EndIncluded 190-extraction/080-store-extraction.sql

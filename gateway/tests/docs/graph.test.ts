@@ -43,7 +43,7 @@ describe('docs/explanation/graph.md', () => {
 
   it('states the bounds that the functions have', async () => {
     const [{ edges }] = await house.asSuperuser('select graph.max_edges_per_name() as edges');
-    assert.match(page, new RegExp(`at most ${edges.toLocaleString('en')} relations`));
+    assert.match(page, new RegExp(`at most ${edges.toLocaleString('en')} relationships`));
     const [{ followed }] = await house.asSuperuser('select graph.max_edges_followed() as followed');
     assert.match(page, new RegExp(`${followed.toLocaleString('en')} in one call`));
     const [{ sure }] = await house.asSuperuser('select entities.noisy_or(array[0.8, 0.8]) as sure');
