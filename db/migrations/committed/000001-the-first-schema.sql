@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:51ff4b670ab9598e8ccb4441cae9d95dfdec381a
+--! Hash: sha1:2dd8fb044c73bf424db5ba59f305bb1168f569d5
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7326,7 +7326,7 @@ return (
   -- Rounded, so that the result does not depend on the order in which the logarithms are added. The bounds keep ln() and
   -- exp() from failing on a confidence of 1; they change nothing within these digits.
   select pg_catalog.round(
-    least(highest, 1 - pg_catalog.exp(greatest(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), -99)))::numeric, 12)
+    least(highest, 1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric, 12)
     ::double precision
   from pg_catalog.unnest(confidences) as c (confidence));
 
