@@ -43,7 +43,7 @@ begin
   values (
     stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target), relate_from.confidence, extractor)
   on conflict (relationship_id, packet_id) do update
-  set confidence = entities.noisy_or(array[e.confidence, excluded.confidence], highest => 1), mentions = e.mentions + 1,
+  set confidence = entities.noisy_or(array[e.confidence, excluded.confidence], highest => 1, digits => 15), mentions = e.mentions + 1,
     source_entity = excluded.source_entity, target_entity = excluded.target_entity,
     extracted_by = case when e.extracted_by is not null then excluded.extracted_by end,
     last_seen = clock_timestamp(), updated_at = clock_timestamp();
