@@ -1,25 +1,23 @@
 --! Previous: -
---! Hash: sha1:906b709b67d7afd9771dc2d0e128773d721700da
+--! Hash: sha1:2dd8fb044c73bf424db5ba59f305bb1168f569d5
 --! Message: the first schema
 
 --! split: 1-current.sql
---! Included 010-identity/000-schema.sql
--- This stands before the first function, so that no function is executable unless a later line grants it.
+--! Included 010-identity/010-schemas.sql
+-- Before the first function: nothing is executable, readable or usable unless a line below says so.
 alter default privileges revoke execute on functions from public;
 
 create schema identity;
-
 comment on schema identity is
-  'Who is calling: claims, actors, scopes, and the functions through which every policy learns the caller. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
+  'Who calls: claims, actors, scopes, and the functions by which every policy asks for the caller. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 
 grant usage on schema public, identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
--- A gateway without owner rights checks here whether all migrations have run.
+-- So that a gateway without owner rights can tell whether all migrations have run.
 grant usage on schema graphile_migrate to l9_worker;
-
 grant select on graphile_migrate.migrations to l9_worker;
---! EndIncluded 010-identity/000-schema.sql
---! Included 010-identity/010-raise-error.sql
+--! EndIncluded 010-identity/010-schemas.sql
+--! Included 010-identity/020-fail.sql
 create function identity.raise_error(errcode text, message text, field text default null, hint text default null)
 returns void
 language plpgsql
@@ -37,12 +35,12 @@ end
 $$;
 
 comment on function identity.raise_error(text, text, text, text) is
-  'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that begins with L9, a message fit for the caller, and the name of the field that the error is about.';
+  'Raises one of the documented errors (docs/reference/errors.md): SQLSTATE L9…, a text fit for the caller, and the field it is about.';
 
 grant execute on function identity.raise_error(text, text, text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/010-raise-error.sql
---! Included 010-identity/020-check-bytes.sql
-create function identity.check_bytes(value text, max_bytes integer, field text)
+--! EndIncluded 010-identity/020-fail.sql
+--! Included 010-identity/025-check-bytes.sql
+create function identity.check_bytes(value text, most integer, field text)
 returns void
 language plpgsql
 immutable
@@ -50,90 +48,310 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  if octet_length(value) > max_bytes then
-    perform identity.raise_error('L9LIM', format('%s: at most %s bytes, got %s', field, max_bytes, octet_length(value)), field);
+  if octet_length(value) > most then
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes, got %s', field, most, octet_length(value)), field);
   end if;
 end
 $$;
 
-comment on function identity.check_bytes(text, integer, text) is
-  'Raises L9LIM for this field if the text exceeds the byte limit.';
+comment on function identity.check_bytes(text, integer, text) is 'L9LIM, naming the field, where it is longer than that.';
 
 grant execute on function identity.check_bytes(text, integer, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/020-check-bytes.sql
---! Included 010-identity/030-names.sql
--- Patterns and lists that tables and functions share. They are inlined into the statements that call them: hence no
--- `set search_path`; their bodies are parsed here, once.
+--! EndIncluded 010-identity/025-check-bytes.sql
+--! Included 010-identity/030-tenants.sql
+create table public.tenants (
+  tenant_id uuid primary key default uuidv7(),
+  name text not null,
+  is_active boolean not null default true,
+  audits_query_text boolean not null default false,
+  created_at timestamptz not null default now(),
+  constraint tenant_name_unique unique (name),
+  constraint tenant_name_plain check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$')
+);
 
-create function identity.is_identifier(value text)
-returns boolean
+comment on table public.tenants is 'Who owns memories at the widest: nothing is ever shared between tenants.';
+comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
+comment on column public.tenants.created_at is 'When it was made.';
+comment on column public.tenants.name is 'Lower-case letters, digits, - and _; unique.';
+comment on column public.tenants.is_active is 'False: no caller of this tenant has an identity any more, whatever its token says.';
+comment on column public.tenants.audits_query_text is 'Whether the texts of searches are kept, beside their hashes.';
+
+insert into public.tenants (tenant_id, name) values ('00000000-0000-7000-8000-000000000001', 'default');
+--! EndIncluded 010-identity/030-tenants.sql
+--! Included 010-identity/035-orgs-and-users.sql
+-- Ids count within their tenant only: were they unique across tenants, one could lock out another's org by registering its id.
+create table public.orgs (
+  tenant_id uuid not null references public.tenants,
+  org_id uuid not null default uuidv7(),
+  name text not null,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, org_id),
+  constraint org_name_unique unique (tenant_id, name),
+  constraint org_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$')
+);
+
+comment on table public.orgs is
+  'Orgs of a tenant. An id in a token need not be one of these, for an identity provider may own them; but one that is here must be active.';
+comment on column public.orgs.tenant_id is 'The tenant it belongs to.';
+comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
+comment on column public.orgs.name is 'What people call it; unique in its tenant.';
+comment on column public.orgs.is_active is 'False: whoever claims it has no identity, whatever the token says.';
+comment on column public.orgs.created_at is 'When it was registered.';
+
+create table public.users (
+  tenant_id uuid not null references public.tenants,
+  user_id uuid not null default uuidv7(),
+  org_id uuid,
+  name text not null,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, user_id),
+  foreign key (tenant_id, org_id) references public.orgs (tenant_id, org_id),
+  constraint user_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$')
+);
+
+-- The planner's statistics would keep names that are erased.
+alter table public.users alter column name set statistics 0;
+
+create index users_org_idx on public.users (tenant_id, org_id);
+
+comment on table public.users is
+  'Users of a tenant. An id in a token need not be one of these; but one that is here must be active, and claimed together with its org.';
+comment on column public.users.tenant_id is 'The tenant it belongs to.';
+comment on column public.users.user_id is 'Id, as in the claim user_id.';
+comment on column public.users.org_id is 'The org it belongs to; null: to none, or whichever the token says.';
+comment on column public.users.name is 'What people call it.';
+comment on column public.users.is_active is 'False: whoever claims it has no identity, whatever the token says.';
+comment on column public.users.created_at is 'When it was registered.';
+--! EndIncluded 010-identity/035-orgs-and-users.sql
+--! Included 010-identity/040-scopes.sql
+create table public.scopes (
+  tenant_id uuid not null references public.tenants,
+  scope text not null,
+  is_project_scoped boolean not null,
+  description text not null default '',
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, scope),
+  constraint scope_name_plain check (scope ~ '^[a-z0-9][a-z0-9_-]{0,62}$')
+);
+
+comment on table public.scopes is
+  'What decides visibility; never the author. developer, l-private and global are built in; a tenant can add its own.';
+comment on column public.scopes.tenant_id is 'The tenant it belongs to.';
+comment on column public.scopes.scope is 'Its name: lower-case letters, digits, - and _.';
+comment on column public.scopes.description is 'What it is for.';
+comment on column public.scopes.is_active is 'False: nobody reads or writes it, until it is active again. Its memories stay.';
+comment on column public.scopes.created_at is 'When it was made.';
+comment on column public.scopes.is_project_scoped is
+  'True: a memory of this scope belongs to a project. False: it belongs to none, and its project_id is null.';
+--! EndIncluded 010-identity/040-scopes.sql
+--! Included 010-identity/050-actors.sql
+create table public.actors (
+  tenant_id uuid not null references public.tenants,
+  caller text not null,
+  creator text not null,
+  source text not null,
+  agent text not null,
+  role text not null,
+  readable_scopes text[] not null,
+  writable_scopes text[] not null,
+  can_clean_up boolean not null default false,
+  login text,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, caller),
+  constraint actor_creator_unique unique (tenant_id, creator),
+  constraint actor_login_unique unique (login),
+  constraint actor_caller_plain check (caller ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'),
+  constraint actor_names_plain check (
+    creator ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'
+    and source ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'
+    and agent ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'),
+  constraint actor_role_known check (role in ('l9_agent', 'l9_admin', 'l9_platform_admin')),
+  -- Someone who may write what it can't read could never find its own duplicates.
+  constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
+);
+
+comment on table public.actors is
+  'The agents known to the system. A token''s claims are cut down by its actor''s row: effective scopes are those claimed and registered here.';
+comment on column public.actors.tenant_id is 'The tenant it belongs to.';
+comment on column public.actors.created_at is 'When it was registered.';
+comment on column public.actors.caller is 'The name a token''s claim `caller` or an API key stands for, such as L or C.';
+comment on column public.actors.creator is
+  'Stamped into metadata.creator of what this actor writes, by which it owns that. It never changes, and no other actor ever gets it.';
+comment on column public.actors.source is 'Stamped into metadata.source of what this actor writes.';
+comment on column public.actors.agent is 'metadata.agent where the writer gives none.';
+comment on column public.actors.role is
+  'The only database role under which this caller has an identity: a session as l9_agent that claims to be L is nobody.';
+comment on column public.actors.readable_scopes is 'Scopes it may read; {*} means every scope of the tenant.';
+comment on column public.actors.writable_scopes is 'Scopes it may write; {*} means every scope of the tenant.';
+comment on column public.actors.can_clean_up is 'Whether it may delete what has expired.';
+comment on column public.actors.login is
+  'A database login that is this actor, whatever claims its sessions set. Null: none. Logins of l9_gateway are never bound: their claims are believed.';
+comment on column public.actors.is_active is 'False: its next request fails, whatever its token says.';
+--! EndIncluded 010-identity/050-actors.sql
+--! Included 010-identity/052-active-actors.sql
+-- What each actor's row is worth at present: every statement of every caller asks for it, most of them several times. Worked out
+-- anew from three tables it took four times as long as one row read by its key.
+create table identity.active_actors (
+  tenant_id uuid not null references public.tenants on delete cascade,
+  caller text not null,
+  creator text not null,
+  source text not null,
+  agent text not null,
+  role text not null,
+  can_clean_up boolean not null,
+  readable_scopes text[] not null,
+  writable_scopes text[] not null,
+  primary key (tenant_id, caller)
+);
+
+comment on table identity.active_actors is
+  'Actors that may come in, with the scopes that their rows are worth at present. Made from actors, scopes and tenants by triggers of these, in the transaction that changes them; never written by hand.';
+
+create function identity.refresh_active_actors(tenant_id uuid)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  -- One at a time: of two that change a tenant at once, the second must see what the first did. Each statement after this
+  -- one has a snapshot of its own.
+  perform pg_advisory_xact_lock(hashtextextended('identity.active_actors ' || refresh_active_actors.tenant_id, 0));
+  delete from identity.active_actors e where e.tenant_id = refresh_active_actors.tenant_id;
+  insert into identity.active_actors
+    (tenant_id, caller, creator, source, agent, role, can_clean_up, readable_scopes, writable_scopes)
+  select a.tenant_id, a.caller, a.creator, a.source, a.agent, a.role, a.can_clean_up,
+    coalesce(array_agg(s.scope order by s.scope)
+      filter (where '*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)), '{}'),
+    coalesce(array_agg(s.scope order by s.scope)
+      filter (where '*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)), '{}')
+  from public.actors a
+  join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
+  left join public.scopes s on s.tenant_id = a.tenant_id and s.is_active
+  where a.tenant_id = refresh_active_actors.tenant_id and a.is_active
+  group by a.tenant_id, a.caller;
+end
+$$;
+
+comment on function identity.refresh_active_actors(uuid) is
+  'Makes the rows of a tenant anew. Not executable by callers.';
+
+create function identity.tg__refresh_active_actors()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  if tg_op = 'TRUNCATE' then
+    -- Of these tables none can be emptied without what rests on it.
+    delete from identity.active_actors;
+    return null;
+  end if;
+  if tg_op <> 'INSERT' then
+    perform identity.refresh_active_actors(old.tenant_id);
+  end if;
+  if tg_op = 'INSERT' or tg_op = 'UPDATE' and new.tenant_id <> old.tenant_id then
+    perform identity.refresh_active_actors(new.tenant_id);
+  end if;
+  return null;
+end
+$$;
+
+comment on function identity.tg__refresh_active_actors() is
+  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: whoever changes these can''t write it.';
+
+create trigger _600_active_actors after insert or update or delete on public.tenants
+  for each row execute function identity.tg__refresh_active_actors();
+create trigger _600_active_actors after insert or update or delete on public.scopes
+  for each row execute function identity.tg__refresh_active_actors();
+create trigger _600_active_actors after insert or update or delete on public.actors
+  for each row execute function identity.tg__refresh_active_actors();
+create trigger _610_active_actors after truncate on public.tenants
+  for each statement execute function identity.tg__refresh_active_actors();
+create trigger _610_active_actors after truncate on public.scopes
+  for each statement execute function identity.tg__refresh_active_actors();
+create trigger _610_active_actors after truncate on public.actors
+  for each statement execute function identity.tg__refresh_active_actors();
+--! EndIncluded 010-identity/052-active-actors.sql
+--! Included 010-identity/055-furnish-tenant.sql
+create function identity.seed_tenant(tenant_id uuid)
+returns void
 language sql
-immutable
-parallel safe
-return value ~ '^[a-z0-9][a-z0-9_-]{0,62}$';
+volatile
+set search_path = ''
+begin atomic
+  insert into public.scopes (tenant_id, scope, is_project_scoped, description)
+  values
+    (seed_tenant.tenant_id, 'developer', true, 'Shared by L and coding agents, within a project.'),
+    (seed_tenant.tenant_id, 'l-private', true, 'L''s own, within a project.'),
+    (seed_tenant.tenant_id, 'global', false, 'Everyone in the tenant, in no project.');
+  insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
+  values
+    (seed_tenant.tenant_id, 'L', 'L-CTO', 'l9-kernel', 'l-cto', 'l9_admin', '{*}', '{*}', true),
+    (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}', '{developer,global}', false);
+end;
 
-comment on function identity.is_identifier(text) is
-  'True if the value can name a tenant or a scope: 1 to 63 lower-case letters, digits, - and _. Null for null.';
+comment on function identity.seed_tenant(uuid) is
+  'Gives a new tenant what every tenant has: the scopes developer, l-private and global, and the actors L and C.';
 
-create function identity.is_display_name(value text, max_length integer)
-returns boolean
-language sql
-immutable
-parallel safe
-return value ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]*[^[:cntrl:][:space:]])?$' and pg_catalog.char_length(value) <= max_length;
+select identity.seed_tenant(tenant_id) from public.tenants;
+--! EndIncluded 010-identity/055-furnish-tenant.sql
+--! Included 010-identity/058-api-keys.sql
+create table public.api_keys (
+  key_id uuid primary key default uuidv7(),
+  tenant_id uuid not null references public.tenants,
+  name text not null,
+  caller text not null,
+  org_id uuid,
+  user_id uuid,
+  scopes text[],
+  projects text[],
+  created_at timestamptz not null default now(),
+  created_by text not null,
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  foreign key (tenant_id, caller) references public.actors (tenant_id, caller),
+  constraint api_key_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'),
+  constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}')
+);
 
-comment on function identity.is_display_name(text, integer) is
-  'True if the value can be shown as a name: 1 to max_length characters, no control characters, no leading or trailing white space. Null for null.';
+create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
 
-create function identity.is_caller_name(value text)
-returns boolean
-language sql
-immutable
-parallel safe
-return value ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$';
+comment on table public.api_keys is
+  'MCP keys that are kept in the database: whose they are and what they are cut down to. The keys themselves are kept nowhere.';
+comment on column public.api_keys.key_id is 'Id, for revoke_api_key().';
+comment on column public.api_keys.tenant_id is 'The tenant of its caller.';
+comment on column public.api_keys.name is 'What it is for.';
+comment on column public.api_keys.caller is 'The actor that it stands for.';
+comment on column public.api_keys.org_id is 'The org that it acts for, or null.';
+comment on column public.api_keys.user_id is 'The user that it acts for, or null.';
+comment on column public.api_keys.scopes is 'Only these of its caller''s scopes; null: all of them.';
+comment on column public.api_keys.projects is 'Only these projects; null: all.';
+comment on column public.api_keys.created_at is 'When it was made.';
+comment on column public.api_keys.created_by is 'Who made it: a caller, or db:<role>.';
+comment on column public.api_keys.expires_at is 'From then on it is refused; null: never.';
+comment on column public.api_keys.revoked_at is 'When it was revoked; null: it was not.';
 
-comment on function identity.is_caller_name(text) is
-  'True if the value can name a caller: 1 to 63 letters, digits, ., _ and -. Null for null.';
+-- Apart from the rest, so that no grant on that, of today or tomorrow, shows a hash.
+create table identity.api_key_hashes (
+  key_id uuid primary key references public.api_keys,
+  hash bytea not null,
+  constraint api_key_hash_unique unique (hash),
+  constraint api_key_hash_sha256 check (octet_length(hash) = 32)
+);
 
-create function identity.is_project_id(value text)
-returns boolean
-language sql
-immutable
-parallel safe
-return value ~ '^[A-Za-z0-9._/@:+-]{1,200}$';
-
-comment on function identity.is_project_id(text) is
-  'True if the value can name a project: 1 to 200 letters, digits or ._/@:+-. Null for null.';
-
-create function identity.caller_roles()
-returns text[]
-language sql
-immutable
-parallel safe
-return array['l9_agent', 'l9_admin', 'l9_platform_admin'];
-
-comment on function identity.caller_roles() is 'The database roles under which an actor can call.';
-
-create function identity.default_tenant_id()
-returns uuid
-language sql
-immutable
-parallel safe
-return '00000000-0000-7000-8000-000000000001'::uuid;
-
-comment on function identity.default_tenant_id() is 'Id of the tenant default, which every installation has.';
-
-grant execute on function
-  identity.is_identifier(text),
-  identity.is_display_name(text, integer),
-  identity.is_caller_name(text),
-  identity.is_project_id(text),
-  identity.caller_roles(),
-  identity.default_tenant_id()
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/030-names.sql
---! Included 010-identity/040-claims.sql
--- Claims are read here and nowhere else. Policies call the current_*() functions inside (select …), once per query.
+comment on table identity.api_key_hashes is
+  'SHA-256 of each API key. A key is 256 random bits, so that its hash can be neither guessed nor turned back.';
+comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown.';
+--! EndIncluded 010-identity/058-api-keys.sql
+--! Included 010-identity/060-current-identity.sql
+-- The one place that reads claims. Policies call the current_*() functions inside (select …), once a query.
 
 create function identity.claim(name text)
 returns text
@@ -143,7 +361,7 @@ parallel safe
 set search_path = ''
 return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
 
-comment on function identity.claim(text) is 'A claim of this transaction, or null if the claim is missing or empty.';
+comment on function identity.claim(text) is 'A claim of this transaction, or null; an empty claim counts as none.';
 
 create function identity.list_claim(name text)
 returns text[]
@@ -160,40 +378,8 @@ return case
 end;
 
 comment on function identity.list_claim(text) is
-  'A claim that is a list, given as JSON or separated by commas: {*} if it is missing, empty if it is malformed.';
+  'A claim that is a list, as JSON or separated by commas: {*} when it is missing, empty when it is malformed.';
 
-create function identity.current_role_name()
-returns text
-language sql
-stable
-parallel safe
-set search_path = ''
-return case pg_catalog.current_setting('role')
-  when 'none' then session_user::text
-  else pg_catalog.current_setting('role')
-end;
-
-comment on function identity.current_role_name() is
-  'Role that the session has taken. Unlike current_user, it is the caller''s role inside a definer function too.';
-
-create function identity.intersect_scopes(list text[], claimed text[])
-returns text[]
-language sql
-immutable
-parallel safe
-set search_path = ''
-return case when '*' = any (claimed) then list
-  else array(select l.entry from unnest(list) with ordinality as l (entry, position) where l.entry = any (claimed) order by l.position) end;
-
-comment on function identity.intersect_scopes(text[], text[]) is 'Intersection of a list with the claimed values; {*} means all.';
-
-grant execute on function
-  identity.claim(text),
-  identity.list_claim(text),
-  identity.current_role_name()
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/040-claims.sql
---! Included 010-identity/050-current-identity.sql
 create type identity.identity as (
   tenant_id uuid,
   org_id uuid,
@@ -209,11 +395,58 @@ create type identity.identity as (
   can_clean_up boolean
 );
 
-comment on type identity.identity is
-  'The caller of this transaction and its permissions, after its claims were limited by the actor''s row.';
+comment on type identity.identity is 'Who this transaction acts for, and how far, after its claims were cut down by the actor''s row.';
 
--- Every policy and row trigger calls this function, so it must be fast: plpgsql caches its plan for the session, missing
--- claims are not parsed, and the common path calls no other function (each call costs about 20 µs).
+create function identity.current_role_name()
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return case pg_catalog.current_setting('role')
+  when 'none' then session_user::text
+  else pg_catalog.current_setting('role')
+end;
+
+comment on function identity.current_role_name() is
+  'The role that the session has taken. Unlike current_user it is still the caller''s inside a definer function.';
+
+create function identity.intersect_scopes(list text[], claimed text[])
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when '*' = any (claimed) then list
+  else array(select l.entry from unnest(list) with ordinality as l (entry, place) where l.entry = any (claimed) order by l.place) end;
+
+comment on function identity.intersect_scopes(text[], text[]) is 'What of a list is claimed; {*} claims all of it.';
+
+create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return
+  (org_id is null or not exists (
+    select from public.orgs o
+    where o.tenant_id = are_claims_valid.tenant_id and o.org_id = are_claims_valid.org_id and not o.is_active))
+  and (user_id is null or not exists (
+    select from public.users u
+    where u.tenant_id = are_claims_valid.tenant_id and u.user_id = are_claims_valid.user_id
+      and not (u.is_active and (u.org_id is null or u.org_id is not distinct from are_claims_valid.org_id))))
+  and (key_id is null or exists (
+    select from public.api_keys k
+    where k.key_id = are_claims_valid.key_id and k.tenant_id = are_claims_valid.tenant_id and k.caller = are_claims_valid.caller
+      and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())));
+
+comment on function identity.are_claims_valid(uuid, text, uuid, uuid, uuid) is
+  'Whether an org and a user that are registered are active and belong together, and an API key is its caller''s and still holds. Definer: reads identity tables. Not executable by callers.';
+
+-- Every policy and row trigger asks for it, so its cost is felt: plpgsql keeps its plan for the session, claims that are
+-- not there are not parsed, and what it does always is done without calling another function (20 µs each).
 create function identity.current_identity()
 returns identity.identity
 language plpgsql
@@ -221,7 +454,7 @@ stable
 parallel safe
 security definer
 set search_path = ''
--- These force the primary-key lookup: on tiny tables the planner prefers a sequential scan over all tenants.
+-- A row by its key: over a page or two the planner would rather read all tenants' rows.
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
@@ -235,28 +468,28 @@ declare
   scopes_claim text := nullif(current_setting('jwt.claims.scopes', true), '');
   projects_claim text := nullif(current_setting('jwt.claims.projects', true), '');
   role_name text := case current_setting('role') when 'none' then session_user else current_setting('role') end;
-  bound_actor record;
+  bound record;
 begin
-  -- Anyone with a database session can set claims, and only the gateway verifies them. Any other login is the actor it is
-  -- bound to or has no identity; its claims can only reduce its scopes and projects.
+  -- Anyone with a database session can set claims. Those of the gateway's login are verified; any other login is the
+  -- actor it is bound to, or nobody, and may at most take scopes and projects away from itself.
   if session_user <> 'l9_gateway' and not pg_has_role(session_user, 'l9_gateway', 'member') then
-    select a.tenant_id, a.caller into bound_actor from public.actors a where a.login = session_user;
-    if not found or tenant_claim <> bound_actor.tenant_id::text or caller_claim <> bound_actor.caller
+    select a.tenant_id, a.caller into bound from public.actors a where a.login = session_user;
+    if not found or tenant_claim <> bound.tenant_id::text or caller_claim <> bound.caller
       or org_claim is not null or user_claim is not null or key_claim is not null then
       return null;
     end if;
-    tenant_claim := bound_actor.tenant_id;
-    caller_claim := bound_actor.caller;
+    tenant_claim := bound.tenant_id;
+    caller_claim := bound.caller;
     if role_name = session_user then
-      -- The session has not taken one of our roles but inherits one. With more than one, its role is ambiguous.
+      -- It has not taken one of our roles, but inherits: from one, else it is not clear which it acts under.
       role_name := (
         select case count(*) when 1 then min(r.name) end
-        from unnest(identity.caller_roles()) as r (name)
+        from unnest(array['l9_agent', 'l9_admin', 'l9_platform_admin']) as r (name)
         where pg_has_role(session_user, r.name, 'usage'));
     end if;
   end if;
 
-  -- A malformed claim yields no identity. If it were ignored, the caller would write to a wider audience than it asked for.
+  -- A claim that is there but malformed is no identity at all, rather than one that is shared more widely.
   if caller_claim is null or tenant_claim is null or not pg_input_is_valid(tenant_claim, 'uuid')
     or not pg_input_is_valid(org_claim, 'uuid') or not pg_input_is_valid(user_claim, 'uuid')
     or not pg_input_is_valid(key_claim, 'uuid') then
@@ -283,82 +516,8 @@ end
 $$;
 
 comment on function identity.current_identity() is
-  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not match. Definer: reads identity tables, which callers see only in part.';
+  'The caller of this transaction from its login, its claims, its role and its actor''s row; null when they do not fit together. Definer: reads identity tables, which callers see only in part.';
 
-grant execute on function identity.current_identity() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/050-current-identity.sql
---! Included 010-identity/060-current-claims.sql
-create function identity.current_tenant_id() returns uuid
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).tenant_id;
-
-comment on function identity.current_tenant_id() is 'The caller''s tenant, or null without an identity.';
-
-create function identity.current_org_id() returns uuid
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).org_id;
-
-comment on function identity.current_org_id() is 'The caller''s org, or null.';
-
-create function identity.current_user_id() returns uuid
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).user_id;
-
-comment on function identity.current_user_id() is 'The user that the caller acts for, or null.';
-
-create function identity.current_caller() returns text
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).caller;
-
-comment on function identity.current_caller() is 'The caller''s name, such as L or C, or null without an identity.';
-
-create function identity.current_creator() returns text
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).creator;
-
-comment on function identity.current_creator() is 'The value of metadata.creator in the caller''s own memories, or null.';
-
-create function identity.current_scopes() returns text[]
-language sql stable parallel safe set search_path = ''
-return coalesce((identity.current_identity()).readable_scopes, '{}');
-
-comment on function identity.current_scopes() is
-  'Scopes that the caller can read: both claimed and registered. Empty without an identity.';
-
-create function identity.current_writable_scopes() returns text[]
-language sql stable parallel safe set search_path = ''
-return coalesce((identity.current_identity()).writable_scopes, '{}');
-
-comment on function identity.current_writable_scopes() is
-  'Scopes that the caller can write: both claimed and registered. Empty without an identity.';
-
-create function identity.current_projects() returns text[]
-language sql stable parallel safe set search_path = ''
-return coalesce((identity.current_identity()).projects, '{}');
-
-comment on function identity.current_projects() is
-  'Projects that the caller can work in; {*} means every project. Empty without an identity.';
-
--- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
-create function identity.has_every_project() returns boolean
-language sql stable parallel safe set search_path = ''
-return coalesce('*' = any ((identity.current_identity()).projects), false);
-
-comment on function identity.has_every_project() is 'True if the caller can work in every project of its tenant.';
-
-grant execute on function
-  identity.current_tenant_id(),
-  identity.current_org_id(),
-  identity.current_user_id(),
-  identity.current_caller(),
-  identity.current_creator(),
-  identity.current_scopes(),
-  identity.current_writable_scopes(),
-  identity.current_projects(),
-  identity.has_every_project()
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/060-current-claims.sql
---! Included 010-identity/070-require-identity.sql
 create function identity.require_identity()
 returns identity.identity
 language plpgsql
@@ -370,13 +529,13 @@ declare
   me identity.identity := identity.current_identity();
 begin
   if me.caller is null then
-    perform identity.raise_error('L9AUT', 'this session has no identity: its claims do not name an active caller of its role');
+    perform identity.raise_error('L9AUT', 'this session has no identity: its claims name no active caller of its role');
   end if;
   return me;
 end
 $$;
 
-comment on function identity.require_identity() is 'Returns current_identity(), or raises L9AUT if there is none.';
+comment on function identity.require_identity() is 'current_identity(), or the error L9AUT where there is none.';
 
 create function identity.require_admin()
 returns identity.identity
@@ -389,42 +548,86 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if me.role not in ('l9_admin', 'l9_platform_admin') then
-    perform identity.raise_error('L9SCP', 'only administrators can do this');
+    perform identity.raise_error('L9SCP', 'this is for administrators');
   end if;
   return me;
 end
 $$;
 
 comment on function identity.require_admin() is
-  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another role).';
+  'current_identity() where it is an administrator''s; else the error L9AUT (nobody) or L9SCP (somebody else).';
 
-grant execute on function
-  identity.require_identity(),
-  identity.require_admin()
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/070-require-identity.sql
---! Included 010-identity/080-has-every-scope.sql
 create function identity.has_every_scope()
 returns boolean
-language plpgsql
+language sql
 stable
 parallel safe
 security definer
 set search_path = ''
-as $$
-begin
-  return '*' = any (identity.list_claim('scopes')) and exists (
-    select from public.actors a, identity.current_identity() as me
-    where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes) and '*' = any (a.writable_scopes));
-end
-$$;
+return '*' = any (identity.list_claim('scopes')) and exists (
+  select from public.actors a, identity.current_identity() as me
+  where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes) and '*' = any (a.writable_scopes));
 
 comment on function identity.has_every_scope() is
-  'True if the caller can read and write every present and future scope of its tenant: its actor''s row says so, and its token is not limited to some scopes. Definer: reads actors.';
+  'Whether the caller may read and write every scope of its tenant, those to come included: its actor''s row says so, and its token is not cut down. Definer: reads actors.';
 
-grant execute on function identity.has_every_scope() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/080-has-every-scope.sql
---! Included 010-identity/090-operator-reads.sql
+create function identity.current_tenant_id() returns uuid
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).tenant_id;
+
+create function identity.current_org_id() returns uuid
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).org_id;
+
+create function identity.current_user_id() returns uuid
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).user_id;
+
+create function identity.current_caller() returns text
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).caller;
+
+create function identity.current_creator() returns text
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).creator;
+
+create function identity.current_scopes() returns text[]
+language sql stable parallel safe set search_path = ''
+return coalesce((identity.current_identity()).readable_scopes, '{}');
+
+create function identity.current_writable_scopes() returns text[]
+language sql stable parallel safe set search_path = ''
+return coalesce((identity.current_identity()).writable_scopes, '{}');
+
+create function identity.current_projects() returns text[]
+language sql stable parallel safe set search_path = ''
+return coalesce((identity.current_identity()).projects, '{}');
+
+-- Asked once a query: '*' = any (…) in a policy would be asked of every row, and take longer than all the rest of it.
+create function identity.has_every_project() returns boolean
+language sql stable parallel safe set search_path = ''
+return coalesce('*' = any ((identity.current_identity()).projects), false);
+
+comment on function identity.has_every_project() is 'Whether the caller may work in every project of its tenant.';
+comment on function identity.current_tenant_id() is 'The caller''s tenant, or null without an identity.';
+comment on function identity.current_org_id() is 'The caller''s org, or null.';
+comment on function identity.current_user_id() is 'The user the caller acts for, or null.';
+comment on function identity.current_caller() is 'The caller, such as L or C, or null without an identity.';
+comment on function identity.current_creator() is 'What metadata.creator of the caller''s own memories says, or null.';
+comment on function identity.current_scopes() is 'Scopes the caller may read: claimed and registered. Empty without an identity.';
+comment on function identity.current_writable_scopes() is 'Scopes the caller may write: claimed and registered. Empty without an identity.';
+comment on function identity.current_projects() is 'Projects the caller may work in; {*} is every one. Empty without an identity.';
+
+grant execute on function
+  identity.claim(text), identity.list_claim(text),
+  identity.current_role_name(), identity.current_identity(), identity.require_identity(),
+  identity.require_admin(), identity.has_every_scope(),
+  identity.current_tenant_id(), identity.current_org_id(), identity.current_user_id(),
+  identity.current_caller(), identity.current_creator(),
+  identity.current_scopes(), identity.current_writable_scopes(), identity.current_projects(), identity.has_every_project()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/060-current-identity.sql
+--! Included 010-identity/065-platform-look.sql
 create function identity.allow_and_audit_operator_read(table_name text)
 returns boolean
 language plpgsql
@@ -438,100 +641,37 @@ begin
   if me.role is distinct from 'l9_platform_admin' then
     return false;
   end if;
-  -- A rollback also removes the audit row, so the read is written to the server's log as well.
-  raise log 'l9-memory: platform admin % of tenant % reads %', me.caller, me.tenant_id, table_name;
+  -- The row goes with its transaction; what was seen in one that rolled back is at least in the log of the server.
+  raise log 'l9-memory: platform admin % of tenant % looks at %', me.caller, me.tenant_id, table_name;
   perform audit.write_audit('READ', table_name, details => '{"look": "platform"}');
   return true;
 end
 $$;
 
 comment on function identity.allow_and_audit_operator_read(text) is
-  'Returns true if the caller is an active platform admin, and then writes an audit row READ. Policies for l9_platform_admin call it inside (select …), so each query writes one row per table that it reads. Raises in a read-only transaction, because the read could not be audited. It calls audit.write_audit(), which a later chapter creates: this is the only reference from a chapter to a later one. Definer: writes audit_log.';
+  'True where the caller is an active platform admin, and then leaves an audit row READ: policies for l9_platform_admin call it inside (select …), so each query leaves one for each table it looks at. In a read-only transaction it fails, and so does the look. Definer: writes audit_log.';
 
 grant execute on function identity.allow_and_audit_operator_read(text) to l9_platform_admin;
---! EndIncluded 010-identity/090-operator-reads.sql
---! Included 010-identity/100-refresh-active-actors.sql
-create function identity.refresh_active_actors(tenant_id uuid)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_column
-begin
-  -- The lock serialises changes of one tenant, so that the second transaction sees the changes of the first: each statement
-  -- after this one takes a new snapshot.
-  perform pg_advisory_xact_lock(hashtextextended('identity.active_actors ' || refresh_active_actors.tenant_id, 0));
-  delete from identity.active_actors cached where cached.tenant_id = refresh_active_actors.tenant_id;
-  insert into identity.active_actors
-    (tenant_id, caller, creator, source, agent, role, can_clean_up, readable_scopes, writable_scopes)
-  select a.tenant_id, a.caller, a.creator, a.source, a.agent, a.role, a.can_clean_up,
-    coalesce(array_agg(s.scope order by s.scope)
-      filter (where '*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)), '{}'),
-    coalesce(array_agg(s.scope order by s.scope)
-      filter (where '*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)), '{}')
-  from public.actors a
-  join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
-  left join public.scopes s on s.tenant_id = a.tenant_id and s.is_active
-  where a.tenant_id = refresh_active_actors.tenant_id and a.is_active
-  group by a.tenant_id, a.caller;
-end
-$$;
-
-comment on function identity.refresh_active_actors(uuid) is
-  'Recomputes the rows of a tenant in active_actors. Not executable by callers.';
-
-create function identity.tg__refresh_active_actors()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  if tg_op = 'TRUNCATE' then
-    -- Truncating one of these tables also truncates the tables that reference it, so no active actor remains.
-    delete from identity.active_actors;
-    return null;
-  end if;
-  if tg_op <> 'INSERT' then
-    perform identity.refresh_active_actors(old.tenant_id);
-  end if;
-  if tg_op = 'INSERT' or tg_op = 'UPDATE' and new.tenant_id <> old.tenant_id then
-    perform identity.refresh_active_actors(new.tenant_id);
-  end if;
-  return null;
-end
-$$;
-
-comment on function identity.tg__refresh_active_actors() is
-  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables cannot write active_actors.';
---! EndIncluded 010-identity/100-refresh-active-actors.sql
---! Included 010-identity/110-tenants.sql
-create table public.tenants (
-  tenant_id uuid primary key default uuidv7(),
-  name text not null,
-  is_active boolean not null default true,
-  audits_query_text boolean not null default false,
-  created_at timestamptz not null default now(),
-  constraint tenant_name_unique unique (name),
-  constraint tenant_name_plain check (identity.is_identifier(name))
-);
-
-comment on table public.tenants is 'Top-level owner. Nothing is shared between tenants.';
-comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
-comment on column public.tenants.created_at is 'When the tenant was created.';
-comment on column public.tenants.name is 'Unique name: lower-case letters, digits, - and _.';
-comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
-comment on column public.tenants.audits_query_text is
-  'If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.';
-
-create trigger _600_active_actors after insert or update or delete on public.tenants
-  for each row execute function identity.tg__refresh_active_actors();
-create trigger _610_active_actors after truncate on public.tenants
-  for each statement execute function identity.tg__refresh_active_actors();
+--! EndIncluded 010-identity/065-platform-look.sql
+--! Included 010-identity/070-policies.sql
+-- Policies of the identity tables. They come after the functions they call, which in turn read these tables.
 
 alter table public.tenants enable row level security;
 alter table public.tenants force row level security;
+alter table public.orgs enable row level security;
+alter table public.orgs force row level security;
+alter table public.users enable row level security;
+alter table public.users force row level security;
+alter table public.scopes enable row level security;
+alter table public.scopes force row level security;
+alter table public.actors enable row level security;
+alter table public.actors force row level security;
+alter table public.api_keys enable row level security;
+alter table public.api_keys force row level security;
+alter table identity.api_key_hashes enable row level security;
+alter table identity.api_key_hashes force row level security;
+alter table identity.active_actors enable row level security;
+alter table identity.active_actors force row level security;
 
 create policy tenant_isolation on public.tenants as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -543,38 +683,11 @@ create policy definer_inserts on public.tenants for insert to l9_owner with chec
 create policy definer_updates on public.tenants for update to l9_owner using (true);
 comment on policy tenant_isolation on public.tenants is 'A caller sees its own tenant.';
 comment on policy scope_access on public.tenants is 'No further limit within the tenant.';
-comment on policy platform_override on public.tenants is 'Operators see every tenant; each read is audited.';
-comment on policy definer_functions on public.tenants is 'current_identity() checks whether the tenant is active.';
-comment on policy definer_inserts on public.tenants is 'create_tenant() inserts.';
+comment on policy platform_override on public.tenants is 'Operators see every tenant, on the record.';
+comment on policy definer_functions on public.tenants is 'current_identity() asks whether the tenant is active.';
+comment on policy definer_inserts on public.tenants is 'create_tenant().';
 comment on policy definer_updates on public.tenants is
-  'deactivate_tenant(), reactivate_tenant() and set_query_text_audit() update. Nothing deletes a tenant.';
-
-grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
--- No role can insert, update or delete: identity tables change through functions only.
---! EndIncluded 010-identity/110-tenants.sql
---! Included 010-identity/120-orgs.sql
--- Ids are unique within a tenant only. If they were unique across tenants, one tenant could block another's org by registering its id.
-create table public.orgs (
-  tenant_id uuid not null references public.tenants,
-  org_id uuid not null default uuidv7(),
-  name text not null,
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, org_id),
-  constraint org_name_unique unique (tenant_id, name),
-  constraint org_name_plain check (identity.is_display_name(name, 200))
-);
-
-comment on table public.orgs is
-  'Organisations of a tenant. A token may name an org that is not registered here, because an identity provider may manage orgs; a registered org must be active.';
-comment on column public.orgs.tenant_id is 'Tenant that the org belongs to.';
-comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
-comment on column public.orgs.name is 'Display name, unique in the tenant.';
-comment on column public.orgs.is_active is 'If false, a caller that claims this org has no identity, whatever its token says.';
-comment on column public.orgs.created_at is 'When the org was registered.';
-
-alter table public.orgs enable row level security;
-alter table public.orgs force row level security;
+  'deactivate_tenant(), reactivate_tenant() and set_query_text_audit(). Nothing deletes one.';
 
 create policy tenant_isolation on public.orgs as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -587,49 +700,14 @@ create policy platform_override on public.orgs for select to l9_platform_admin
 create policy definer_functions on public.orgs for select to l9_owner using (true);
 create policy definer_inserts on public.orgs for insert to l9_owner with check (true);
 create policy definer_updates on public.orgs for update to l9_owner using (true);
-comment on policy tenant_isolation on public.orgs is 'A caller sees only the orgs of its tenant.';
-comment on policy org_isolation on public.orgs is
-  'Agents have no grant on this table. With one, an agent would see only its own org.';
-comment on policy scope_access on public.orgs is 'No further limit. Agents have no grant on this table.';
+comment on policy tenant_isolation on public.orgs is 'Orgs of the caller''s tenant.';
+comment on policy org_isolation on public.orgs is 'An agent could see its own org at most; no grant lets it.';
+comment on policy scope_access on public.orgs is 'No further limit; no grant lets an agent see one.';
 comment on policy admin_override on public.orgs is 'Admins see the orgs of their tenant.';
-comment on policy platform_override on public.orgs is 'Operators see every org; each read is audited.';
-comment on policy definer_functions on public.orgs is 'current_identity() checks whether the org is active.';
-comment on policy definer_inserts on public.orgs is 'create_org() inserts.';
-comment on policy definer_updates on public.orgs is 'deactivate_org() and reactivate_org() update. Nothing deletes an org.';
-
-grant select on public.orgs to l9_admin, l9_platform_admin;
--- No grant for l9_agent: an agent does not need to know the orgs of its tenant. No role can insert, update or delete: identity
--- tables change through functions only.
---! EndIncluded 010-identity/120-orgs.sql
---! Included 010-identity/130-users.sql
-create table public.users (
-  tenant_id uuid not null references public.tenants,
-  user_id uuid not null default uuidv7(),
-  org_id uuid,
-  name text not null,
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, user_id),
-  foreign key (tenant_id, org_id) references public.orgs (tenant_id, org_id),
-  constraint user_name_plain check (identity.is_display_name(name, 200))
-);
-
-create index users_org_idx on public.users (tenant_id, org_id);
-
--- The planner's statistics would keep sampled names after their erasure.
-alter table public.users alter column name set statistics 0;
-
-comment on table public.users is
-  'Users of a tenant. A token may name a user that is not registered here; a registered user must be active, and its claim must come with the claim of its org.';
-comment on column public.users.tenant_id is 'Tenant that the user belongs to.';
-comment on column public.users.user_id is 'Id, as in the claim user_id.';
-comment on column public.users.org_id is 'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
-comment on column public.users.name is 'Display name.';
-comment on column public.users.is_active is 'If false, a caller that claims this user has no identity, whatever its token says.';
-comment on column public.users.created_at is 'When the user was registered.';
-
-alter table public.users enable row level security;
-alter table public.users force row level security;
+comment on policy platform_override on public.orgs is 'Operators see every org, on the record.';
+comment on policy definer_functions on public.orgs is 'current_identity() asks whether the org is active.';
+comment on policy definer_inserts on public.orgs is 'create_org().';
+comment on policy definer_updates on public.orgs is 'deactivate_org() and reactivate_org(). Nothing deletes one.';
 
 create policy tenant_isolation on public.users as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -644,52 +722,15 @@ create policy platform_override on public.users for select to l9_platform_admin
 create policy definer_functions on public.users for select to l9_owner using (true);
 create policy definer_inserts on public.users for insert to l9_owner with check (true);
 create policy definer_updates on public.users for update to l9_owner using (true);
-comment on policy tenant_isolation on public.users is 'A caller sees only the users of its tenant.';
-comment on policy org_isolation on public.users is
-  'Agents have no grant on this table. With one, an agent would see only users of its own org or of none.';
-comment on policy user_visibility on public.users is
-  'Agents have no grant on this table. With one, an agent would see only the user that it acts for.';
-comment on policy scope_access on public.users is 'No further limit. Agents have no grant on this table.';
+comment on policy tenant_isolation on public.users is 'Users of the caller''s tenant.';
+comment on policy org_isolation on public.users is 'An agent could see users of its org at most; no grant lets it.';
+comment on policy user_visibility on public.users is 'An agent could see the user it acts for at most; no grant lets it.';
+comment on policy scope_access on public.users is 'No further limit; no grant lets an agent see one.';
 comment on policy admin_override on public.users is 'Admins see the users of their tenant.';
-comment on policy platform_override on public.users is 'Operators see every user; each read is audited.';
-comment on policy definer_functions on public.users is 'current_identity() checks whether the user is active.';
-comment on policy definer_inserts on public.users is 'create_user() inserts.';
-comment on policy definer_updates on public.users is 'deactivate_user() and reactivate_user() update. Nothing deletes a user.';
-
-grant select on public.users to l9_admin, l9_platform_admin;
--- No grant for l9_agent: an agent does not need to know the users of its tenant. No role can insert, update or delete: identity
--- tables change through functions only.
---! EndIncluded 010-identity/130-users.sql
---! Included 010-identity/140-scopes.sql
-create table public.scopes (
-  tenant_id uuid not null references public.tenants,
-  scope text not null,
-  is_project_scoped boolean not null,
-  description text not null default '',
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, scope),
-  constraint scope_name_plain check (identity.is_identifier(scope))
-);
-
-comment on table public.scopes is
-  'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and global are built in, and a tenant can add its own.';
-comment on column public.scopes.tenant_id is 'Tenant that the scope belongs to.';
-comment on column public.scopes.scope is 'Name: lower-case letters, digits, - and _.';
-comment on column public.scopes.description is 'Purpose of the scope.';
-comment on column public.scopes.is_active is
-  'If false, no caller can read or write the scope until it is reactivated. Its memories are kept.';
-comment on column public.scopes.created_at is 'When the scope was registered.';
-comment on column public.scopes.is_project_scoped is
-  'True: each memory of this scope belongs to a project. False: its memories belong to no project, and their project_id is null.';
-
-create trigger _600_active_actors after insert or update or delete on public.scopes
-  for each row execute function identity.tg__refresh_active_actors();
-create trigger _610_active_actors after truncate on public.scopes
-  for each statement execute function identity.tg__refresh_active_actors();
-
-alter table public.scopes enable row level security;
-alter table public.scopes force row level security;
+comment on policy platform_override on public.users is 'Operators see every user, on the record.';
+comment on policy definer_functions on public.users is 'current_identity() asks whether the user is active.';
+comment on policy definer_inserts on public.users is 'create_user().';
+comment on policy definer_updates on public.users is 'deactivate_user() and reactivate_user(). Nothing deletes one.';
 
 create policy tenant_isolation on public.scopes as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -702,72 +743,14 @@ create policy platform_override on public.scopes for select to l9_platform_admin
 create policy definer_functions on public.scopes for select to l9_owner using (true);
 create policy definer_inserts on public.scopes for insert to l9_owner with check (true);
 create policy definer_updates on public.scopes for update to l9_owner using (true);
-comment on policy tenant_isolation on public.scopes is 'A caller sees only the scopes of its tenant.';
-comment on policy scope_access on public.scopes is
-  'A caller sees only the scopes that it can read; it does not learn that others exist.';
+comment on policy tenant_isolation on public.scopes is 'Scopes of the caller''s tenant.';
+comment on policy scope_access on public.scopes is 'Only scopes the caller may read: that others exist is not shown.';
 comment on policy inactive_scopes on public.scopes is
-  'An admin that has every scope also sees the inactive scopes, so that it can reactivate them.';
-comment on policy platform_override on public.scopes is 'Operators see every scope; each read is audited.';
-comment on policy definer_functions on public.scopes is 'current_identity() and the scope checks of triggers read scopes.';
-comment on policy definer_inserts on public.scopes is 'register_scope() and create_tenant() insert.';
-comment on policy definer_updates on public.scopes is
-  'register_scope(), deactivate_scope() and reactivate_scope() update. Nothing deletes a scope.';
-
-grant select on public.scopes to l9_agent, l9_admin, l9_platform_admin;
--- No role can insert, update or delete: identity tables change through functions only.
---! EndIncluded 010-identity/140-scopes.sql
---! Included 010-identity/150-actors.sql
-create table public.actors (
-  tenant_id uuid not null references public.tenants,
-  caller text not null,
-  creator text not null,
-  source text not null,
-  agent text not null,
-  role text not null,
-  readable_scopes text[] not null,
-  writable_scopes text[] not null,
-  can_clean_up boolean not null default false,
-  login text,
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, caller),
-  constraint actor_creator_unique unique (tenant_id, creator),
-  constraint actor_login_unique unique (login),
-  constraint actor_caller_plain check (identity.is_caller_name(caller)),
-  constraint actor_names_plain check (
-    identity.is_display_name(creator, 100)
-    and identity.is_display_name(source, 100)
-    and identity.is_display_name(agent, 100)),
-  constraint actor_role_known check (role = any (identity.caller_roles())),
-  -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
-  constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
-);
-
-comment on table public.actors is
-  'The agents known to the system. The claims of a token are limited by its actor''s row: the effective scopes are those that are both claimed and registered here.';
-comment on column public.actors.tenant_id is 'Tenant that the actor belongs to.';
-comment on column public.actors.created_at is 'When the actor was registered.';
-comment on column public.actors.caller is 'Name that the claim `caller` of a token, or an API key, stands for, such as L or C.';
-comment on column public.actors.creator is
-  'Written to metadata.creator of every memory that this actor saves; the actor owns the memories that carry it. It never changes, and no other actor can take it.';
-comment on column public.actors.source is 'Written to metadata.source of every memory that this actor saves.';
-comment on column public.actors.agent is 'Default for metadata.agent if the writer gives none.';
-comment on column public.actors.role is
-  'The only database role under which this caller has an identity. A session as l9_agent that claims to be L has none.';
-comment on column public.actors.readable_scopes is 'Scopes that the actor can read; {*} means every scope of the tenant.';
-comment on column public.actors.writable_scopes is 'Scopes that the actor can write; {*} means every scope of the tenant.';
-comment on column public.actors.can_clean_up is 'True if the actor can delete expired memories.';
-comment on column public.actors.login is
-  'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
-comment on column public.actors.is_active is 'If false, the next request of this actor fails, whatever its token says.';
-
-create trigger _600_active_actors after insert or update or delete on public.actors
-  for each row execute function identity.tg__refresh_active_actors();
-create trigger _610_active_actors after truncate on public.actors
-  for each statement execute function identity.tg__refresh_active_actors();
-
-alter table public.actors enable row level security;
-alter table public.actors force row level security;
+  'An admin that has every scope also sees those that nobody can read at present, to make them active again.';
+comment on policy platform_override on public.scopes is 'Operators see every scope, on the record.';
+comment on policy definer_functions on public.scopes is 'current_identity() and the scope checks of triggers.';
+comment on policy definer_inserts on public.scopes is 'register_scope() and create_tenant().';
+comment on policy definer_updates on public.scopes is 'register_scope(), deactivate_scope() and reactivate_scope(). Nothing deletes one.';
 
 create policy tenant_isolation on public.actors as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -780,91 +763,14 @@ create policy platform_override on public.actors for select to l9_platform_admin
 create policy definer_functions on public.actors for select to l9_owner using (true);
 create policy definer_inserts on public.actors for insert to l9_owner with check (true);
 create policy definer_updates on public.actors for update to l9_owner using (true);
-comment on policy tenant_isolation on public.actors is 'A caller sees only the actors of its tenant.';
+comment on policy tenant_isolation on public.actors is 'Actors of the caller''s tenant.';
 comment on policy scope_access on public.actors is 'An agent sees its own row.';
-comment on policy admin_override on public.actors is 'Admins see the actors of their tenant.';
-comment on policy platform_override on public.actors is 'Operators see every actor; each read is audited.';
-comment on policy definer_functions on public.actors is 'current_identity() reads the row that limits the claims.';
-comment on policy definer_inserts on public.actors is 'register_actor() and create_tenant() insert.';
+comment on policy admin_override on public.actors is 'L sees its tenant''s actors.';
+comment on policy platform_override on public.actors is 'Operators see every actor, on the record.';
+comment on policy definer_functions on public.actors is 'current_identity() reads the row that cuts the claims down.';
+comment on policy definer_inserts on public.actors is 'register_actor() and create_tenant().';
 comment on policy definer_updates on public.actors is
-  'register_actor(), bind_login(), deactivate_actor() and reactivate_actor() update. Nothing deletes an actor, because its memories name it.';
-
-grant select on public.actors to l9_agent, l9_admin, l9_platform_admin;
--- No role can insert, update or delete: identity tables change through functions only.
---! EndIncluded 010-identity/150-actors.sql
---! Included 010-identity/160-active-actors.sql
--- A cache of each actor's effective scopes. Every statement reads it, usually several times, and computing the scopes from
--- three tables took four times as long as reading one row by its key.
-create table identity.active_actors (
-  tenant_id uuid not null references public.tenants on delete cascade,
-  caller text not null,
-  creator text not null,
-  source text not null,
-  agent text not null,
-  role text not null,
-  can_clean_up boolean not null,
-  readable_scopes text[] not null,
-  writable_scopes text[] not null,
-  primary key (tenant_id, caller)
-);
-
-comment on table identity.active_actors is
-  'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants recompute it in the same transaction; nothing else writes it.';
-
-alter table identity.active_actors enable row level security;
-alter table identity.active_actors force row level security;
-
-create policy tenant_isolation on identity.active_actors as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on identity.active_actors for select to l9_agent, l9_admin
-  using (caller = (select identity.current_caller()));
-create policy definer_functions on identity.active_actors to l9_owner using (true);
-comment on policy tenant_isolation on identity.active_actors is
-  'The same rule as on actors. Callers have no grant on this table.';
-comment on policy scope_access on identity.active_actors is 'The same rule as on actors. Callers have no grant on this table.';
-comment on policy definer_functions on identity.active_actors is
-  'current_identity() reads the row that limits the claims; triggers of actors, scopes and tenants write it.';
-
--- No role has a grant on this table.
---! EndIncluded 010-identity/160-active-actors.sql
---! Included 010-identity/170-api-keys.sql
-create table public.api_keys (
-  key_id uuid primary key default uuidv7(),
-  tenant_id uuid not null references public.tenants,
-  name text not null,
-  caller text not null,
-  org_id uuid,
-  user_id uuid,
-  scopes text[],
-  projects text[],
-  created_at timestamptz not null default now(),
-  created_by text not null,
-  expires_at timestamptz,
-  revoked_at timestamptz,
-  foreign key (tenant_id, caller) references public.actors (tenant_id, caller),
-  constraint api_key_name_plain check (identity.is_display_name(name, 100)),
-  constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}')
-);
-
-create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
-
-comment on table public.api_keys is
-  'MCP keys that are stored in the database: the actor that each key stands for, and the limits of the key. The keys themselves are not stored.';
-comment on column public.api_keys.key_id is 'Id, the argument of revoke_api_key().';
-comment on column public.api_keys.tenant_id is 'Tenant of the key''s caller.';
-comment on column public.api_keys.name is 'Purpose of the key, for people.';
-comment on column public.api_keys.caller is 'Actor that the key stands for.';
-comment on column public.api_keys.org_id is 'Org that the key acts for, or null.';
-comment on column public.api_keys.user_id is 'User that the key acts for, or null.';
-comment on column public.api_keys.scopes is 'Limits the key to these scopes of its caller. Null: all of them.';
-comment on column public.api_keys.projects is 'Limits the key to these projects. Null: all projects.';
-comment on column public.api_keys.created_at is 'When the key was created.';
-comment on column public.api_keys.created_by is 'Caller that created the key, or db:<role>.';
-comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';
-comment on column public.api_keys.revoked_at is 'When the key was revoked. Null: it is not revoked.';
-
-alter table public.api_keys enable row level security;
-alter table public.api_keys force row level security;
+  'register_actor(), bind_login(), deactivate_actor() and reactivate_actor(). Nothing deletes one: its memories name it.';
 
 create policy tenant_isolation on public.api_keys as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -879,93 +785,37 @@ create policy platform_override on public.api_keys for select to l9_platform_adm
 create policy definer_functions on public.api_keys for select to l9_owner using (true);
 create policy definer_inserts on public.api_keys for insert to l9_owner with check (true);
 create policy definer_updates on public.api_keys for update to l9_owner using (true);
-comment on policy tenant_isolation on public.api_keys is 'A caller sees only the keys of its tenant.';
-comment on policy org_isolation on public.api_keys is 'The same rule as on memories. Agents have no grant on this table.';
-comment on policy user_visibility on public.api_keys is 'The same rule as on memories. Agents have no grant on this table.';
-comment on policy scope_access on public.api_keys is 'No further limit. Agents have no grant on this table.';
-comment on policy admin_override on public.api_keys is 'Admins see the keys of their tenant.';
-comment on policy platform_override on public.api_keys is 'Operators see the keys of every tenant; each read is audited.';
-comment on policy definer_functions on public.api_keys is 'current_identity() checks whether a key is still valid.';
-comment on policy definer_inserts on public.api_keys is 'create_api_key() inserts.';
-comment on policy definer_updates on public.api_keys is 'revoke_api_key() updates. Nothing deletes a key.';
-
-grant select on public.api_keys to l9_admin, l9_platform_admin;
--- No grant for l9_agent: an agent does not need to know the keys of its tenant. No role can insert, update or delete: identity
--- tables change through functions only.
---! EndIncluded 010-identity/170-api-keys.sql
---! Included 010-identity/180-api-key-hashes.sql
--- The hashes have their own table, so that no present or future grant on api_keys reveals one.
-create table identity.api_key_hashes (
-  key_id uuid primary key references public.api_keys,
-  hash bytea not null,
-  constraint api_key_hash_unique unique (hash),
-  constraint api_key_hash_sha256 check (octet_length(hash) = 32)
-);
-
-comment on table identity.api_key_hashes is
-  'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither guessed nor reversed.';
-comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown on creation.';
-
-alter table identity.api_key_hashes enable row level security;
-alter table identity.api_key_hashes force row level security;
+comment on policy tenant_isolation on public.api_keys is 'Keys of the caller''s tenant.';
+comment on policy org_isolation on public.api_keys is 'As everywhere; no grant lets an agent see a key.';
+comment on policy user_visibility on public.api_keys is 'As everywhere; no grant lets an agent see a key.';
+comment on policy scope_access on public.api_keys is 'No further limit; no grant lets an agent see one.';
+comment on policy admin_override on public.api_keys is 'Admins see what keys their tenant has.';
+comment on policy platform_override on public.api_keys is 'Operators see every tenant''s, on the record.';
+comment on policy definer_functions on public.api_keys is 'current_identity() asks whether a key still holds.';
+comment on policy definer_inserts on public.api_keys is 'create_api_key().';
+comment on policy definer_updates on public.api_keys is 'revoke_api_key(). Nothing deletes one.';
 
 create policy definer_functions on identity.api_key_hashes for select to l9_owner using (true);
 create policy definer_inserts on identity.api_key_hashes for insert to l9_owner with check (true);
-comment on policy definer_functions on identity.api_key_hashes is 'identity_directory() passes the hashes to the gateway.';
-comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key() inserts.';
+comment on policy definer_functions on identity.api_key_hashes is 'identity_directory() hands them to the gateway.';
+comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key().';
 
--- No role has a grant on this table.
---! EndIncluded 010-identity/180-api-key-hashes.sql
---! Included 010-identity/190-are-claims-valid.sql
-create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
-returns boolean
-language sql
-stable
-parallel safe
-security definer
-set search_path = ''
-return
-  (org_id is null or not exists (
-    select from public.orgs o
-    where o.tenant_id = are_claims_valid.tenant_id and o.org_id = are_claims_valid.org_id and not o.is_active))
-  and (user_id is null or not exists (
-    select from public.users u
-    where u.tenant_id = are_claims_valid.tenant_id and u.user_id = are_claims_valid.user_id
-      and not (u.is_active and (u.org_id is null or u.org_id is not distinct from are_claims_valid.org_id))))
-  and (key_id is null or exists (
-    select from public.api_keys k
-    where k.key_id = are_claims_valid.key_id and k.tenant_id = are_claims_valid.tenant_id and k.caller = are_claims_valid.caller
-      and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())));
+create policy tenant_isolation on identity.active_actors as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on identity.active_actors for select to l9_agent, l9_admin
+  using (caller = (select identity.current_caller()));
+create policy definer_functions on identity.active_actors to l9_owner using (true);
+comment on policy tenant_isolation on identity.active_actors is 'As for actors; no grant lets a caller see one.';
+comment on policy scope_access on identity.active_actors is 'As for actors; no grant lets a caller see one.';
+comment on policy definer_functions on identity.active_actors is
+  'current_identity() reads the row that cuts the claims down; triggers of actors, scopes and tenants make it.';
 
-comment on function identity.are_claims_valid(uuid, text, uuid, uuid, uuid) is
-  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked nor expired. Definer: reads identity tables. Not executable by callers.';
---! EndIncluded 010-identity/190-are-claims-valid.sql
---! Included 010-identity/200-seed-tenant.sql
-create function identity.seed_tenant(tenant_id uuid)
-returns void
-language sql
-volatile
-set search_path = ''
-begin atomic
-  insert into public.scopes (tenant_id, scope, is_project_scoped, description)
-  values
-    (seed_tenant.tenant_id, 'developer', true, 'Shared by L and coding agents, within a project.'),
-    (seed_tenant.tenant_id, 'l-private', true, 'L''s own, within a project.'),
-    (seed_tenant.tenant_id, 'global', false, 'Everyone in the tenant, in no project.');
-  insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
-  values
-    (seed_tenant.tenant_id, 'L', 'L-CTO', 'l9-kernel', 'l-cto', 'l9_admin', '{*}', '{*}', true),
-    (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}', '{developer,global}', false);
-end;
-
-comment on function identity.seed_tenant(uuid) is
-  'Inserts what every new tenant has: the scopes developer, l-private and global, and the actors L and C.';
-
-insert into public.tenants (tenant_id, name) values (identity.default_tenant_id(), 'default');
-
-select identity.seed_tenant(tenant_id) from public.tenants;
---! EndIncluded 010-identity/200-seed-tenant.sql
---! Included 010-identity/210-visibility.sql
+grant select on public.tenants, public.scopes, public.actors to l9_agent, l9_admin, l9_platform_admin;
+-- Nothing for l9_agent: who else there is, it need not know.
+grant select on public.orgs, public.users, public.api_keys to l9_admin, l9_platform_admin;
+-- No insert, update or delete on identity tables for anyone: they change by functions. No grant at all on the hashes and on active_actors.
+--! EndIncluded 010-identity/070-policies.sql
+--! Included 010-identity/080-visibility.sql
 -- Who sees a row that belongs to a tenant, org, user, project and scope: the product's promise, written down once.
 -- Policies get it as text, so that they stay plain expressions that the planner and explain_access() understand;
 -- functions that run as the owner, to which those policies do not apply, call may_read(), which PostgreSQL inlines.
@@ -1112,153 +962,19 @@ grant execute on function
   identity.may_read(identity.identity, uuid, uuid, uuid, text, text),
   identity.may_write(identity.identity, text, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/210-visibility.sql
+--! EndIncluded 010-identity/080-visibility.sql
 --! Included 020-audit/000-schema.sql
 create schema audit;
-
 comment on schema audit is
-  'Writing, sealing, verifying and exporting the audit log. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
-
+  'Writing, sealing, verifying and exporting the audit log. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema audit to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create schema partitions;
-
 comment on schema partitions is
-  'Monthly partitions of audit_log and memory_access_log. No role has a grant on them: rows are read through the partitioned table.';
-
+  'Monthly partitions of audit_log and memory_access_log. Nobody is granted anything on them: rows are read through the partitioned table.';
 grant usage on schema partitions to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 020-audit/000-schema.sql
---! Included 020-audit/010-month-partitions.sql
-create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-declare
-  trigger_of_parent record;
-begin
-  execute format(
-    'create table partitions.%I (like %s including defaults including constraints including generated including storage including comments)',
-    partition, parent);
-  execute format('alter table partitions.%I enable row level security', partition);
-  execute format('alter table partitions.%I force row level security', partition);
-  -- Attaching a partition clones row triggers but not statement triggers, and the append-only trigger is a statement trigger.
-  for trigger_of_parent in
-    select t.tgname, pg_get_triggerdef(t.oid) as definition, t.tgenabled = 'A' as is_always
-    from pg_catalog.pg_trigger t
-    where t.tgrelid = parent and not t.tgisinternal and t.tgtype & 1 = 0
-  loop
-    execute replace(trigger_of_parent.definition, format(' ON %s ', parent), format(' ON partitions.%I ', partition));
-    if trigger_of_parent.is_always then
-      execute format('alter table partitions.%I enable always trigger %I', partition, trigger_of_parent.tgname);
-    end if;
-  end loop;
-  execute format('comment on table partitions.%I is %L', partition, case
-    when from_time is null then format('Rows of %s that fit no other partition, so that no row is ever lost.', parent)
-    else format('%s from %s to %s.', parent, from_time, until_time) end);
-  execute format('alter table %s attach partition partitions.%I ', parent, partition) || case
-    when from_time is null then 'default'
-    else format('for values from (%L) to (%L)', from_time, until_time) end;
-end
-$$;
-
-comment on function audit.add_partition(regclass, text, timestamptz, timestamptz) is
-  'Creates a partition with row-level security, no grants and the statement triggers of its parent, then attaches it. Without times it creates the default partition. Not executable by callers.';
-
-create function audit.partition_name(parent regclass, month timestamptz)
-returns text
-language sql
-stable
-set search_path = ''
-set timezone = 'UTC'
-return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_catalog.to_char(month, '"_"YYYY"_"MM');
-
-comment on function audit.partition_name(regclass, timestamptz) is
-  'Name, in the schema partitions, of the partition of a table for the month of this time (in UTC).';
-
-create function audit.create_month_partitions(parent regclass, from_month date, months integer)
-returns text[]
-language plpgsql
-volatile
-security definer
-set search_path = ''
-set timezone = 'UTC'
-set lock_timeout = '3s'
-as $$
-declare
-  table_name text;
-  partition text;
-  month timestamptz;
-  created text[] := '{}';
-begin
-  select c.relname into table_name
-  from pg_catalog.pg_partitioned_table p
-  join pg_catalog.pg_class c on c.oid = p.partrelid and c.relowner = 'l9_owner'::regrole
-  join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.atttypid = 'timestamptz'::regtype
-  where p.partrelid = parent and p.partstrat = 'r' and p.partnatts = 1;
-  if not found then
-    perform identity.raise_error('L9VAL', 'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column', 'parent');
-  elsif from_month is null or months is null or months not between 1 and 120 then
-    perform identity.raise_error('L9VAL', 'months: from 1 to 120, and from_month: a date', 'months');
-  end if;
-
-  if to_regclass(format('partitions.%I', table_name || '_default')) is null then
-    perform audit.add_partition(parent, table_name || '_default', null, null);
-  end if;
-  for i in 0 .. months - 1 loop
-    month := date_trunc('month', from_month::timestamptz) + make_interval(months => i);
-    partition := audit.partition_name(parent, month);
-    -- This also skips a month that was detached, whose table keeps the name: new rows of it go to the default partition.
-    if to_regclass(format('partitions.%I', partition)) is not null then
-      continue;
-    end if;
-    begin
-      perform audit.add_partition(parent, partition, month, month + interval '1 month');
-      created := created || partition;
-    exception when check_violation then
-      -- Rows of this month were written before the partition existed; they stay in the default partition.
-      null;
-    end;
-  end loop;
-  return created;
-end
-$$;
-
-comment on function audit.create_month_partitions(regclass, date, integer) is
-  'Creates the missing partitions for the given number of months (1 to 120, in UTC) and the default partition; returns the names of those created. A month whose rows are already in the default partition stays there. Definer: only the owner of a table can create its partitions.';
-
-create function audit.require_past_partition(parent regclass, month date)
-returns text
-language plpgsql
-stable
-set search_path = ''
-set timezone = 'UTC'
-as $$
-declare
-  partition text := audit.partition_name(parent, month);
-begin
-  if identity.current_role_name() = 'l9_platform_admin' then
-    perform identity.require_identity();
-  end if;
-  if month is null or not exists (
-    select from pg_inherits i
-    where i.inhparent = parent and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
-  elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: must be over', 'month');
-  end if;
-  return partition;
-end
-$$;
-
-comment on function audit.require_past_partition(regclass, date) is
-  'Returns the name of the partition of a month that is over. Raises L9VAL if the table has no such partition or the month is not over, and L9AUT for an operator without an identity. Not executable by callers: the functions that detach and drop partitions call it.';
-
-grant execute on function audit.create_month_partitions(regclass, date, integer) to l9_worker;
--- No grant on the other functions: only functions that run as l9_owner can call them.
---! EndIncluded 020-audit/010-month-partitions.sql
---! Included 020-audit/020-audit-log.sql
+--! Included 020-audit/010-audit-log.sql
 create table public.audit_log (
   audit_id uuid not null default uuidv7(),
   occurred_at timestamptz not null default clock_timestamp(),
@@ -1272,7 +988,7 @@ create table public.audit_log (
   status text not null default 'success',
   sqlstate text,
   details jsonb not null,
-  -- These columns are virtual, because the caller is stored in details only.
+  -- Virtual: details are the one place where who did it is kept.
   caller text not null generated always as (details ->> 'caller') virtual,
   creator text generated always as (details ->> 'creator') virtual,
   source text generated always as (details ->> 'source') virtual,
@@ -1288,39 +1004,128 @@ create table public.audit_log (
 ) partition by range (occurred_at);
 
 create index audit_log_xid_idx on public.audit_log (xid);
-
 create index audit_log_tenant_idx on public.audit_log (tenant_id, occurred_at, audit_id);
-
 create index audit_log_row_idx on public.audit_log (row_id) where row_id is not null;
 
 comment on table public.audit_log is
-  'What each caller did, and what was refused. Append-only for every role, its owner included. Admins read the rows of their tenant. One partition per month.';
-comment on column public.audit_log.audit_id is 'Id, a UUID version 7: it sorts by time.';
-comment on column public.audit_log.occurred_at is 'When it happened, by the clock of the database.';
-comment on column public.audit_log.xid is
-  'Transaction that wrote the row. Rows are sealed in this order, once no earlier transaction is still in flight.';
-comment on column public.audit_log.tenant_id is 'Tenant of the row that was affected, or of the caller.';
+  'Who did what, and who was refused. Append-only for everyone, its owner included; read by admins of the tenant. A partition a month.';
+comment on column public.audit_log.audit_id is 'UUID version 7: ordered by time.';
+comment on column public.audit_log.occurred_at is 'When, by the clock of the database.';
+comment on column public.audit_log.xid is 'The transaction that wrote it: rows are sealed in this order, once nothing before them is still in flight.';
+comment on column public.audit_log.tenant_id is 'Tenant of the row, or of the caller.';
 comment on column public.audit_log.operation is
-  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.';
-comment on column public.audit_log.table_name is 'Table that was affected or read.';
-comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';
-comment on column public.audit_log.project_id is 'Project of that row, or the project that was asked for.';
-comment on column public.audit_log.scope is 'Scope of that row, or the scope that was asked for.';
-comment on column public.audit_log.caller is
-  'Actor that did it; db:<role> for work that no actor asked for, such as a migration.';
-comment on column public.audit_log.creator is 'Creator name of the actor at that time.';
-comment on column public.audit_log.source is 'Source of the actor at that time.';
-comment on column public.audit_log.tool_name is 'Tool, mutation or query; sql for a database session.';
+  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED: refused before it was known what was asked, or without an identity, or by GraphQL.';
+comment on column public.audit_log.table_name is 'The table it was about.';
+comment on column public.audit_log.row_id is 'The row it was about, where it was one.';
+comment on column public.audit_log.project_id is 'Project of the row, or the one asked for.';
+comment on column public.audit_log.scope is 'Scope of the row, or the one asked for.';
+comment on column public.audit_log.caller is 'The actor; db:<role> for work that no actor asked for, such as a migration.';
+comment on column public.audit_log.creator is 'The actor''s creator name at the time.';
+comment on column public.audit_log.source is 'The actor''s source at the time.';
+comment on column public.audit_log.tool_name is 'The tool, mutation or query; sql for a database session.';
 comment on column public.audit_log.status is 'success or error.';
-comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.';
+comment on column public.audit_log.sqlstate is 'Why it failed: a code of docs/reference/errors.md or of PostgreSQL.';
 comment on column public.audit_log.details is
-  'Always holds caller, creator, source and tool_name, and org_id and user_id if the caller acted for them; then ids, filters and counts. It never holds contents.';
+  'Always caller, creator, source and tool_name; org_id and user_id where the caller acted for them; then ids, filters and counts. Never contents.';
 
-create trigger _200_append_only
+create trigger _100_append_only
   before update or delete or truncate on public.audit_log
   for each statement execute function l9_guard.tg_append_only();
+alter table public.audit_log enable always trigger _100_append_only;
+--! EndIncluded 020-audit/010-audit-log.sql
+--! Included 020-audit/020-month-partitions.sql
+create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  trigger_of_parent record;
+begin
+  execute format(
+    'create table partitions.%I (like %s including defaults including constraints including generated including storage including comments)',
+    partition, parent);
+  execute format('alter table partitions.%I enable row level security', partition);
+  execute format('alter table partitions.%I force row level security', partition);
+  -- Triggers for each row come with the attachment; those for each statement, which append-only rests on, don't.
+  for trigger_of_parent in
+    select t.tgname, pg_get_triggerdef(t.oid) as definition, t.tgenabled = 'A' as is_always
+    from pg_catalog.pg_trigger t
+    where t.tgrelid = parent and not t.tgisinternal and t.tgtype & 1 = 0
+  loop
+    execute replace(trigger_of_parent.definition, format(' ON %s ', parent), format(' ON partitions.%I ', partition));
+    if trigger_of_parent.is_always then
+      execute format('alter table partitions.%I enable always trigger %I', partition, trigger_of_parent.tgname);
+    end if;
+  end loop;
+  execute format('comment on table partitions.%I is %L', partition, case
+    when from_time is null then format('What no other partition of %s takes, so that no row is ever lost.', parent)
+    else format('%s from %s to %s.', parent, from_time, until_time) end);
+  execute format('alter table %s attach partition partitions.%I ', parent, partition) || case
+    when from_time is null then 'default'
+    else format('for values from (%L) to (%L)', from_time, until_time) end;
+end
+$$;
 
-alter table public.audit_log enable always trigger _200_append_only;
+comment on function audit.add_partition(regclass, text, timestamptz, timestamptz) is
+  'Makes a partition with row-level security, no grants and the statement triggers of its parent, then attaches it; without times: the default one.';
+
+create function audit.create_month_partitions(parent regclass, from_month date, months integer)
+returns text[]
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set timezone = 'UTC'
+set lock_timeout = '3s'
+as $$
+declare
+  table_name text;
+  partition text;
+  month timestamptz;
+  made text[] := '{}';
+begin
+  select c.relname into table_name
+  from pg_catalog.pg_partitioned_table p
+  join pg_catalog.pg_class c on c.oid = p.partrelid and c.relowner = 'l9_owner'::regrole
+  join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.atttypid = 'timestamptz'::regtype
+  where p.partrelid = parent and p.partstrat = 'r' and p.partnatts = 1;
+  if not found then
+    perform identity.raise_error('L9VAL', 'parent: a table of ours that is partitioned by range of one timestamptz column', 'parent');
+  elsif from_month is null or months is null or months not between 1 and 120 then
+    perform identity.raise_error('L9VAL', 'from_month: a date; months: from 1 to 120', 'months');
+  end if;
+
+  if to_regclass(format('partitions.%I', table_name || '_default')) is null then
+    perform audit.add_partition(parent, table_name || '_default', null, null);
+  end if;
+  for i in 0 .. months - 1 loop
+    month := date_trunc('month', from_month::timestamptz) + make_interval(months => i);
+    partition := table_name || to_char(month, '"_"YYYY"_"MM');
+    -- Also where it was detached: its rows are not to come back in another guise.
+    if to_regclass(format('partitions.%I', partition)) is not null then
+      continue;
+    end if;
+    begin
+      perform audit.add_partition(parent, partition, month, month + interval '1 month');
+      made := made || partition;
+    exception when check_violation then
+      -- Rows that came before their partition are in the default one, and stay there.
+      null;
+    end;
+  end loop;
+  return made;
+end
+$$;
+
+comment on function audit.create_month_partitions(regclass, date, integer) is
+  'Makes the partitions of so many months (1 to 120, in UTC) that are not there yet, and a default one; returns their names. A month whose rows already lie in the default partition stays there. Definer: only the owner of a table makes partitions.';
+
+grant execute on function audit.create_month_partitions(regclass, date, integer) to l9_worker;
+-- No grant on add_partition: only functions that run as l9_owner may call it.
+--! EndIncluded 020-audit/020-month-partitions.sql
+--! Included 020-audit/030-policies.sql
 alter table public.audit_log enable row level security;
 alter table public.audit_log force row level security;
 
@@ -1332,20 +1137,21 @@ create policy platform_override on public.audit_log for select to l9_platform_ad
   using ((select identity.allow_and_audit_operator_read('audit_log')));
 create policy definer_inserts on public.audit_log for insert to l9_owner with check (true);
 create policy definer_functions on public.audit_log for select to l9_owner using (true);
-comment on policy tenant_isolation on public.audit_log is 'A caller sees only the audit rows of its tenant.';
-comment on policy scope_access on public.audit_log is 'Admins read them, within the scopes of their claims.';
-comment on policy platform_override on public.audit_log is 'Operators read the rows of every tenant; each read is audited.';
+
+comment on policy tenant_isolation on public.audit_log is 'The record of the caller''s tenant.';
+comment on policy scope_access on public.audit_log is 'Admins read it, within the scopes of their claims.';
+comment on policy platform_override on public.audit_log is 'Operators read every tenant''s record, on the record.';
 comment on policy definer_inserts on public.audit_log is 'write_audit() and the audit triggers insert.';
-comment on policy definer_functions on public.audit_log is 'seal_audit() and verify_audit() read the rows that they hash.';
+comment on policy definer_functions on public.audit_log is 'seal_audit() and verify_audit() read what they hash.';
 
 grant select on public.audit_log to l9_admin, l9_platform_admin;
--- No grant for l9_agent: rows about other callers would reveal what it must not know.
--- No role can insert: a row that a caller could write would prove nothing.
+-- Nothing for l9_agent: rows about others would tell it what it may not know.
+-- No insert for anyone: a row that a caller could write is no evidence.
 
--- The partitions are created last, so that each of them is protected like the table from the start.
+-- Only now, so that they are guarded like it from the first moment.
 select audit.create_month_partitions('public.audit_log', now()::date, 14);
---! EndIncluded 020-audit/020-audit-log.sql
---! Included 020-audit/030-write-audit.sql
+--! EndIncluded 020-audit/030-policies.sql
+--! Included 020-audit/040-write-audit.sql
 create function audit.current_tool()
 returns text
 language sql
@@ -1354,8 +1160,7 @@ parallel safe
 set search_path = ''
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
 
-comment on function audit.current_tool() is
-  'Tool, query or mutation that the gateway says it is running; sql in a database session.';
+comment on function audit.current_tool() is 'The tool, query or mutation that the gateway says it is running; sql in a database session.';
 
 create function audit.audit_actor()
 returns jsonb
@@ -1375,7 +1180,7 @@ begin atomic
 end;
 
 comment on function audit.audit_actor() is
-  'The caller as the details of every audit row name it: caller, creator, source and tool_name, and org_id and user_id if the caller acts for them.';
+  'Who acts, as the details of every audit row say it: caller, creator, source and tool_name, and org_id and user_id where there are any.';
 
 create function audit.add_audit_row(
   audit_id uuid,
@@ -1401,7 +1206,7 @@ begin atomic
 end;
 
 comment on function audit.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is
-  'Inserts an audit row under the given id. Not executable by callers, and callers could not insert.';
+  'Adds a row under the id given. Not executable by callers, and as one of them it could not insert.';
 
 create function audit.write_audit(
   operation text,
@@ -1422,8 +1227,73 @@ begin atomic
 end;
 
 comment on function audit.write_audit(text, text, uuid, text, text, jsonb, text) is
-  'Inserts an audit row about the current caller, whose name overrides any caller in details. Definer: callers cannot insert into audit_log. Not executable by callers: functions of the owner call it.';
+  'Adds a row about the present caller, whose name in details overrules any other. Definer: callers can''t insert into audit_log. Not executable by callers: functions of the owner call it.';
 
+create function audit.audit_read(
+  operation text,
+  details jsonb,
+  row_id uuid default null,
+  project_id text default null,
+  scope text default null,
+  query text default null
+)
+returns uuid
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  audit_id uuid := uuidv7();
+begin
+  perform identity.require_identity();
+  if operation not in ('SEARCH', 'READ', 'STATS') then
+    perform identity.raise_error('L9VAL', 'operation: SEARCH, READ or STATS', 'operation');
+  end if;
+  if octet_length(details::text) > 65536 or octet_length(query) > 32768 then
+    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, query: at most 32768', 'details');
+  end if;
+  perform audit.add_audit_row(
+    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - 'org_id' - 'user_id', null);
+  if query is not null then
+    perform audit.keep_query_text(audit_id, left(scope, 63), query);
+  end if;
+  return audit_id;
+end
+$$;
+
+comment on function audit.audit_read(text, jsonb, uuid, text, text, text) is
+  'Records a read by the present caller, and the text of a search where its tenant keeps these; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
+
+create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if sqlstate !~ '^[0-9A-Z]{5}$' then
+    perform identity.raise_error('L9VAL', 'sqlstate: five letters or digits', 'sqlstate');
+  end if;
+  perform audit.write_audit(
+    operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
+    case when pg_catalog.octet_length(details::text) <= 4096 then details - 'org_id' - 'user_id' else '{"cut": true}' end, sqlstate);
+end
+$$;
+
+comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
+  'The gateway calls this after a call was refused or failed and its own transaction, with its audit row, rolled back. A caller can only report its own failures. Definer: writes audit_log.';
+
+grant execute on function audit.current_tool() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
+  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
+  to l9_agent, l9_admin, l9_platform_admin;
+-- No grant on write_audit, add_audit_row: only functions that run as l9_owner may call them.
+--! EndIncluded 020-audit/040-write-audit.sql
+--! Included 020-audit/041-write-audit-of-tenant.sql
 create function audit.write_audit_of_tenant(
   tenant_id uuid,
   operation text,
@@ -1447,12 +1317,60 @@ begin atomic
 end;
 
 comment on function audit.write_audit_of_tenant(uuid, text, text, uuid, text, text, jsonb) is
-  'Like write_audit(), but the audit row belongs to the given tenant: for jobs, which have no tenant, and for operators, who can work in other tenants. Definer: callers cannot insert into audit_log. Not executable by callers.';
+  'As write_audit(), on the record of the tenant whose rows they were: for jobs, which have none, and for operators, who may work in another''s. Definer: callers can''t insert into audit_log. Not executable by callers.';
+--! EndIncluded 020-audit/041-write-audit-of-tenant.sql
+--! Included 020-audit/042-audit-graphql-read.sql
+create function audit.audit_graphql_read(operation_name text, tables jsonb, totals jsonb, ids uuid[])
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
+    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
+    perform identity.raise_error('L9VAL', 'tables, totals: objects of 8192 bytes at most; ids: at most 10000', 'tables');
+  end if;
+  perform audit.write_audit(
+    'READ',
+    case when tables ? 'packet_store' then 'packet_store'
+      else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
+    case when cardinality(ids) = 1 then ids[1] end,
+    details => jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables, 'ids', to_jsonb(ids))
+      || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end);
+end
+$$;
 
-grant execute on function audit.current_tool() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
--- No grant on the other functions: only functions that run as l9_owner can call them.
---! EndIncluded 020-audit/030-write-audit.sql
---! Included 020-audit/040-audit-query-texts.sql
+comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) is
+  'Records what one GraphQL request read: its operation''s name, how many rows of which tables, the totals it was told, and the ids of the memories among them that were asked for. The answer goes out only when this has been written. Definer: writes audit_log. A caller can only add rows about itself.';
+
+grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/042-audit-graphql-read.sql
+--! Included 020-audit/043-audit-denial.sql
+create function audit.audit_denial(
+  door text, reason text, address text, tenant_id uuid, caller text, times integer)
+returns void
+language sql
+volatile
+security definer
+set search_path = ''
+begin atomic
+  insert into public.audit_log (operation, table_name, tenant_id, status, sqlstate, details)
+  values ('DENIED', 'actors', tenant_id, 'error', 'L9AUT',
+    pg_catalog.jsonb_build_object(
+      'caller', coalesce(pg_catalog.left(nullif(caller, ''), 63), 'unknown'), 'creator', null, 'source', null,
+      'tool_name', coalesce(pg_catalog.left(nullif(door, ''), 100), 'unknown'),
+      'reason', pg_catalog.left(reason, 200), 'address', pg_catalog.left(address, 100), 'times', times));
+end;
+
+comment on function audit.audit_denial(text, text, text, uuid, text, integer) is
+  'Records that the gateway turned somebody away, `times` times alike. tenant_id and caller are what a token with a good signature, or a known key, stood for; null and unknown where nothing says who it was. Definer: writes audit_log.';
+
+grant execute on function audit.audit_denial(text, text, text, uuid, text, integer) to l9_worker;
+--! EndIncluded 020-audit/043-audit-denial.sql
+--! Included 020-audit/045-query-texts.sql
 create table public.audit_query_texts (
   audit_id uuid primary key,
   tenant_id uuid not null references public.tenants,
@@ -1464,17 +1382,17 @@ create table public.audit_query_texts (
 
 create index audit_query_texts_user_idx on public.audit_query_texts (tenant_id, user_id) where user_id is not null;
 
--- The planner's statistics would keep sampled texts after their erasure.
+-- What is erased must not stay in the planner's statistics.
 alter table public.audit_query_texts alter column query set statistics 0;
 
 comment on table public.audit_query_texts is
-  'Texts of searches, for tenants that keep them (set_query_text_audit). They are stored beside audit_log, not in it, so that they can be erased.';
-comment on column public.audit_query_texts.audit_id is 'Audit row of the search.';
+  'Texts of searches, of tenants that keep them (set_query_text_audit). Beside audit_log, not in it, so that they can be erased.';
+comment on column public.audit_query_texts.audit_id is 'The search in audit_log.';
 comment on column public.audit_query_texts.tenant_id is 'Tenant of the caller.';
-comment on column public.audit_query_texts.occurred_at is 'When the search ran.';
-comment on column public.audit_query_texts.scope is 'Scope, as in audit_log.';
-comment on column public.audit_query_texts.query is 'Text that was searched for.';
-comment on column public.audit_query_texts.user_id is 'User that the caller acted for.';
+comment on column public.audit_query_texts.occurred_at is 'When it was searched.';
+comment on column public.audit_query_texts.scope is 'As in audit_log.';
+comment on column public.audit_query_texts.query is 'What was searched for.';
+comment on column public.audit_query_texts.user_id is 'The user the caller acted for.';
 
 alter table public.audit_query_texts enable row level security;
 alter table public.audit_query_texts force row level security;
@@ -1488,30 +1406,16 @@ create policy scope_access on public.audit_query_texts for select to l9_admin
 create policy platform_override on public.audit_query_texts for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('audit_query_texts')));
 create policy definer_functions on public.audit_query_texts to l9_owner using (true);
-comment on policy tenant_isolation on public.audit_query_texts is 'A caller sees only the searches of its tenant.';
-comment on policy user_visibility on public.audit_query_texts is
-  'Agents have no grant on this table. With one, an agent would not see the searches of other users.';
-comment on policy scope_access on public.audit_query_texts is 'Admins read them, like the rows of audit_log that they belong to.';
-comment on policy platform_override on public.audit_query_texts is
-  'Operators read the texts of every tenant; each read is audited.';
-comment on policy definer_functions on public.audit_query_texts is 'Searches insert the texts, erasure deletes them.';
+
+comment on policy tenant_isolation on public.audit_query_texts is 'Searches of the caller''s tenant.';
+comment on policy user_visibility on public.audit_query_texts is 'Agents are granted nothing; were they, then not the searches of other users.';
+comment on policy scope_access on public.audit_query_texts is 'Admins read them, as the rows of audit_log they belong to.';
+comment on policy platform_override on public.audit_query_texts is 'Operators read every tenant''s, on the record.';
+comment on policy definer_functions on public.audit_query_texts is 'Searches add them, erasure deletes them.';
 
 grant select on public.audit_query_texts to l9_admin, l9_platform_admin;
--- No grant for l9_agent, and no role can insert.
+-- Nothing for l9_agent, and no insert for anyone.
 
-create function public.audit_log_query_text(audit_row public.audit_log)
-returns text
-language sql
-stable
-set search_path = ''
-return (select q.query from public.audit_query_texts q where q.audit_id = (audit_row).audit_id);
-
-comment on function public.audit_log_query_text(public.audit_log) is
-  'Text of the search, if the tenant keeps these texts and this one was not erased.';
-
-grant execute on function public.audit_log_query_text(public.audit_log) to l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/040-audit-query-texts.sql
---! Included 020-audit/050-audit-read.sql
 create function audit.keep_query_text(audit_id uuid, scope text, query text)
 returns void
 language sql
@@ -1525,124 +1429,20 @@ begin atomic
 end;
 
 comment on function audit.keep_query_text(uuid, text, text) is
-  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
+  'Keeps the text of a search, where the caller''s tenant wants that. Not executable by callers: audit_read() calls it.';
 
-create function audit.audit_read(
-  operation text,
-  details jsonb,
-  row_id uuid default null,
-  project_id text default null,
-  scope text default null,
-  query text default null
-)
-returns uuid
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  audit_id uuid := uuidv7();
-begin
-  perform identity.require_identity();
-  if operation not in ('SEARCH', 'READ', 'STATS') then
-    perform identity.raise_error('L9VAL', 'operation: must be SEARCH, READ or STATS', 'operation');
-  end if;
-  if octet_length(details::text) > 65536 or octet_length(query) > 32768 then
-    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, query: at most 32768', 'details');
-  end if;
-  perform audit.add_audit_row(
-    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - 'org_id' - 'user_id', null);
-  if query is not null then
-    perform audit.keep_query_text(audit_id, left(scope, 63), query);
-  end if;
-  return audit_id;
-end
-$$;
-
-comment on function audit.audit_read(text, jsonb, uuid, text, text, text) is
-  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
-
-grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
-  to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/050-audit-read.sql
---! Included 020-audit/060-audit-graphql-read.sql
-create function audit.audit_graphql_read(operation_name text, tables jsonb, totals jsonb, ids uuid[])
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  perform identity.require_identity();
-  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
-    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
-    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: at most 10000', 'tables');
-  end if;
-  perform audit.write_audit(
-    'READ',
-    case when tables ? 'packet_store' then 'packet_store'
-      else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
-    case when cardinality(ids) = 1 then ids[1] end,
-    details => jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables, 'ids', to_jsonb(ids))
-      || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end);
-end
-$$;
-
-comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, and the ids of the memories that it asked for. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself.';
-
-grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/060-audit-graphql-read.sql
---! Included 020-audit/070-audit-refusal.sql
-create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  perform identity.require_identity();
-  if sqlstate !~ '^[0-9A-Z]{5}$' then
-    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
-  end if;
-  perform audit.write_audit(
-    operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
-    case when pg_catalog.octet_length(details::text) <= 4096 then details - 'org_id' - 'user_id' else '{"cut": true}' end, sqlstate);
-end
-$$;
-
-comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
-  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was rolled back. A caller can only report its own failures. Definer: writes audit_log.';
-
-grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
-  to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/070-audit-refusal.sql
---! Included 020-audit/080-audit-denial.sql
-create function audit.audit_denial(
-  entry_point text, reason text, address text, tenant_id uuid, caller text, times integer)
-returns void
+create function public.audit_log_query_text(audit_row public.audit_log)
+returns text
 language sql
-volatile
-security definer
+stable
 set search_path = ''
-begin atomic
-  insert into public.audit_log (operation, table_name, tenant_id, status, sqlstate, details)
-  values ('DENIED', 'actors', tenant_id, 'error', 'L9AUT',
-    pg_catalog.jsonb_build_object(
-      'caller', coalesce(pg_catalog.left(nullif(caller, ''), 63), 'unknown'), 'creator', null, 'source', null,
-      'tool_name', coalesce(pg_catalog.left(nullif(entry_point, ''), 100), 'unknown'),
-      'reason', pg_catalog.left(reason, 200), 'address', pg_catalog.left(address, 100), 'times', times));
-end;
+return (select q.query from public.audit_query_texts q where q.audit_id = (audit_row).audit_id);
 
-comment on function audit.audit_denial(text, text, text, uuid, text, integer) is
-  'Audits that the gateway refused a request without an identity; `times` counts requests that were refused alike. tenant_id and caller are those of a token with a valid signature or of a known key; if nothing names the caller, they are null and unknown. Definer: writes audit_log.';
+comment on function public.audit_log_query_text(public.audit_log) is 'What was searched for, where the tenant keeps that and it was not erased.';
 
-grant execute on function audit.audit_denial(text, text, text, uuid, text, integer) to l9_worker;
---! EndIncluded 020-audit/080-audit-denial.sql
---! Included 020-audit/090-audit-seals.sql
+grant execute on function public.audit_log_query_text(public.audit_log) to l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/045-query-texts.sql
+--! Included 020-audit/050-seals.sql
 create table public.audit_seals (
   seal_id bigint primary key,
   sealed_at timestamptz not null default clock_timestamp(),
@@ -1667,29 +1467,26 @@ create table public.audit_seals (
 create index audit_seals_time_idx on public.audit_seals (last_occurred_at);
 
 comment on table public.audit_seals is
-  'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions wrote, and the hash of the previous seal. Its rows are hashed one by one, so that an altered row can be named.';
-comment on column public.audit_seals.seal_id is 'Number of the seal: 1, 2, 3 and so on, without gaps.';
-comment on column public.audit_seals.sealed_at is 'When the seal was made.';
-comment on column public.audit_seals.era is
-  'Number of the database cluster, counted from 1: a restored database lives in a new cluster, which numbers its transactions from the start again.';
-comment on column public.audit_seals.era_after is
-  'Rows of this era occurred after this time, and not after the era_after of the next era.';
-comment on column public.audit_seals.from_xid is 'First transaction that the seal covers.';
-comment on column public.audit_seals.to_xid is 'First transaction that the seal does not cover; the next seal begins there.';
-comment on column public.audit_seals.row_count is 'Number of rows that the seal covers.';
-comment on column public.audit_seals.first_occurred_at is 'Earliest time of its rows.';
-comment on column public.audit_seals.last_occurred_at is 'Latest time of its rows.';
-comment on column public.audit_seals.audit_ids is 'Ids of its rows, sorted by transaction, then id.';
-comment on column public.audit_seals.row_hashes is 'SHA-256 of each row, in the same order.';
+  'A chain of hashes over audit_log. Each seal covers what a range of transactions wrote, and the seal before it; its rows are hashed one by one, so that a changed one can be named.';
+comment on column public.audit_seals.seal_id is 'Counts up from 1, without gaps.';
+comment on column public.audit_seals.sealed_at is 'When it was made.';
+comment on column public.audit_seals.era is 'Counts the database clusters this database has lived in: transactions are numbered anew in each.';
+comment on column public.audit_seals.era_after is 'Rows of this era occurred after it, and not after that of the next era.';
+comment on column public.audit_seals.from_xid is 'The first transaction it covers.';
+comment on column public.audit_seals.to_xid is 'The first transaction it does not cover; the next seal begins there.';
+comment on column public.audit_seals.row_count is 'How many rows it covers.';
+comment on column public.audit_seals.first_occurred_at is 'The earliest time of its rows.';
+comment on column public.audit_seals.last_occurred_at is 'The latest time of its rows.';
+comment on column public.audit_seals.audit_ids is 'Its rows, by transaction, then id.';
+comment on column public.audit_seals.row_hashes is 'SHA-256 of each, in the same order.';
 comment on column public.audit_seals.rows_hash is 'SHA-256 over the ids and hashes of its rows.';
-comment on column public.audit_seals.previous_hash is 'seal_hash of the previous seal; null for the first.';
-comment on column public.audit_seals.seal_hash is 'SHA-256 over all other columns of the seal.';
+comment on column public.audit_seals.previous_hash is 'seal_hash of the seal before; null for the first.';
+comment on column public.audit_seals.seal_hash is 'SHA-256 over everything else of the seal.';
 
-create trigger _200_append_only
+create trigger _100_append_only
   before update or delete or truncate on public.audit_seals
   for each statement execute function l9_guard.tg_append_only();
-
-alter table public.audit_seals enable always trigger _200_append_only;
+alter table public.audit_seals enable always trigger _100_append_only;
 alter table public.audit_seals enable row level security;
 alter table public.audit_seals force row level security;
 
@@ -1697,15 +1494,13 @@ create policy platform_override on public.audit_seals for select to l9_platform_
   using ((select identity.allow_and_audit_operator_read('audit_seals')));
 create policy definer_functions on public.audit_seals for select to l9_owner using (true);
 create policy definer_inserts on public.audit_seals for insert to l9_owner with check (true);
-comment on policy platform_override on public.audit_seals is
-  'Operators see the seals, which span all tenants; each read is audited.';
+comment on policy platform_override on public.audit_seals is 'Operators see the seals, which span all tenants.';
 comment on policy definer_functions on public.audit_seals is 'verify_audit() and audit_head() read the chain.';
-comment on policy definer_inserts on public.audit_seals is 'seal_audit() inserts.';
+comment on policy definer_inserts on public.audit_seals is 'seal_audit() adds to it.';
 
 grant select on public.audit_seals to l9_platform_admin;
--- No grant for l9_admin: seals reveal how active other tenants are. It has verify_audit() and audit_head().
---! EndIncluded 020-audit/090-audit-seals.sql
---! Included 020-audit/100-audit-archives.sql
+-- Nothing for l9_admin: how much other tenants do is not its business. It has verify_audit() and audit_head().
+
 create table public.audit_archives (
   table_name text primary key,
   month date not null,
@@ -1717,22 +1512,19 @@ create table public.audit_archives (
   constraint audit_archive_counts_by_seal check (cardinality(seal_ids) = cardinality(seal_rows))
 );
 
-comment on table public.audit_archives is
-  'Months of audit_log that were detached, with the number of rows that each seal lost with them.';
-comment on column public.audit_archives.table_name is
-  'Table that was a partition. It stays as a table of its own until a superuser drops it.';
-comment on column public.audit_archives.month is 'First day of the month, in UTC.';
-comment on column public.audit_archives.row_count is 'Number of rows that it holds.';
-comment on column public.audit_archives.seal_ids is 'Seals that cover its rows.';
-comment on column public.audit_archives.seal_rows is 'Number of its rows that each of these seals covers, in the same order.';
+comment on table public.audit_archives is 'Months of audit_log that were detached, and how many rows of which seals went with them.';
+comment on column public.audit_archives.table_name is 'What was a partition, and is now a table by itself, until a superuser drops it.';
+comment on column public.audit_archives.month is 'The first day of its month, in UTC.';
+comment on column public.audit_archives.row_count is 'How many rows it holds.';
+comment on column public.audit_archives.seal_ids is 'The seals that cover its rows.';
+comment on column public.audit_archives.seal_rows is 'How many of its rows each of them covers.';
 comment on column public.audit_archives.archived_at is 'When it was detached.';
-comment on column public.audit_archives.archived_by is 'Caller that detached it.';
+comment on column public.audit_archives.archived_by is 'Who detached it.';
 
-create trigger _200_append_only
+create trigger _100_append_only
   before update or delete or truncate on public.audit_archives
   for each statement execute function l9_guard.tg_append_only();
-
-alter table public.audit_archives enable always trigger _200_append_only;
+alter table public.audit_archives enable always trigger _100_append_only;
 alter table public.audit_archives enable row level security;
 alter table public.audit_archives force row level security;
 
@@ -1740,16 +1532,14 @@ create policy platform_override on public.audit_archives for select to l9_platfo
   using ((select identity.allow_and_audit_operator_read('audit_archives')));
 create policy definer_functions on public.audit_archives for select to l9_owner using (true);
 create policy definer_inserts on public.audit_archives for insert to l9_owner with check (true);
-comment on policy platform_override on public.audit_archives is 'Operators see what was archived; each read is audited.';
-comment on policy definer_functions on public.audit_archives is
-  'verify_audit() reads which rows were archived, so that it does not report them as missing.';
-comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() inserts.';
+comment on policy platform_override on public.audit_archives is 'Operators see what was archived.';
+comment on policy definer_functions on public.audit_archives is 'verify_audit() does not miss what was archived.';
+comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() adds to it.';
 
 grant select on public.audit_archives to l9_platform_admin;
---! EndIncluded 020-audit/100-audit-archives.sql
---! Included 020-audit/110-hashes.sql
--- The hashed text is JSON, so that two different rows never have the same text. Times are seconds since 1970, so that the text
--- does not depend on session settings.
+--! EndIncluded 020-audit/050-seals.sql
+--! Included 020-audit/055-hashes.sql
+-- What is hashed is JSON, so that no two rows have one text; times are seconds since 1970, so that no setting matters.
 
 create function audit.audit_row_hash(audit_row public.audit_log)
 returns bytea
@@ -1763,7 +1553,7 @@ return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   (audit_row).scope, (audit_row).status, (audit_row).sqlstate, (audit_row).details)::text, 'UTF8'));
 
 comment on function audit.audit_row_hash(public.audit_log) is
-  'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details]. Times are seconds since 1970.';
+  'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details], times in seconds since 1970.';
 
 create function audit.audit_rows_hash(audit_ids uuid[], row_hashes bytea[])
 returns bytea
@@ -1772,10 +1562,10 @@ immutable
 parallel safe
 set search_path = ''
 return (
-  select pg_catalog.sha256(coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.position), ''))
-  from rows from (pg_catalog.unnest(audit_ids), pg_catalog.unnest(row_hashes)) with ordinality as r (audit_id, hash, position));
+  select pg_catalog.sha256(coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.place), ''))
+  from rows from (pg_catalog.unnest(audit_ids), pg_catalog.unnest(row_hashes)) with ordinality as r (audit_id, hash, place));
 
-comment on function audit.audit_rows_hash(uuid[], bytea[]) is 'SHA-256 over the ids and hashes of rows, in order.';
+comment on function audit.audit_rows_hash(uuid[], bytea[]) is 'SHA-256 over ids and hashes of rows, in order.';
 
 create function audit.audit_seal_hash(seal public.audit_seals)
 returns bytea
@@ -1790,9 +1580,9 @@ return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   pg_catalog.encode((seal).previous_hash, 'hex'))::text, 'UTF8'));
 
 comment on function audit.audit_seal_hash(public.audit_seals) is
-  'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, last_occurred_at, rows_hash, previous_hash]. Times are seconds since 1970, hashes are hexadecimal.';
---! EndIncluded 020-audit/110-hashes.sql
---! Included 020-audit/120-seal-audit.sql
+  'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, last_occurred_at, rows_hash, previous_hash], times in seconds since 1970, hashes in hexadecimal.';
+--! EndIncluded 020-audit/055-hashes.sql
+--! Included 020-audit/060-seal-audit.sql
 create function audit.seal_audit_until(horizon xid8, max_rows integer)
 returns bigint
 language plpgsql
@@ -1816,13 +1606,13 @@ begin
   seal.previous_hash := last.seal_hash;
 
   if last.to_xid = last_xid then
-    -- The last seal closed an era: rows newer than every sealed row belong to the next era.
+    -- The last seal closed an era: what is newer than all that is sealed belongs to the next.
     seal.era := last.era + 1;
     seal.era_after := coalesce((select max(s.last_occurred_at) from public.audit_seals s), last.era_after);
     seal.from_xid := '0';
   elsif last.to_xid > pg_snapshot_xmax(pg_current_snapshot()) then
-    -- The last sealed transaction lies in the future, so this database was restored from a dump into another cluster.
-    -- The restored rows that were not sealed yet get the last seal of their era.
+    -- Sealed up to a transaction that is yet to come: this database was restored from a dump into another cluster.
+    -- What came with it and was not sealed closes its era.
     seal.to_xid := last_xid;
   end if;
 
@@ -1833,7 +1623,7 @@ begin
     if not found then
       return 0;
     end if;
-    -- A seal covers at most max_rows rows, but a transaction is never split: one that exceeds max_rows is sealed whole.
+    -- At most so many rows, but a transaction is never split: it is sealed whole, even where it alone is more.
     select case when a.xid > first_xid then a.xid else ((a.xid::text::bigint + 1)::text)::xid8 end into seal.to_xid
     from public.audit_log a
     where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after
@@ -1850,13 +1640,13 @@ begin
   seal.rows_hash := audit.audit_rows_hash(seal.audit_ids, seal.row_hashes);
   seal.seal_hash := audit.audit_seal_hash(seal);
   insert into public.audit_seals select seal.*;
-  -- After closing an era this never returns 0, because the next era may have rows to seal.
+  -- A closed era is never the end: the next one may have something to seal.
   return greatest(seal.row_count, case when seal.to_xid = last_xid then 1 else 0 end);
 end
 $$;
 
 comment on function audit.seal_audit_until(xid8, integer) is
-  'Adds one seal, in order, over the unsealed rows of transactions before the horizon; returns the number of rows, 0 if there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: seal_audit() computes the horizon.';
+  'Adds one seal over what transactions before the horizon wrote and is not sealed yet, in order; returns how many rows, 0 where there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: seal_audit() knows the horizon.';
 
 create function audit.seal_audit(max_rows integer default 10000)
 returns bigint
@@ -1869,15 +1659,15 @@ begin
   if max_rows is null or max_rows not between 1 and 100000 then
     perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
   end if;
-  -- The lock serialises sealing. A caller that had to wait sees the other seal, because each statement takes a new snapshot.
+  -- One at a time. Whoever had to wait sees the other's seal: each statement takes a snapshot of its own.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
-  -- All transactions before the oldest running one have ended, so no further row of theirs can appear.
+  -- Every transaction before the oldest that still runs has ended: no row of theirs can appear any more.
   return audit.seal_audit_until(pg_snapshot_xmin(pg_current_snapshot()), max_rows);
 end
 $$;
 
 comment on function audit.seal_audit(integer) is
-  'Adds one seal of at most about max_rows rows (whole transactions) over the committed rows, in order, and returns how many rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: reads audit_log, writes audit_seals.';
+  'Adds one seal of about max_rows rows at most (whole transactions) over all that has committed in order, and returns how many rows it covers; 0: nothing left. Nothing in flight is ever skipped. Definer: reads audit_log, writes audit_seals.';
 
 create function audit.is_audit_unsealed()
 returns boolean
@@ -1895,7 +1685,7 @@ begin atomic
 end;
 
 comment on function audit.is_audit_unsealed() is
-  'True if there may be rows to seal; it is cheap, for a job that calls it often. Definer: jobs cannot read audit_log.';
+  'Whether there may be something to seal: cheap, for a job that asks often. Definer: jobs can''t read audit_log.';
 
 create function audit.audit_backlog()
 returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
@@ -1905,46 +1695,22 @@ security definer
 set search_path = ''
 begin atomic
   with last as (select s.to_xid, s.era_after, s.sealed_at from public.audit_seals s order by s.seal_id desc limit 1)
-  select count(*), coalesce(extract(epoch from clock_timestamp() - min(unsealed_rows.occurred_at)), 0)::double precision,
+  select count(*), coalesce(extract(epoch from clock_timestamp() - min(waiting.occurred_at)), 0)::double precision,
     (select last.sealed_at from last)
   from (
     select a.occurred_at from public.audit_log a
     where a.xid >= coalesce((select last.to_xid from last), '0')
       and a.occurred_at > coalesce((select last.era_after from last), '-infinity')
     limit 100000
-  ) as unsealed_rows;
+  ) as waiting;
 end;
 
 comment on function audit.audit_backlog() is
-  'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the age of the oldest in seconds, and when the last seal was made. Definer: jobs cannot read audit_log.';
+  'How many rows of audit_log are not sealed yet (100,000 at most are counted), the age of the oldest in seconds, and when the last seal was made. Definer: jobs can''t read audit_log.';
 
 grant execute on function audit.seal_audit(integer), audit.is_audit_unsealed(), audit.audit_backlog() to l9_worker;
---! EndIncluded 020-audit/120-seal-audit.sql
---! Included 020-audit/130-require-auditor.sql
-create function audit.require_auditor(function_name text)
-returns identity.identity
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.current_identity();
-begin
-  -- A database administrator has no claims and can read every row anyway.
-  if identity.current_role_name() = any (identity.caller_roles() || 'l9_worker'::text) then
-    me := identity.require_identity();
-    if me.role not in ('l9_admin', 'l9_platform_admin') then
-      perform identity.raise_error('L9SCP', pg_catalog.format('%s: only administrators can call this', function_name));
-    end if;
-  end if;
-  return me;
-end
-$$;
-
-comment on function audit.require_auditor(text) is
-  'Returns the identity of an admin or operator, or of a DBA in psql, who may have none; else raises L9AUT or L9SCP. function_name begins the error text. Not executable by callers.';
---! EndIncluded 020-audit/130-require-auditor.sql
---! Included 020-audit/140-verify-audit.sql
+--! EndIncluded 020-audit/060-seal-audit.sql
+--! Included 020-audit/070-verify-audit.sql
 create type public.audit_verification as (
   ok boolean,
   seals bigint,
@@ -1959,25 +1725,18 @@ create type public.audit_verification as (
   is_complete boolean
 );
 
-comment on type public.audit_verification is
-  'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; the chain itself is one for all tenants.';
-comment on column public.audit_verification.ok is
-  'False if a row or seal was altered, removed or added; the other columns say which.';
-comment on column public.audit_verification.seals is 'Number of seals that were checked.';
-comment on column public.audit_verification.rows is 'Number of rows that were checked against their seals.';
-comment on column public.audit_verification.unsealed is
-  'Number of rows that are too new to be sealed; null if the end of the chain was not reached.';
-comment on column public.audit_verification.archived is
-  'Number of rows of these seals that lie in detached partitions: the chain still covers their hashes, but the rows were not read. Null for an admin of a tenant.';
-comment on column public.audit_verification.broken_seal is 'First seal that is broken, or whose rows were changed.';
-comment on column public.audit_verification.broken_row is
-  'First row that was changed, if it is a single row and the caller may know of it.';
+comment on type public.audit_verification is 'Whether the record is whole. An admin of a tenant is told of the rows of its tenant only; the chain is one for all tenants.';
+comment on column public.audit_verification.ok is 'False: something was altered, removed or added; the rest says what.';
+comment on column public.audit_verification.seals is 'How many seals were checked.';
+comment on column public.audit_verification.rows is 'How many rows were checked against their seals.';
+comment on column public.audit_verification.unsealed is 'How many rows are too new to be sealed; null where the end was not reached.';
+comment on column public.audit_verification.archived is 'How many rows of these seals lie in detached partitions: the chain vouches for their hashes, they themselves were not read. Null for an admin of a tenant.';
+comment on column public.audit_verification.broken_seal is 'The first seal that is broken, or whose rows are not what they were.';
+comment on column public.audit_verification.broken_row is 'The first row that is not what it was, where it is one row and the caller may know of it.';
 comment on column public.audit_verification.reason is 'What is wrong.';
-comment on column public.audit_verification.head is
-  'Hash of the newest seal. Store it outside the database, and pass it to a later verify_audit.';
-comment on column public.audit_verification.last_seal is 'Last seal that was checked.';
-comment on column public.audit_verification.is_complete is
-  'False if max_rows was reached; continue with after_seal => last_seal.';
+comment on column public.audit_verification.head is 'The hash of the newest seal: store it outside of the database, and give it to a later verify_audit.';
+comment on column public.audit_verification.last_seal is 'The last seal that was checked.';
+comment on column public.audit_verification.is_complete is 'False: max_rows was reached; go on with after_seal => last_seal.';
 
 create function audit.audit_seal_problem(
   seal public.audit_seals, era_until timestamptz, only_tenant uuid,
@@ -2001,33 +1760,33 @@ begin
   select coalesce(sum(a.seal_rows[array_position(a.seal_ids, seal.seal_id)]), 0) into archived
   from public.audit_archives a where seal.seal_id = any (a.seal_ids);
 
-  with current_rows as (
+  with present as (
     select r.audit_id, r.tenant_id, audit.audit_row_hash(r) as hash
     from public.audit_log r
     where r.xid >= seal.from_xid and r.xid < seal.to_xid and r.occurred_at > seal.era_after and r.occurred_at <= era_until
-  ), sealed_rows as (
-    select s.audit_id, s.hash, s.position
-    from rows from (unnest(seal.audit_ids), unnest(seal.row_hashes)) with ordinality as s (audit_id, hash, position)
+  ), sealed as (
+    select s.audit_id, s.hash, s.place
+    from rows from (unnest(seal.audit_ids), unnest(seal.row_hashes)) with ordinality as s (audit_id, hash, place)
   )
   select
     count(*) filter (where p.audit_id is not null and (only_tenant is null or p.tenant_id = only_tenant)),
     count(*) filter (where p.audit_id is null),
     count(*) filter (where s.audit_id is null),
-    (array_agg(s.audit_id order by s.position) filter (where p.hash <> s.hash))[1],
-    (array_agg(s.audit_id order by s.position) filter (where p.audit_id is null))[1],
+    (array_agg(s.audit_id order by s.place) filter (where p.hash <> s.hash))[1],
+    (array_agg(s.audit_id order by s.place) filter (where p.audit_id is null))[1],
     (array_agg(p.audit_id order by p.audit_id) filter (where s.audit_id is null))[1]
   into row_count, missing, added, first_altered, first_missing, first_added
-  from current_rows p full join sealed_rows s on s.audit_id = p.audit_id;
+  from present p full join sealed s on s.audit_id = p.audit_id;
 
   if first_altered is not null then
     reason := 'a row was altered';
     broken_row := first_altered;
   elsif missing <> archived then
     reason := case when archived = 0 then 'a row was removed'
-      else format('%s rows were archived, but %s are missing', archived, missing) end;
+      else format('%s rows were archived, but %s are not there', archived, missing) end;
     if archived = 0 then
       broken_row := first_missing;
-      -- If it still exists, its xid or time was altered, so that this seal no longer covers it.
+      -- Moved to where this seal does not look, it is still there.
       if exists (select from public.audit_log r where r.audit_id = first_missing) then
         reason := 'a row was altered';
       end if;
@@ -2045,7 +1804,7 @@ end
 $$;
 
 comment on function audit.audit_seal_problem(public.audit_seals, timestamptz, uuid) is
-  'Compares a seal with its own hash and with its rows. reason is null if nothing is wrong.';
+  'Compares a seal with itself and with its rows. reason is null where all is well.';
 
 create function public.verify_audit(
   "from" timestamptz default null,
@@ -2061,7 +1820,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  me identity.identity := audit.require_auditor('verify_audit');
+  me identity.identity := identity.current_identity();
   only_tenant uuid;
   result public.audit_verification;
   seal public.audit_seals;
@@ -2070,14 +1829,20 @@ declare
   era_until timestamptz;
   first_seal bigint;
   final_seal bigint;
-  problem record;
+  found_problem record;
   rows_read bigint := 0;
 begin
-  if me.role = 'l9_admin' then
-    only_tenant := me.tenant_id;
+  -- A database administrator has no claims, and sees it all anyway.
+  if identity.current_role_name() in ('l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker') then
+    me := identity.require_identity();
+    if me.role not in ('l9_admin', 'l9_platform_admin') then
+      perform identity.raise_error('L9SCP', 'verify_audit: only for admins');
+    elsif me.role = 'l9_admin' then
+      only_tenant := me.tenant_id;
+    end if;
   end if;
   if head !~ '^[0-9a-f]{64}$' then
-    perform identity.raise_error('L9VAL', 'head: must be 64 hexadecimal digits, as audit_head returns them', 'head');
+    perform identity.raise_error('L9VAL', 'head: 64 hexadecimal digits, as audit_head gives them', 'head');
   elsif max_rows < 1 then
     perform identity.raise_error('L9VAL', 'max_rows: at least 1', 'max_rows');
   end if;
@@ -2086,7 +1851,7 @@ begin
   select * into newest from public.audit_seals s order by s.seal_id desc limit 1;
   result.head := encode(newest.seal_hash, 'hex');
 
-  -- The range of seals that covers this time, from the first to the last, without gaps.
+  -- The seals from the first to the last that cover any of this time, without gaps.
   select coalesce(min(s.seal_id), newest.seal_id + 1) into first_seal
   from public.audit_seals s where verify_audit."from" is null or s.last_occurred_at >= verify_audit."from";
   select coalesce(max(s.seal_id), 0) into final_seal
@@ -2108,7 +1873,7 @@ begin
       result.is_complete := false;
       exit;
     end if;
-    -- If a seal is missing, the next one does not match its predecessor.
+    -- Where one is missing the next does not follow.
     if seal.seal_id <> coalesce(previous.seal_id, 0) + 1
       or seal.previous_hash is distinct from previous.seal_hash
       or previous.seal_id is null and (seal.era <> 1 or seal.from_xid <> '0')
@@ -2116,22 +1881,22 @@ begin
       or seal.era <> previous.era and (
         seal.era <> previous.era + 1 or previous.to_xid <> '18446744073709551615' or seal.from_xid <> '0') then
       result.broken_seal := seal.seal_id;
-      result.reason := 'the seal does not match the previous one: a seal was removed, or the chain was rebuilt';
+      result.reason := 'the seal does not follow the one before it: one was removed, or the chain was made anew';
       exit;
     end if;
     if era_until is null or seal.era is distinct from previous.era then
       select coalesce(min(s.era_after), 'infinity') into era_until from public.audit_seals s where s.era > seal.era;
     end if;
-    select * into problem from audit.audit_seal_problem(seal, era_until, only_tenant);
-    if problem.reason is not null then
+    select * into found_problem from audit.audit_seal_problem(seal, era_until, only_tenant);
+    if found_problem.reason is not null then
       result.broken_seal := seal.seal_id;
-      result.broken_row := problem.broken_row;
-      result.reason := problem.reason;
+      result.broken_row := found_problem.broken_row;
+      result.reason := found_problem.reason;
       exit;
     end if;
     rows_read := rows_read + greatest(seal.row_count, 1);
-    result.rows := result.rows + problem.row_count;
-    result.archived := result.archived + problem.archived;
+    result.rows := result.rows + found_problem.row_count;
+    result.archived := result.archived + found_problem.archived;
     result.seals := result.seals + 1;
     result.last_seal := seal.seal_id;
     previous := seal;
@@ -2139,7 +1904,7 @@ begin
 
   if result.reason is null and head is not null and not exists (
     select from public.audit_seals s where s.seal_hash = decode(verify_audit.head, 'hex')) then
-    result.reason := 'no seal has the hash given as head: the end of the chain was removed, or the chain was rebuilt';
+    result.reason := 'no seal has the hash given as head: the end of the chain was removed, or the chain was made anew';
   end if;
   if result.reason is null and result.is_complete and final_seal is not distinct from newest.seal_id then
     select count(*) into result.unsealed from public.audit_log a
@@ -2152,16 +1917,12 @@ end
 $$;
 
 comment on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) is
-  'Checks the audit log against its seals, seal by seal: the seals that cover the time between from and to, or all seals. head is a hash that audit_head returned earlier and that was stored outside the database; if it is no longer in the chain, the end of the chain was removed. after_seal and max_rows split the check of a large log into parts. For admins; an admin of a tenant learns nothing about the rows of other tenants. Definer: reads audit_log of every tenant, and audit_seals.';
+  'Checks the audit log against its seals, seal by seal: those that cover the time from … to, or all. head: a hash that audit_head gave before and that was stored outside; it must still be in the chain, else its end was cut off. after_seal and max_rows: in parts, for logs of any size. For admins; those of a tenant learn nothing of the rows of others. Definer: reads audit_log of every tenant, and audit_seals.';
 
-grant execute on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) to l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/140-verify-audit.sql
---! Included 020-audit/150-audit-head.sql
 create type public.audit_head as (hash text, sealed_at timestamptz);
-
 comment on type public.audit_head is 'The newest seal.';
-comment on column public.audit_head.hash is 'Hash of the seal, in hexadecimal.';
-comment on column public.audit_head.sealed_at is 'When the seal was made.';
+comment on column public.audit_head.hash is 'Its hash, in hexadecimal.';
+comment on column public.audit_head.sealed_at is 'When it was made.';
 
 create function public.audit_head()
 returns public.audit_head
@@ -2171,20 +1932,27 @@ security definer
 set search_path = ''
 as $$
 declare
+  me identity.identity := identity.current_identity();
   newest public.audit_head;
 begin
-  perform audit.require_auditor('audit_head');
+  if identity.current_role_name() in ('l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker') then
+    me := identity.require_identity();
+    if me.role not in ('l9_admin', 'l9_platform_admin') then
+      perform identity.raise_error('L9SCP', 'audit_head: only for admins');
+    end if;
+  end if;
   select encode(s.seal_hash, 'hex'), s.sealed_at into newest from public.audit_seals s order by s.seal_id desc limit 1;
   return newest;
 end
 $$;
 
 comment on function public.audit_head() is
-  'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that no earlier row was removed. Definer: admins of a tenant cannot read audit_seals.';
+  'The newest seal of the chain, to be stored outside of the database: whoever has it can prove later that nothing up to then was removed (verify_audit). Definer: admins of a tenant can''t read audit_seals.';
 
-grant execute on function public.audit_head() to l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/150-audit-head.sql
---! Included 020-audit/160-detach-audit-partition.sql
+grant execute on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint), public.audit_head()
+  to l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/070-verify-audit.sql
+--! Included 020-audit/080-detach-partition.sql
 create function public.detach_audit_partition(month date)
 returns public.audit_archives
 language plpgsql
@@ -2195,12 +1963,22 @@ set timezone = 'UTC'
 set lock_timeout = '5s'
 as $$
 declare
-  partition constant text := audit.require_past_partition('public.audit_log', month);
+  partition text := 'audit_log' || to_char(date_trunc('month', month), '"_"YYYY"_"MM');
   archive public.audit_archives;
   newest public.audit_seals;
   is_sealed boolean;
 begin
-  -- The lock keeps a seal from being added meanwhile, which this count would miss.
+  if identity.current_role_name() = 'l9_platform_admin' then
+    perform identity.require_identity();
+  end if;
+  if month is null or not exists (
+    select from pg_catalog.pg_inherits i
+    where i.inhparent = 'public.audit_log'::regclass and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
+    perform identity.raise_error('L9VAL', 'month: not one that audit_log has a partition for', 'month');
+  elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
+    perform identity.raise_error('L9VAL', 'month: it is not over yet', 'month');
+  end if;
+  -- No seal comes between, and none is missed.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
   select * into newest from public.audit_seals s order by s.seal_id desc limit 1;
   execute format('lock table only partitions.%I in share mode', partition);
@@ -2215,7 +1993,7 @@ begin
   from public.audit_log a
   where a.occurred_at >= archive.month::timestamptz and a.occurred_at < archive.month::timestamptz + interval '1 month';
   if not is_sealed then
-    perform identity.raise_error('L9VAL', 'month: some of its rows are not sealed yet; try again in a minute', 'month');
+    perform identity.raise_error('L9VAL', 'month: not all of its rows are sealed yet; try again in a minute', 'month');
   end if;
   select coalesce(array_agg(c.seal_id order by c.seal_id), '{}'), coalesce(array_agg(c.n order by c.seal_id), '{}')
   into archive.seal_ids, archive.seal_rows
@@ -2230,10 +2008,10 @@ begin
     group by s.seal_id
   ) as c;
 
-  -- The insert must come first: the guard allows detaching a partition only once it is listed in audit_archives.
+  -- In this order: the guard lets a partition go only once it is listed here.
   insert into public.audit_archives select archive.*;
   execute format('alter table public.audit_log detach partition partitions.%I', partition);
-  -- Erasure finds the texts of searches through their audit rows. Without those rows it could not erase them, so delete them now.
+  -- Erasure finds the texts of searches by their rows: where those are gone, texts can't stay.
   delete from public.audit_query_texts q
   where q.occurred_at >= archive.month::timestamptz and q.occurred_at < archive.month::timestamptz + interval '1 month';
   perform audit.write_audit('CLEANUP', 'audit_log', details => jsonb_build_object(
@@ -2243,17 +2021,16 @@ end
 $$;
 
 comment on function public.detach_audit_partition(date) is
-  'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and append-only, for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its searches are deleted, because erasure could no longer find them. Audited. Definer: only the owner of a table can detach its partitions.';
+  'Detaches a month of audit_log that is over and sealed. It stays, unreadable and append-only, as the table partitions.audit_log_YYYY_MM, for a superuser to dump and drop; verify_audit knows what it held. Texts of its searches, which erasure could not find any more, are deleted. Audited. Definer: only the owner of a table detaches partitions.';
 
 grant execute on function public.detach_audit_partition(date) to l9_platform_admin;
---! EndIncluded 020-audit/160-detach-audit-partition.sql
---! Included 020-audit/170-export-audit.sql
+--! EndIncluded 020-audit/080-detach-partition.sql
+--! Included 020-audit/090-export-audit.sql
 create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
-
-comment on type public.audit_page is 'A page of the audit log.';
-comment on column public.audit_page.rows is 'Rows as JSON objects, in order of time, with their transaction (xid).';
-comment on column public.audit_page.cursor is 'Start of the next page (its after argument). Null: this was the last page.';
-comment on column public.audit_page."to" is 'End of the exported time; pass it as to with the next page.';
+comment on type public.audit_page is 'A part of the audit log.';
+comment on column public.audit_page.rows is 'Rows as objects, in order of time, with their transaction (xid).';
+comment on column public.audit_page.cursor is 'Where the next page begins (after); null: this was the last.';
+comment on column public.audit_page."to" is 'The end of the time that is exported: give it with the next page.';
 
 create function audit.audit_export(details jsonb)
 returns void
@@ -2266,7 +2043,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if me.role not in ('l9_admin', 'l9_platform_admin') then
-    perform identity.raise_error('L9SCP', 'export_audit: only administrators can call this');
+    perform identity.raise_error('L9SCP', 'export_audit: only for admins');
   elsif octet_length(details::text) > 4096 then
     perform identity.raise_error('L9LIM', 'details: at most 4096 bytes', 'details');
   end if;
@@ -2275,7 +2052,7 @@ end
 $$;
 
 comment on function audit.audit_export(jsonb) is
-  'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows about itself.';
+  'Records an export of the audit log by the present caller. Definer: writes audit_log. An admin can only add rows about itself.';
 
 create function public.export_audit(
   "from" timestamptz default null,
@@ -2301,15 +2078,15 @@ begin
   if after is not null then
     if after !~ '^\S+Z_[0-9a-f-]{36}$' or not pg_input_is_valid(split_part(after, '_', 1), 'timestamptz')
       or not pg_input_is_valid(split_part(after, '_', 2), 'uuid') then
-      perform identity.raise_error('L9VAL', 'after: must be the cursor of the previous page', 'after');
+      perform identity.raise_error('L9VAL', 'after: the cursor of another page', 'after');
     end if;
     after_time := split_part(after, '_', 1);
     after_id := split_part(after, '_', 2);
   end if;
-  -- The audit rows of this export, and all rows written while it runs, belong to the next export.
+  -- Its own rows, and all that comes while it runs, are for the next export.
   page."to" := least(coalesce(export_audit."to", now()), now());
 
-  with candidate_rows as (
+  with listed as (
     select a.audit_id, a.occurred_at,
       jsonb_build_object(
         'audit_id', a.audit_id, 'occurred_at', to_char(a.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'xid', a.xid::text,
@@ -2319,18 +2096,18 @@ begin
     where a.occurred_at >= after_time and a.occurred_at < page."to" and (a.occurred_at, a.audit_id) > (after_time, after_id)
     order by a.occurred_at, a.audit_id
     limit page_size
-  ), sized_rows as (
-    select *, sum(octet_length(l.line::text)) over (order by l.occurred_at, l.audit_id) as bytes from candidate_rows l
-  ), page_rows as (
-    -- Details can be long, so a page ends early when it reaches 4 MB, but holds at least one row.
-    select *, count(*) over () < (select count(*) from candidate_rows) as is_cut from sized_rows c
-    where c.bytes <= 4000000 or c.audit_id = (select l.audit_id from candidate_rows l order by l.occurred_at, l.audit_id limit 1)
+  ), counted as (
+    select *, sum(octet_length(l.line::text)) over (order by l.occurred_at, l.audit_id) as bytes from listed l
+  ), kept as (
+    -- Details may be long: a page ends early rather than being too much for whoever fetches it.
+    select *, count(*) over () < (select count(*) from listed) as is_cut from counted c
+    where c.bytes <= 4000000 or c.audit_id = (select l.audit_id from listed l order by l.occurred_at, l.audit_id limit 1)
   )
   select coalesce(jsonb_agg(k.line order by k.occurred_at, k.audit_id), '[]'),
     case when count(*) = page_size or bool_or(k.is_cut) then
       (array_agg(to_char(k.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || k.audit_id order by k.occurred_at desc, k.audit_id desc))[1] end
   into page.rows, page.cursor
-  from page_rows k;
+  from kept k;
   perform audit.audit_export(jsonb_strip_nulls(jsonb_build_object(
     'from', export_audit."from", 'to', page."to", 'after', after, 'rows', jsonb_array_length(page.rows))));
   return page;
@@ -2338,232 +2115,48 @@ end
 $$;
 
 comment on function public.export_audit(timestamptz, timestamptz, text, integer) is
-  'A page of the audit log, as far as the caller can read it, in order of time, from (inclusive) to (exclusive; by default now). after is the cursor of the previous page; page_size is 1 to 5000. Each page writes an audit row EXPORT, which is not part of the same export. For admins.';
+  'A page of the audit log, as far as the caller may read it, in order of time: from, and before to (now, if left out). after: the cursor of the page before; page_size: 1 to 5000. Each page leaves an audit row EXPORT, which is not part of the same export. For admins.';
 
 grant execute on function audit.audit_export(jsonb) to l9_admin, l9_platform_admin;
-
 grant execute on function public.export_audit(timestamptz, timestamptz, text, integer) to l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/170-export-audit.sql
+--! EndIncluded 020-audit/090-export-audit.sql
 --! Included 030-administration/000-schema.sql
 create schema administration;
-
 comment on schema administration is
-  'Creating and changing tenants, orgs, users, scopes, actors and API keys. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
-
+  'Creating and changing tenants, orgs, users, scopes, actors and API keys. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema administration to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 030-administration/000-schema.sql
---! Included 030-administration/010-require-administrator.sql
-create type administration.administrator as (
-  target_tenant_id uuid,
-  own_tenant_id uuid,
-  caller text,
-  org_id uuid,
-  user_id uuid,
-  is_operator boolean,
-  readable_scopes text[],
-  writable_scopes text[],
-  projects text[],
-  can_clean_up boolean
-);
-
-comment on type administration.administrator is
-  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and future scopes.';
-
-create function administration.is_owner()
-returns boolean
-language sql
-stable
-parallel safe
-set search_path = ''
-return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
-
-comment on function administration.is_owner() is
-  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a function that runs as the owner.';
-
-create function administration.require_administrator(tenant_id uuid)
-returns administration.administrator
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  me identity.identity;
-  admin administration.administrator;
-begin
-  if administration.is_owner() then
-    admin.target_tenant_id := coalesce(require_administrator.tenant_id, identity.default_tenant_id());
-    admin.is_operator := true;
-  else
-    me := identity.require_admin();
-    admin.target_tenant_id := coalesce(require_administrator.tenant_id, me.tenant_id);
-    admin.own_tenant_id := me.tenant_id;
-    admin.caller := me.caller;
-    admin.org_id := me.org_id;
-    admin.user_id := me.user_id;
-    admin.is_operator := me.role = 'l9_platform_admin';
-  end if;
-
-  if admin.is_operator then
-    if me.caller is not null and not ('*' = any (me.projects) and '*' = any (identity.list_claim('scopes'))) then
-      perform identity.raise_error('L9SCP', 'a token that is limited to some scopes or projects cannot administer other tenants');
-    elsif not exists (select from public.tenants t where t.tenant_id = admin.target_tenant_id) then
-      perform identity.raise_error('L9VAL', 'tenant_id: no such tenant', 'tenant_id');
-    end if;
-    admin.readable_scopes := '{*}';
-    admin.writable_scopes := '{*}';
-    admin.projects := '{*}';
-    admin.can_clean_up := true;
-    return admin;
-  end if;
-
-  if admin.target_tenant_id <> me.tenant_id then
-    perform identity.raise_error('L9SCP', 'tenant_id: not your tenant', 'tenant_id');
-  end if;
-  admin.readable_scopes := case when identity.has_every_scope() then '{*}' else me.readable_scopes end;
-  admin.writable_scopes := case when identity.has_every_scope() then '{*}' else me.writable_scopes end;
-  admin.projects := me.projects;
-  admin.can_clean_up := me.can_clean_up;
-  return admin;
-end
-$$;
-
-comment on function administration.require_administrator(uuid) is
-  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, operators and the owner in psql for any. Else raises L9AUT or L9SCP.';
-
-create function administration.require_operator()
-returns administration.administrator
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  admin administration.administrator := administration.require_administrator(null);
-begin
-  if not admin.is_operator then
-    perform identity.raise_error('L9SCP', 'only operators (l9_platform_admin) and l9_owner in psql can do this');
-  end if;
-  return admin;
-end
-$$;
-
-comment on function administration.require_operator() is 'Returns an administrator of all tenants; else raises L9AUT or L9SCP.';
-
-create function administration.require_whole_token(admin administration.administrator)
-returns void
-language plpgsql
-stable
-set search_path = ''
-as $$
-begin
-  if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
-    perform identity.raise_error('L9SCP', 'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
-  end if;
-end
-$$;
-
-comment on function administration.require_whole_token(administration.administrator) is
-  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and projects.';
---! EndIncluded 030-administration/010-require-administrator.sql
---! Included 030-administration/020-check-grantable.sql
-create function administration.check_grantable(
-  admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
-returns void
-language plpgsql
-stable
-set search_path = ''
-as $$
-begin
-  if admin.is_operator then
-    return;
-  end if;
-  if role = 'l9_platform_admin' then
-    perform identity.raise_error('L9SCP', 'role: only operators can create or change operators (l9_platform_admin)', 'role');
-  elsif not ('*' = any (admin.readable_scopes) or readable_scopes <@ admin.readable_scopes) then
-    perform identity.raise_error('L9SCP',
-      format('readable_scopes: you can grant only %s', array_to_string(admin.readable_scopes, ', ')), 'readable_scopes');
-  elsif not ('*' = any (admin.writable_scopes) or writable_scopes <@ admin.writable_scopes) then
-    perform identity.raise_error('L9SCP',
-      format('writable_scopes: you can grant only %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
-  elsif not ('*' = any (admin.projects) or projects <@ admin.projects) then
-    perform identity.raise_error('L9SCP', format('projects: you can grant only %s', array_to_string(admin.projects, ', ')), 'projects');
-  elsif can_clean_up and not admin.can_clean_up then
-    perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it', 'can_clean_up');
-  end if;
-end
-$$;
-
-comment on function administration.check_grantable(administration.administrator, text, text[], text[], text[], boolean) is
-  'Raises L9SCP unless the administrator has all of these permissions itself.';
-
-create function administration.check_scope_list(tenant_id uuid, field text, list text[])
-returns text[]
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  unknown_scope text;
-begin
-  if list is null then
-    return null;
-  elsif '*' = any (list) then
-    return '{*}';
-  end if;
-  select l.scope into unknown_scope from unnest(list) as l (scope)
-  where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope)
-  limit 1;
-  if found then
-    perform identity.raise_error('L9VAL', format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);
-  end if;
-  return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
-end
-$$;
-
-comment on function administration.check_scope_list(uuid, text, text[]) is
-  'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not registered.';
-
-create function administration.raise_not_found(field text)
-returns void
-language sql
-immutable
-parallel safe
-set search_path = ''
-return identity.raise_error('L9OWN', pg_catalog.format('%s: not found, or not yours', field), field);
-
-comment on function administration.raise_not_found(text) is
-  'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error never tells the two apart.';
---! EndIncluded 030-administration/020-check-grantable.sql
---! Included 030-administration/030-watch-changes.sql
+--! Included 030-administration/010-watch-changes.sql
 create function administration.tg__audit_identity()
 returns trigger
 language plpgsql
 set search_path = ''
 as $$
 declare
-  new_row jsonb := to_jsonb(new);
-  old_row jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
+  is_now jsonb := to_jsonb(new);
+  was jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
   id_column text := tg_argv[0];
-  audited_columns text[] := tg_argv[1:];
+  told text[] := tg_argv[1:];
 begin
-  if new_row = old_row then
+  if is_now = was then
     return null;
   end if;
-  -- Names of people are left out, because the audit log cannot erase them. The audit row belongs to the tenant that was changed,
-  -- even if an operator or the owner changed it.
+  -- Names of people stay out: the audit log can't forget them.
+  -- On the record of the tenant that it is about, also where an operator or the owner does it.
   perform audit.write_audit_of_tenant(
-    (new_row ->> 'tenant_id')::uuid, tg_op, tg_table_name::text, (new_row ->> id_column)::uuid,
-    scope => case tg_table_name when 'scopes' then new_row ->> 'scope' end,
-    -- The columns are nested in `row`, because details itself has keys of the same names for the caller.
+    (is_now ->> 'tenant_id')::uuid, tg_op, tg_table_name::text, (is_now ->> id_column)::uuid,
+    scope => case tg_table_name when 'scopes' then is_now ->> 'scope' end,
+    -- Within `row`: beside it details say who did it, in some of the same words.
     details => jsonb_build_object('row', (
       select jsonb_object_agg(t.name, t.value)
-      from jsonb_each(new_row) as t (name, value)
-      where t.name in ('tenant_id', 'caller', 'scope') or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
+      from jsonb_each(is_now) as t (name, value)
+      where t.name in ('tenant_id', 'caller', 'scope') or t.name = any (told) and t.value is distinct from was -> t.name)));
   return null;
 end
 $$;
 
 comment on function administration.tg__audit_identity() is
-  'Audits a row that was inserted or updated: its key columns, and those of the named columns that changed.';
+  'An audit row for a row made or changed: what identifies it, and those of the columns named that are new.';
 
 create trigger _500_audit after insert or update on public.tenants
   for each row execute function administration.tg__audit_identity('tenant_id', 'name', 'is_active', 'audits_query_text');
@@ -2592,7 +2185,7 @@ end
 $$;
 
 comment on function administration.tg__notify() is
-  'Tells the running gateways, on the channel given as argument, to reload what they cache. The notification has no payload.';
+  'Tells the running gateways, on the channel named, to read anew what they keep in mind. It says that something changed, never what.';
 
 create trigger _900_notify after insert or update or delete or truncate on public.tenants
   for each statement execute function administration.tg__notify('l9_identity');
@@ -2606,8 +2199,161 @@ create trigger _900_notify after insert or update or delete or truncate on publi
   for each statement execute function administration.tg__notify('l9_identity');
 create trigger _900_notify after insert or update or delete or truncate on public.api_keys
   for each statement execute function administration.tg__notify('l9_identity');
---! EndIncluded 030-administration/030-watch-changes.sql
---! Included 030-administration/040-tenants.sql
+--! EndIncluded 030-administration/010-watch-changes.sql
+--! Included 030-administration/020-require-administrator.sql
+create type administration.administrator as (
+  target_tenant_id uuid,
+  own_tenant_id uuid,
+  caller text,
+  org_id uuid,
+  user_id uuid,
+  is_operator boolean,
+  readable_scopes text[],
+  writable_scopes text[],
+  projects text[],
+  can_clean_up boolean
+);
+
+comment on type administration.administrator is
+  'Who administers, which tenant, and what it can give: scopes {*} only where it has every scope, those to come included.';
+
+create function administration.is_owner()
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
+
+comment on function administration.is_owner() is
+  'Whether this is a DBA''s session with the rights of l9_owner, of no role below it, rather than a function that runs as the owner.';
+
+create function administration.require_administrator(tenant_id uuid)
+returns administration.administrator
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  me identity.identity;
+  answer administration.administrator;
+begin
+  if administration.is_owner() then
+    answer.target_tenant_id := coalesce(require_administrator.tenant_id, '00000000-0000-7000-8000-000000000001');
+    answer.is_operator := true;
+  else
+    me := identity.require_admin();
+    answer.target_tenant_id := coalesce(require_administrator.tenant_id, me.tenant_id);
+    answer.own_tenant_id := me.tenant_id;
+    answer.caller := me.caller;
+    answer.org_id := me.org_id;
+    answer.user_id := me.user_id;
+    answer.is_operator := me.role = 'l9_platform_admin';
+  end if;
+
+  if answer.is_operator then
+    if me.caller is not null and not ('*' = any (me.projects) and '*' = any (identity.list_claim('scopes'))) then
+      perform identity.raise_error('L9SCP', 'a token that is cut down to some scopes or projects administers nothing across tenants');
+    elsif not exists (select from public.tenants t where t.tenant_id = answer.target_tenant_id) then
+      perform identity.raise_error('L9VAL', 'tenant_id: there is no such tenant', 'tenant_id');
+    end if;
+    answer.readable_scopes := '{*}';
+    answer.writable_scopes := '{*}';
+    answer.projects := '{*}';
+    answer.can_clean_up := true;
+    return answer;
+  end if;
+
+  if answer.target_tenant_id <> me.tenant_id then
+    perform identity.raise_error('L9SCP', 'tenant_id: not your tenant', 'tenant_id');
+  end if;
+  answer.readable_scopes := case when identity.has_every_scope() then '{*}' else me.readable_scopes end;
+  answer.writable_scopes := case when identity.has_every_scope() then '{*}' else me.writable_scopes end;
+  answer.projects := me.projects;
+  answer.can_clean_up := me.can_clean_up;
+  return answer;
+end
+$$;
+
+comment on function administration.require_administrator(uuid) is
+  'Who administers this tenant (its own, if none is named): L its own, operators and the owner in psql any. Else L9AUT or L9SCP.';
+
+create function administration.require_operator()
+returns administration.administrator
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  admin administration.administrator := administration.require_administrator(null);
+begin
+  if not admin.is_operator then
+    perform identity.raise_error('L9SCP', 'this is for operators (l9_platform_admin) and for l9_owner in psql');
+  end if;
+  return admin;
+end
+$$;
+
+comment on function administration.require_operator() is 'An administrator across tenants; else L9AUT or L9SCP.';
+
+create function administration.require_whole_token(admin administration.administrator)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
+    perform identity.raise_error('L9SCP', 'this takes an administrator of every scope, with a token that is not cut down to some scopes or projects');
+  end if;
+end
+$$;
+
+comment on function administration.require_whole_token(administration.administrator) is
+  'L9SCP for an administrator whose token is cut down: what it changes would be felt beyond its scopes and projects.';
+
+create function administration.check_reach(
+  admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if admin.is_operator then
+    return;
+  end if;
+  if role = 'l9_platform_admin' then
+    perform identity.raise_error('L9SCP', 'role: operators (l9_platform_admin) are for operators to make and to change', 'role');
+  elsif not ('*' = any (admin.readable_scopes) or readable_scopes <@ admin.readable_scopes) then
+    perform identity.raise_error('L9SCP',
+      format('readable_scopes: you may give %s', array_to_string(admin.readable_scopes, ', ')), 'readable_scopes');
+  elsif not ('*' = any (admin.writable_scopes) or writable_scopes <@ admin.writable_scopes) then
+    perform identity.raise_error('L9SCP',
+      format('writable_scopes: you may give %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
+  elsif not ('*' = any (admin.projects) or projects <@ admin.projects) then
+    perform identity.raise_error('L9SCP', format('projects: you may give %s', array_to_string(admin.projects, ', ')), 'projects');
+  elsif can_clean_up and not admin.can_clean_up then
+    perform identity.raise_error('L9SCP', 'can_clean_up: you may not clean up yourself', 'can_clean_up');
+  end if;
+end
+$$;
+
+comment on function administration.check_reach(administration.administrator, text, text[], text[], text[], boolean) is
+  'L9SCP unless the administrator has all of this itself.';
+
+create function administration.raise_not_found(what text, field text)
+returns void
+language sql
+immutable
+parallel safe
+set search_path = ''
+return identity.raise_error('L9OWN', pg_catalog.format('%s: not there, or not yours', what), field);
+
+comment on function administration.raise_not_found(text, text) is
+  'The error for an org, user, scope, actor or key that is not there, or of another tenant: the two are never told apart.';
+--! EndIncluded 030-administration/020-require-administrator.sql
+--! Included 030-administration/030-tenants.sql
 create function public.create_tenant(name text)
 returns public.tenants
 language plpgsql
@@ -2617,23 +2363,23 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  created public.tenants;
+  made public.tenants;
 begin
   perform administration.require_operator();
-  if identity.is_identifier(create_tenant.name) is not true then
+  if create_tenant.name is null or create_tenant.name !~ '^[a-z0-9][a-z0-9_-]{0,62}$' then
     perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits, - and _', 'name');
   end if;
-  insert into public.tenants (name) values (create_tenant.name) on conflict do nothing returning tenants.* into created;
+  insert into public.tenants (name) values (create_tenant.name) on conflict do nothing returning tenants.* into made;
   if not found then
-    perform identity.raise_error('L9VAL', 'name: already used by another tenant', 'name');
+    perform identity.raise_error('L9VAL', 'name: another tenant has it', 'name');
   end if;
-  perform identity.seed_tenant(created.tenant_id);
-  return created;
+  perform identity.seed_tenant(made.tenant_id);
+  return made;
 end
 $$;
 
 comment on function public.create_tenant(text) is
-  'Creates a tenant with the scopes developer, l-private and global and the actors L and C. For operators. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Makes a tenant, with the scopes developer, l-private and global and the actors L and C. For operators. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change by functions only.';
 
 create function administration.set_tenant_active(tenant_id uuid, is_active boolean)
 returns public.tenants
@@ -2647,40 +2393,38 @@ declare
   changed public.tenants;
 begin
   if set_tenant_active.tenant_id = admin.own_tenant_id then
-    perform identity.raise_error('L9SCP', 'tenant_id: this is your own tenant; you would lock yourself out', 'tenant_id');
+    perform identity.raise_error('L9SCP', 'tenant_id: your own tenant; you would lock yourself out', 'tenant_id');
   end if;
   update public.tenants t set is_active = set_tenant_active.is_active
   where t.tenant_id = set_tenant_active.tenant_id
   returning t.* into changed;
   if not found then
-    perform administration.raise_not_found('tenant_id');
+    perform administration.raise_not_found('tenant_id', 'tenant_id');
   end if;
   return changed;
 end
 $$;
 
-comment on function administration.set_tenant_active(uuid, boolean) is 'Implements deactivate_tenant() and reactivate_tenant().';
+comment on function administration.set_tenant_active(uuid, boolean) is 'deactivate_tenant() and reactivate_tenant().';
 
 create function public.deactivate_tenant(tenant_id uuid)
 returns public.tenants
 language sql volatile security definer set search_path = ''
 return administration.set_tenant_active(tenant_id, false);
 
-comment on function public.deactivate_tenant(uuid) is
-  'From the next request on no caller of this tenant has an identity, whatever its token or key says. For operators; not for their own tenant. Definer: identity tables change through functions only.';
-
 create function public.reactivate_tenant(tenant_id uuid)
 returns public.tenants
 language sql volatile security definer set search_path = ''
 return administration.set_tenant_active(tenant_id, true);
 
+comment on function public.deactivate_tenant(uuid) is
+  'From the next request on nobody of this tenant has an identity, whatever its token or key says. For operators, and not for their own. Definer: identity tables change by functions only.';
 comment on function public.reactivate_tenant(uuid) is
-  'Undoes deactivate_tenant(). For operators. Definer: identity tables change through functions only.';
+  'Undoes deactivate_tenant(). For operators. Definer: identity tables change by functions only.';
 
 grant execute on function public.create_tenant(text), public.deactivate_tenant(uuid), public.reactivate_tenant(uuid)
   to l9_platform_admin;
---! EndIncluded 030-administration/040-tenants.sql
---! Included 030-administration/050-set-query-text-audit.sql
+
 create function public.set_query_text_audit(enabled boolean, tenant_id uuid default null)
 returns public.tenants
 language plpgsql
@@ -2695,7 +2439,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if enabled is null then
-    perform identity.raise_error('L9VAL', 'enabled: must be true or false', 'enabled');
+    perform identity.raise_error('L9VAL', 'enabled: true or false', 'enabled');
   end if;
   update public.tenants t set audits_query_text = enabled where t.tenant_id = admin.target_tenant_id returning * into changed;
   return changed;
@@ -2703,11 +2447,11 @@ end
 $$;
 
 comment on function public.set_query_text_audit(boolean, uuid) is
-  'Sets whether the texts of searches are kept for the tenant (by default the caller''s own), for its admins to read. Texts that are already stored are kept. For admins with an unlimited token. Audited. Definer: identity tables change through functions only.';
+  'Whether the texts of searches are kept for the tenant (the caller''s, if none is named), for its admins to read; those kept before stay. For admins with a whole token. Audited. Definer: identity tables change by functions only.';
 
 grant execute on function public.set_query_text_audit(boolean, uuid) to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/050-set-query-text-audit.sql
---! Included 030-administration/060-orgs.sql
+--! EndIncluded 030-administration/030-tenants.sql
+--! Included 030-administration/040-orgs-and-users.sql
 create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null)
 returns public.orgs
 language plpgsql
@@ -2718,25 +2462,58 @@ as $$
 #variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(create_org.tenant_id);
-  created public.orgs;
+  made public.orgs;
 begin
   perform administration.require_whole_token(admin);
-  if identity.is_display_name(create_org.name, 200) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
+  if create_org.name is null or create_org.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$' then
+    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, no white space around them', 'name');
   end if;
   insert into public.orgs (tenant_id, org_id, name)
   values (admin.target_tenant_id, coalesce(create_org.org_id, uuidv7()), create_org.name)
   on conflict do nothing
-  returning orgs.* into created;
+  returning orgs.* into made;
   if not found then
-    perform identity.raise_error('L9VAL', 'name, org_id: already used by another org of this tenant', 'name');
+    perform identity.raise_error('L9VAL', 'name, org_id: another org of this tenant has it', 'name');
   end if;
-  return created;
+  return made;
 end
 $$;
 
 comment on function public.create_org(text, uuid, uuid) is
-  'Registers an org, under the id that an identity provider uses for it or a new one. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Registers an org, under the id that an identity provider knows it by, or a new one. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+
+create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
+returns public.users
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(create_user.tenant_id);
+  made public.users;
+begin
+  perform administration.require_whole_token(admin);
+  if create_user.name is null or create_user.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$' then
+    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, no white space around them', 'name');
+  elsif create_user.org_id is not null and not exists (
+      select from public.orgs o where o.tenant_id = admin.target_tenant_id and o.org_id = create_user.org_id) then
+    perform identity.raise_error('L9VAL', 'org_id: there is no such org in this tenant', 'org_id');
+  end if;
+  insert into public.users (tenant_id, user_id, org_id, name)
+  values (admin.target_tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
+  on conflict do nothing
+  returning users.* into made;
+  if not found then
+    perform identity.raise_error('L9VAL', 'user_id: another user of this tenant has it', 'user_id');
+  end if;
+  return made;
+end
+$$;
+
+comment on function public.create_user(text, uuid, uuid, uuid) is
+  'Registers a user, under the id that an identity provider knows it by, or a new one; with an org: only tokens that name that org act for it. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change by functions only.';
 
 create function administration.set_org_active(org_id uuid, tenant_id uuid, is_active boolean)
 returns public.orgs
@@ -2751,73 +2528,17 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if admin.own_tenant_id = admin.target_tenant_id and set_org_active.org_id = admin.org_id then
-    perform identity.raise_error('L9SCP', 'org_id: your token acts for this org; you would lock yourself out', 'org_id');
+    perform identity.raise_error('L9SCP', 'org_id: the org that your token acts for; you would lock yourself out', 'org_id');
   end if;
   update public.orgs o set is_active = set_org_active.is_active
   where o.tenant_id = admin.target_tenant_id and o.org_id = set_org_active.org_id
   returning o.* into changed;
   if not found then
-    perform administration.raise_not_found('org_id');
+    perform administration.raise_not_found('org_id', 'org_id');
   end if;
   return changed;
 end
 $$;
-
-comment on function administration.set_org_active(uuid, uuid, boolean) is 'Implements deactivate_org() and reactivate_org().';
-
-create function public.deactivate_org(org_id uuid, tenant_id uuid default null)
-returns public.orgs
-language sql volatile security definer set search_path = ''
-return administration.set_org_active(org_id, tenant_id, false);
-
-comment on function public.deactivate_org(uuid, uuid) is
-  'From the next request on a token or key that names this org has no identity. For admins of the tenant. Raises L9OWN if the org is not registered. Definer: identity tables change through functions only.';
-
-create function public.reactivate_org(org_id uuid, tenant_id uuid default null)
-returns public.orgs
-language sql volatile security definer set search_path = ''
-return administration.set_org_active(org_id, tenant_id, true);
-
-comment on function public.reactivate_org(uuid, uuid) is
-  'Undoes deactivate_org(). Definer: identity tables change through functions only.';
-
-grant execute on function
-  public.create_org(text, uuid, uuid), public.deactivate_org(uuid, uuid), public.reactivate_org(uuid, uuid)
-to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/060-orgs.sql
---! Included 030-administration/070-users.sql
-create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
-returns public.users
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  admin administration.administrator := administration.require_administrator(create_user.tenant_id);
-  created public.users;
-begin
-  perform administration.require_whole_token(admin);
-  if identity.is_display_name(create_user.name, 200) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
-  elsif create_user.org_id is not null and not exists (
-      select from public.orgs o where o.tenant_id = admin.target_tenant_id and o.org_id = create_user.org_id) then
-    perform identity.raise_error('L9VAL', 'org_id: no such org in this tenant', 'org_id');
-  end if;
-  insert into public.users (tenant_id, user_id, org_id, name)
-  values (admin.target_tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
-  on conflict do nothing
-  returning users.* into created;
-  if not found then
-    perform identity.raise_error('L9VAL', 'user_id: already used by another user of this tenant', 'user_id');
-  end if;
-  return created;
-end
-$$;
-
-comment on function public.create_user(text, uuid, uuid, uuid) is
-  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only tokens that claim that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_user_active(user_id uuid, tenant_id uuid, is_active boolean)
 returns public.users
@@ -2832,41 +2553,56 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if admin.own_tenant_id = admin.target_tenant_id and set_user_active.user_id = admin.user_id then
-    perform identity.raise_error('L9SCP', 'user_id: your token acts for this user; you would lock yourself out', 'user_id');
+    perform identity.raise_error('L9SCP', 'user_id: the user that your token acts for; you would lock yourself out', 'user_id');
   end if;
   update public.users u set is_active = set_user_active.is_active
   where u.tenant_id = admin.target_tenant_id and u.user_id = set_user_active.user_id
   returning u.* into changed;
   if not found then
-    perform administration.raise_not_found('user_id');
+    perform administration.raise_not_found('user_id', 'user_id');
   end if;
   return changed;
 end
 $$;
 
-comment on function administration.set_user_active(uuid, uuid, boolean) is 'Implements deactivate_user() and reactivate_user().';
+comment on function administration.set_org_active(uuid, uuid, boolean) is 'deactivate_org() and reactivate_org().';
+comment on function administration.set_user_active(uuid, uuid, boolean) is 'deactivate_user() and reactivate_user().';
+
+create function public.deactivate_org(org_id uuid, tenant_id uuid default null)
+returns public.orgs
+language sql volatile security definer set search_path = ''
+return administration.set_org_active(org_id, tenant_id, false);
+
+create function public.reactivate_org(org_id uuid, tenant_id uuid default null)
+returns public.orgs
+language sql volatile security definer set search_path = ''
+return administration.set_org_active(org_id, tenant_id, true);
 
 create function public.deactivate_user(user_id uuid, tenant_id uuid default null)
 returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, false);
 
-comment on function public.deactivate_user(uuid, uuid) is
-  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises L9OWN if the user is not registered. Definer: identity tables change through functions only.';
-
 create function public.reactivate_user(user_id uuid, tenant_id uuid default null)
 returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, true);
 
+comment on function public.deactivate_org(uuid, uuid) is
+  'From the next request on no token or key that names this org is an identity. For admins of the tenant. L9OWN where it is not registered. Definer: identity tables change by functions only.';
+comment on function public.reactivate_org(uuid, uuid) is
+  'Undoes deactivate_org(). Definer: identity tables change by functions only.';
+comment on function public.deactivate_user(uuid, uuid) is
+  'From the next request on no token or key that names this user is an identity. For admins of the tenant. L9OWN where it is not registered. Definer: identity tables change by functions only.';
 comment on function public.reactivate_user(uuid, uuid) is
-  'Undoes deactivate_user(). Definer: identity tables change through functions only.';
+  'Undoes deactivate_user(). Definer: identity tables change by functions only.';
 
 grant execute on function
+  public.create_org(text, uuid, uuid), public.deactivate_org(uuid, uuid), public.reactivate_org(uuid, uuid),
   public.create_user(text, uuid, uuid, uuid), public.deactivate_user(uuid, uuid), public.reactivate_user(uuid, uuid)
 to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/070-users.sql
---! Included 030-administration/080-scopes.sql
+--! EndIncluded 030-administration/040-orgs-and-users.sql
+--! Included 030-administration/050-scopes.sql
 create function public.register_scope(
   scope text, is_project_scoped boolean default true, description text default null, tenant_id uuid default null)
 returns public.scopes
@@ -2881,10 +2617,10 @@ declare
   registered public.scopes;
 begin
   perform administration.require_whole_token(admin);
-  if identity.is_identifier(register_scope.scope) is not true then
+  if register_scope.scope is null or register_scope.scope !~ '^[a-z0-9][a-z0-9_-]{0,62}$' then
     perform identity.raise_error('L9VAL', 'scope: 1 to 63 lower-case letters, digits, - and _', 'scope');
   elsif register_scope.is_project_scoped is null then
-    perform identity.raise_error('L9VAL', 'is_project_scoped: must be true or false', 'is_project_scoped');
+    perform identity.raise_error('L9VAL', 'is_project_scoped: true or false', 'is_project_scoped');
   elsif octet_length(register_scope.description) > 1000 then
     perform identity.raise_error('L9LIM', 'description: at most 1000 bytes', 'description');
   end if;
@@ -2894,7 +2630,7 @@ begin
   returning s.* into registered;
   if registered.is_project_scoped <> register_scope.is_project_scoped then
     perform identity.raise_error('L9VAL',
-      format('is_project_scoped: scope %s is registered as %s and cannot change', registered.scope, registered.is_project_scoped),
+      format('is_project_scoped: scope %s is registered as %s, and has its memories', registered.scope, registered.is_project_scoped),
       'is_project_scoped');
   end if;
   return registered;
@@ -2902,7 +2638,7 @@ end
 $$;
 
 comment on function public.register_scope(text, boolean, text, uuid) is
-  'Adds a scope to a tenant, or changes its description. At first only actors with every scope can read it; register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Adds a scope to a tenant, or changes its description. At first those read it who may read every scope: register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change by functions only.';
 
 create function administration.set_scope_active(scope text, tenant_id uuid, is_active boolean)
 returns public.scopes
@@ -2920,36 +2656,61 @@ begin
   where s.tenant_id = admin.target_tenant_id and s.scope = set_scope_active.scope
   returning s.* into changed;
   if not found then
-    perform administration.raise_not_found('scope');
+    perform administration.raise_not_found('scope', 'scope');
   end if;
   return changed;
 end
 $$;
 
-comment on function administration.set_scope_active(text, uuid, boolean) is
-  'Implements deactivate_scope() and reactivate_scope().';
+comment on function administration.set_scope_active(text, uuid, boolean) is 'deactivate_scope() and reactivate_scope().';
 
 create function public.deactivate_scope(scope text, tenant_id uuid default null)
 returns public.scopes
 language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, false);
 
-comment on function public.deactivate_scope(text, uuid) is
-  'From the next statement on no caller of the tenant can read or write this scope; its memories are kept. For admins of the tenant. Definer: identity tables change through functions only.';
-
 create function public.reactivate_scope(scope text, tenant_id uuid default null)
 returns public.scopes
 language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, true);
 
+comment on function public.deactivate_scope(text, uuid) is
+  'From the next statement on nobody in the tenant reads or writes this scope; its memories stay. For admins of the tenant. Definer: identity tables change by functions only.';
 comment on function public.reactivate_scope(text, uuid) is
-  'Undoes deactivate_scope(). Definer: identity tables change through functions only.';
+  'Undoes deactivate_scope(). Definer: identity tables change by functions only.';
 
 grant execute on function
   public.register_scope(text, boolean, text, uuid), public.deactivate_scope(text, uuid), public.reactivate_scope(text, uuid)
 to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/080-scopes.sql
---! Included 030-administration/090-register-actor.sql
+--! EndIncluded 030-administration/050-scopes.sql
+--! Included 030-administration/060-actors.sql
+create function administration.check_scope_list(tenant_id uuid, field text, list text[])
+returns text[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  unknown text;
+begin
+  if list is null then
+    return null;
+  elsif '*' = any (list) then
+    return '{*}';
+  end if;
+  select l.scope into unknown from unnest(list) as l (scope)
+  where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope)
+  limit 1;
+  if found then
+    perform identity.raise_error('L9VAL', format('%s: scope %s is not registered', field, coalesce(left(unknown, 63), 'null')), field);
+  end if;
+  return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
+end
+$$;
+
+comment on function administration.check_scope_list(uuid, text, text[]) is
+  'A list of scopes, sorted and without repeats ({*} for every scope); L9VAL where one is not registered.';
+
 create function public.register_actor(
   caller text,
   creator text default null,
@@ -2970,10 +2731,11 @@ as $$
 #variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_actor.tenant_id);
+  plain constant text := '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$';
   actor public.actors;
   is_new boolean;
 begin
-  if identity.is_caller_name(register_actor.caller) is not true then
+  if register_actor.caller is null or register_actor.caller !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$' then
     perform identity.raise_error('L9VAL', 'caller: 1 to 63 letters, digits, ., _ and -', 'caller');
   end if;
   select a.* into actor from public.actors a
@@ -2992,13 +2754,12 @@ begin
     actor.writable_scopes := coalesce(register_actor.readable_scopes, '{developer,global}');
     actor.can_clean_up := false;
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
-    perform identity.raise_error('L9SCP', 'caller: this is your own actor; only another administrator can change it', 'caller');
+    perform identity.raise_error('L9SCP', 'caller: your own actor is another administrator''s to change', 'caller');
   elsif register_actor.creator <> actor.creator then
-    -- An agent owns the memories that carry its creator. With a new creator it would lose them, and the next actor with the old
-    -- creator would get them.
-    perform identity.raise_error('L9IMM', 'creator: cannot change, because the memories of this actor carry it', 'creator');
+    -- Agents own what carries their creator: under a new one it would lose its memories, and whoever took the old one would get them.
+    perform identity.raise_error('L9IMM', 'creator: it never changes, for the memories of this actor carry it', 'creator');
   else
-    perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+    perform administration.check_reach(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   end if;
 
   actor.source := coalesce(register_actor.source, actor.source);
@@ -3008,20 +2769,20 @@ begin
   actor.writable_scopes := coalesce(register_actor.writable_scopes, actor.writable_scopes);
   actor.can_clean_up := coalesce(register_actor.can_clean_up, actor.can_clean_up);
 
-  if not identity.is_display_name(actor.creator, 100) then
-    perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, with no leading or trailing white space', 'creator');
-  elsif not identity.is_display_name(actor.source, 100) then
-    perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, with no leading or trailing white space', 'source');
-  elsif not identity.is_display_name(actor.agent, 100) then
-    perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, with no leading or trailing white space', 'agent');
-  elsif actor.role <> all (identity.caller_roles()) then
-    perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
+  if actor.creator !~ plain then
+    perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, no white space around them', 'creator');
+  elsif actor.source !~ plain then
+    perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, no white space around them', 'source');
+  elsif actor.agent !~ plain then
+    perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, no white space around them', 'agent');
+  elsif actor.role not in ('l9_agent', 'l9_admin', 'l9_platform_admin') then
+    perform identity.raise_error('L9VAL', 'role: l9_agent, l9_admin or l9_platform_admin', 'role');
   end if;
-  perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  perform administration.check_reach(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   actor.readable_scopes := administration.check_scope_list(admin.target_tenant_id, 'readable_scopes', actor.readable_scopes);
   actor.writable_scopes := administration.check_scope_list(admin.target_tenant_id, 'writable_scopes', actor.writable_scopes);
   if not ('*' = any (actor.readable_scopes) or actor.writable_scopes <@ actor.readable_scopes) then
-    perform identity.raise_error('L9VAL', 'writable_scopes: must be scopes that the actor can also read', 'writable_scopes');
+    perform identity.raise_error('L9VAL', 'writable_scopes: only such as it may also read', 'writable_scopes');
   end if;
 
   if is_new then
@@ -3031,7 +2792,7 @@ begin
     on conflict do nothing
     returning actors.* into actor;
     if not found then
-      perform identity.raise_error('L9VAL', 'caller, creator: already used by another actor of this tenant', 'creator');
+      perform identity.raise_error('L9VAL', 'caller, creator: another actor of this tenant has it', 'creator');
     end if;
   else
     update public.actors a set
@@ -3045,12 +2806,8 @@ end
 $$;
 
 comment on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid) is
-  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
+  'Registers an actor, or changes what is given of one that is there; its creator never changes. Left out, a new one is an agent that reads and writes developer and global, as C. Nobody can give more than it has, or change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change by functions only.';
 
-grant execute on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid)
-  to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/090-register-actor.sql
---! Included 030-administration/100-deactivate-actor.sql
 create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean)
 returns public.actors
 language plpgsql
@@ -3066,11 +2823,11 @@ begin
   where a.tenant_id = admin.target_tenant_id and a.caller = set_actor_active.caller
   for update;
   if not found then
-    perform administration.raise_not_found('caller');
+    perform administration.raise_not_found('caller', 'caller');
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
-    perform identity.raise_error('L9SCP', 'caller: this is your own actor; you would lock yourself out', 'caller');
+    perform identity.raise_error('L9SCP', 'caller: your own actor; you would lock yourself out', 'caller');
   end if;
-  perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  perform administration.check_reach(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   update public.actors a set is_active = set_actor_active.is_active
   where a.tenant_id = actor.tenant_id and a.caller = actor.caller
   returning a.* into actor;
@@ -3078,28 +2835,23 @@ begin
 end
 $$;
 
-comment on function administration.set_actor_active(text, uuid, boolean) is
-  'Implements deactivate_actor() and reactivate_actor().';
+comment on function administration.set_actor_active(text, uuid, boolean) is 'deactivate_actor() and reactivate_actor().';
 
 create function public.deactivate_actor(caller text, tenant_id uuid default null)
 returns public.actors
 language sql volatile security definer set search_path = ''
 return administration.set_actor_active(caller, tenant_id, false);
 
-comment on function public.deactivate_actor(text, uuid) is
-  'The next request of this actor fails, whatever its token or key says. For admins of the tenant; not for their own actor. Definer: identity tables change through functions only.';
-
 create function public.reactivate_actor(caller text, tenant_id uuid default null)
 returns public.actors
 language sql volatile security definer set search_path = ''
 return administration.set_actor_active(caller, tenant_id, true);
 
+comment on function public.deactivate_actor(text, uuid) is
+  'The next request of this actor fails, whatever its token or key says. For admins of the tenant, and not for their own actor. Definer: identity tables change by functions only.';
 comment on function public.reactivate_actor(text, uuid) is
-  'Undoes deactivate_actor(). Definer: identity tables change through functions only.';
+  'Undoes deactivate_actor(). Definer: identity tables change by functions only.';
 
-grant execute on function public.deactivate_actor(text, uuid), public.reactivate_actor(text, uuid) to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/100-deactivate-actor.sql
---! Included 030-administration/110-bind-login.sql
 create function public.bind_login(caller text, login text, tenant_id uuid default null)
 returns public.actors
 language plpgsql
@@ -3118,18 +2870,18 @@ begin
   where a.tenant_id = admin.target_tenant_id and a.caller = bind_login.caller
   for update;
   if not found then
-    perform administration.raise_not_found('caller');
+    perform administration.raise_not_found('caller', 'caller');
   elsif bind_login.login is not null then
     if not exists (select from pg_roles r where r.rolname = bind_login.login and r.rolcanlogin) then
-      perform identity.raise_error('L9VAL', 'login: no such login', 'login');
+      perform identity.raise_error('L9VAL', 'login: there is no such login', 'login');
     elsif pg_has_role(bind_login.login, 'l9_gateway', 'member') then
-      perform identity.raise_error('L9VAL', 'login: l9_gateway and its members cannot be bound, because their claims are trusted', 'login');
+      perform identity.raise_error('L9VAL', 'login: the claims of l9_gateway and its members are believed, so it can''t be bound', 'login');
     elsif not pg_has_role(bind_login.login, actor.role, 'member') then
-      perform identity.raise_error('L9VAL', format('login: must be a member of %s, the role of this actor', actor.role), 'login');
+      perform identity.raise_error('L9VAL', format('login: not a member of %s, the role of this actor', actor.role), 'login');
     elsif exists (
         select from public.actors a
         where a.login = bind_login.login and (a.tenant_id, a.caller) <> (actor.tenant_id, actor.caller)) then
-      perform identity.raise_error('L9VAL', 'login: already bound to another actor', 'login');
+      perform identity.raise_error('L9VAL', 'login: another actor is bound to it', 'login');
     end if;
   end if;
   update public.actors a set login = bind_login.login
@@ -3140,11 +2892,15 @@ end
 $$;
 
 comment on function public.bind_login(text, text, uuid) is
-  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Makes a database login this actor, whatever claims its sessions set; null: none any more. For operators, since logins are shared by all tenants. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change by functions only.';
 
+grant execute on function
+  public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid),
+  public.deactivate_actor(text, uuid), public.reactivate_actor(text, uuid)
+to l9_admin, l9_platform_admin;
 grant execute on function public.bind_login(text, text, uuid) to l9_platform_admin;
---! EndIncluded 030-administration/110-bind-login.sql
---! Included 030-administration/120-create-api-key.sql
+--! EndIncluded 030-administration/060-actors.sql
+--! Included 030-administration/070-api-keys.sql
 create type public.new_api_key as (
   api_key text,
   key_id uuid,
@@ -3152,20 +2908,19 @@ create type public.new_api_key as (
   caller text,
   expires_at timestamptz
 );
+comment on type public.new_api_key is 'An API key just made.';
+comment on column public.new_api_key.api_key is 'The key. It is shown here and never again.';
+comment on column public.new_api_key.key_id is 'Its id, for revoke_api_key().';
+comment on column public.new_api_key.name is 'What it is for.';
+comment on column public.new_api_key.caller is 'The actor that it stands for.';
+comment on column public.new_api_key.expires_at is 'From then on it is refused; null: never.';
 
-comment on type public.new_api_key is 'An API key that was just created.';
-comment on column public.new_api_key.api_key is 'The key. It is returned only once, here.';
-comment on column public.new_api_key.key_id is 'Id, the argument of revoke_api_key().';
-comment on column public.new_api_key.name is 'Purpose of the key, for people.';
-comment on column public.new_api_key.caller is 'Actor that the key stands for.';
-comment on column public.new_api_key.expires_at is 'The key is refused from this time on. Null: it does not expire.';
-
-create function administration.check_key_grantable(admin administration.administrator, actor public.actors, scopes text[], projects text[])
+create function administration.check_key_reach(admin administration.administrator, actor public.actors, scopes text[], projects text[])
 returns void
 language sql
 stable
 set search_path = ''
-return administration.check_grantable(
+return administration.check_reach(
   admin, (actor).role,
   case
     when scopes is null then (actor).readable_scopes
@@ -3179,8 +2934,8 @@ return administration.check_grantable(
   end,
   coalesce(projects, '{*}'), (actor).can_clean_up);
 
-comment on function administration.check_key_grantable(administration.administrator, public.actors, text[], text[]) is
-  'Raises L9SCP unless the administrator has all permissions of a key of this actor with these limits.';
+comment on function administration.check_key_reach(administration.administrator, public.actors, text[], text[]) is
+  'L9SCP unless the administrator has itself what a key of this actor, so cut down, can do.';
 
 create function public.create_api_key(
   name text,
@@ -3202,52 +2957,48 @@ as $$
 declare
   admin administration.administrator := administration.require_administrator(create_api_key.tenant_id);
   actor public.actors;
-  key_scopes text[] := case when '*' = any (create_api_key.scopes) then null else create_api_key.scopes end;
-  key_projects text[] := case when '*' = any (create_api_key.projects) then null else create_api_key.projects end;
-  created public.new_api_key;
+  wanted_scopes text[] := case when '*' = any (create_api_key.scopes) then null else create_api_key.scopes end;
+  wanted_projects text[] := case when '*' = any (create_api_key.projects) then null else create_api_key.projects end;
+  made public.new_api_key;
 begin
   select a.* into actor from public.actors a
   where a.tenant_id = admin.target_tenant_id and a.caller = create_api_key.caller and a.is_active;
   if not found then
     perform identity.raise_error('L9VAL', 'caller: no active actor of this tenant', 'caller');
   end if;
-  perform administration.check_key_grantable(admin, actor, key_scopes, key_projects);
-  key_scopes := administration.check_scope_list(admin.target_tenant_id, 'scopes', key_scopes);
+  perform administration.check_key_reach(admin, actor, wanted_scopes, wanted_projects);
+  wanted_scopes := administration.check_scope_list(admin.target_tenant_id, 'scopes', wanted_scopes);
 
-  if identity.is_display_name(create_api_key.name, 100) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 100 characters, with no leading or trailing white space', 'name');
+  if create_api_key.name is null or create_api_key.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$' then
+    perform identity.raise_error('L9VAL', 'name: 1 to 100 characters, no white space around them', 'name');
   elsif cardinality(create_api_key.scopes) = 0 then
-    perform identity.raise_error('L9VAL', 'scopes: must name at least one, or be omitted', 'scopes');
+    perform identity.raise_error('L9VAL', 'scopes: at least one, or leave it out', 'scopes');
   elsif cardinality(create_api_key.projects) = 0 then
-    perform identity.raise_error('L9VAL', 'projects: must name at least one, or be omitted', 'projects');
-  elsif cardinality(key_projects) > 1000 then
+    perform identity.raise_error('L9VAL', 'projects: at least one, or leave it out', 'projects');
+  elsif cardinality(wanted_projects) > 1000 then
     perform identity.raise_error('L9LIM', 'projects: at most 1000', 'projects');
-  elsif exists (select from unnest(key_projects) as p (id) where identity.is_project_id(p.id) is not true) then
-    perform identity.raise_error('L9VAL', 'projects: each must be 1 to 200 letters, digits or ._/@:+-', 'projects');
+  elsif exists (select from unnest(wanted_projects) as p (id) where (p.id ~ '^[A-Za-z0-9._/@:+-]{1,200}$') is not true) then
+    perform identity.raise_error('L9VAL', 'projects: 1 to 200 letters, digits or ._/@:+- each', 'projects');
   elsif create_api_key.expires_at <= clock_timestamp() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   elsif not identity.are_claims_valid(admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
-    perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or the user belongs to another org', 'user_id');
+    perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or they do not belong together', 'user_id');
   end if;
 
-  created.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
+  made.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
   insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, created_by, expires_at)
-  values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, key_scopes,
-    key_projects, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
+  values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, wanted_scopes,
+    wanted_projects, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
   returning api_keys.key_id, api_keys.name, api_keys.caller, api_keys.expires_at
-  into created.key_id, created.name, created.caller, created.expires_at;
-  insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));
-  return created;
+  into made.key_id, made.name, made.caller, made.expires_at;
+  insert into identity.api_key_hashes (key_id, hash) values (made.key_id, sha256(convert_to(made.api_key, 'UTF8')));
+  return made;
 end
 $$;
 
 comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid) is
-  'Creates an MCP key for an actor, limited to the given scopes and projects, and returns it. Only its hash is stored, so the key cannot be returned again. An administrator cannot create a key that can do more than itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Makes an MCP key for an actor, cut down to scopes and projects where these are given, and shows it: this once, since only its hash is kept. Nobody can make one that does more than it may itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change by functions only.';
 
-grant execute on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid)
-  to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/120-create-api-key.sql
---! Included 030-administration/130-revoke-api-key.sql
 create function public.revoke_api_key(key_id uuid)
 returns public.api_keys
 language plpgsql
@@ -3265,10 +3016,10 @@ begin
   where k.key_id = revoke_api_key.key_id and (admin.is_operator or k.tenant_id = admin.target_tenant_id)
   for update;
   if not found then
-    perform administration.raise_not_found('key_id');
+    perform administration.raise_not_found('key_id', 'key_id');
   end if;
   select a.* into actor from public.actors a where a.tenant_id = old_key.tenant_id and a.caller = old_key.caller;
-  perform administration.check_key_grantable(admin, actor, old_key.scopes, old_key.projects);
+  perform administration.check_key_reach(admin, actor, old_key.scopes, old_key.projects);
   update public.api_keys k set revoked_at = clock_timestamp()
   where k.key_id = old_key.key_id and k.revoked_at is null
   returning k.* into old_key;
@@ -3280,12 +3031,14 @@ end
 $$;
 
 comment on function public.revoke_api_key(uuid) is
-  'From the next request on this key is refused. Revoking it again changes nothing. For admins of the tenant. Raises L9OWN if there is no such key. Definer: identity tables change through functions only.';
+  'From the next request on this key is refused; again: changes nothing. For admins of the tenant. L9OWN where there is none. Definer: identity tables change by functions only.';
 
-grant execute on function public.revoke_api_key(uuid) to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/130-revoke-api-key.sql
---! Included 030-administration/140-act-as.sql
-create function administration.explain_refusal(tenant_id uuid, caller text)
+grant execute on function
+  public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid), public.revoke_api_key(uuid)
+to l9_admin, l9_platform_admin;
+--! EndIncluded 030-administration/070-api-keys.sql
+--! Included 030-administration/080-act-as.sql
+create function administration.why_not_acting(tenant_id uuid, caller text)
 returns text
 language sql
 stable
@@ -3293,17 +3046,17 @@ security definer
 set search_path = ''
 return case
   when not pg_catalog.pg_has_role(session_user, 'l9_gateway', 'member') then
-    'this login can act only as the actor that it is bound to (bind_login)'
+    'this login acts only as the actor it is bound to (bind_login)'
   else coalesce(
-    (select pg_catalog.format('%s acts under the role %s: run `begin; set local role %s;` first', a.caller, a.role, a.role)
+    (select pg_catalog.format('%s acts under the role %s: first `begin; set local role %s;`', a.caller, a.role, a.role)
      from public.actors a
-     where a.tenant_id = explain_refusal.tenant_id and a.caller = explain_refusal.caller and a.is_active
+     where a.tenant_id = why_not_acting.tenant_id and a.caller = why_not_acting.caller and a.is_active
        and a.role <> identity.current_role_name()),
-    'caller, tenant_id, org_id, user_id: one of them is not active, or they do not match')
+    'caller, tenant_id, org_id, user_id: not active, or they do not belong together')
 end;
 
-comment on function administration.explain_refusal(uuid, text) is
-  'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims are trusted.';
+comment on function administration.why_not_acting(uuid, text) is
+  'Why act_as() gives no identity. Definer: reads actors; it tells of them only sessions whose claims are believed.';
 
 create function public.act_as(
   caller text,
@@ -3319,15 +3072,15 @@ volatile
 set search_path = ''
 as $$
 declare
-  target_tenant_id uuid := coalesce(act_as.tenant_id, identity.default_tenant_id());
+  tenant uuid := coalesce(act_as.tenant_id, '00000000-0000-7000-8000-000000000001');
   me identity.identity;
 begin
   if act_as.caller is null then
-    perform identity.raise_error('L9VAL', 'caller: required, for example C', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: whose eyes?', 'caller');
   end if;
   perform
     set_config('jwt.claims.caller', act_as.caller, true),
-    set_config('jwt.claims.tenant_id', target_tenant_id::text, true),
+    set_config('jwt.claims.tenant_id', tenant::text, true),
     set_config('jwt.claims.org_id', coalesce(act_as.org_id::text, ''), true),
     set_config('jwt.claims.user_id', coalesce(act_as.user_id::text, ''), true),
     set_config('jwt.claims.projects', coalesce(to_json(act_as.projects)::text, ''), true),
@@ -3337,7 +3090,7 @@ begin
     set_config('jwt.claims.trace_id', '', true);
   me := identity.current_identity();
   if me.caller is null then
-    perform identity.raise_error('L9AUT', administration.explain_refusal(target_tenant_id, act_as.caller), 'caller');
+    perform identity.raise_error('L9AUT', administration.why_not_acting(tenant, act_as.caller), 'caller');
   end if;
   return format('%s reads %s; writes %s; projects %s', me.caller,
     coalesce(nullif(array_to_string(me.readable_scopes, ', '), ''), 'nothing'),
@@ -3347,12 +3100,12 @@ end
 $$;
 
 comment on function public.act_as(text, uuid, uuid, uuid, text[], text[]) is
-  'For psql, after `begin; set local role …`: for the rest of the transaction the session has the permissions of that caller, in the default tenant if none is given. Raises L9AUT if the caller does not act under that role. It grants nothing: a session of l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
+  'In psql, after `begin; set local role …`: this transaction sees and does what that caller would, in the default tenant if none is given. L9AUT where the caller does not act under that role. It grants nothing: whoever logs in as l9_gateway can set claims anyway, and in other sessions they count for nothing.';
 
-grant execute on function administration.explain_refusal(uuid, text), public.act_as(text, uuid, uuid, uuid, text[], text[])
+grant execute on function administration.why_not_acting(uuid, text), public.act_as(text, uuid, uuid, uuid, text[], text[])
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/140-act-as.sql
---! Included 030-administration/150-identity-directory.sql
+--! EndIncluded 030-administration/080-act-as.sql
+--! Included 030-administration/090-identity-directory.sql
 create function administration.identity_directory()
 returns jsonb
 language sql
@@ -3383,531 +3136,22 @@ return pg_catalog.jsonb_build_object(
     where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
 
 comment on function administration.identity_directory() is
-  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active actors, scopes, inactive orgs, inactive or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
+  'Who may come in, for the gateway to keep in memory, so that strangers are turned away without a database call: active actors, scopes, orgs and users that are out, and the hashes of live API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
 
 grant execute on function administration.identity_directory() to l9_worker;
---! EndIncluded 030-administration/150-identity-directory.sql
+--! EndIncluded 030-administration/090-identity-directory.sql
 --! Included 040-packets/000-schema.sql
 create schema packets;
 comment on schema packets is
-  'Helpers of packet_store, the table of memories: checks, stamps, hashes and triggers. They are not exposed over GraphQL; callers may execute only the functions granted one by one.';
+  'Helpers of packet_store, the table of memories: checks, stamps, hashes and triggers. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema packets to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/000-schema.sql
---! Included 040-packets/010-tenant-buckets.sql
--- A ranked index scan (BM25, HNSW) has to skip the rows of other tenants. Tenants are therefore hashed into 16 partial
--- indexes, and a search scans that of its own tenant. More would slow planning, which examines each. The embedded engine
--- practically always has one tenant, so it uses one.
-
-create function packets.is_embedded_engine()
-returns boolean
-language sql
-immutable
-parallel safe
-set search_path = ''
-return pg_catalog.version() like '%wasm%';
-
-comment on function packets.is_embedded_engine() is
-  'True on PostgreSQL compiled to WebAssembly (the embedded engine). It usually serves one person, and indexes half-precision vectors several times slower than full ones.';
-
-create function packets.bucket_mask()
-returns integer
-language sql
-immutable
-parallel safe
-set search_path = ''
-return case when packets.is_embedded_engine() then 0 else 15 end;
-
-comment on function packets.bucket_mask() is 'The bits of a tenant id''s hash that select its bucket.';
-
-create function packets.tenant_buckets()
-returns integer[]
-language sql
-immutable
-parallel safe
-set search_path = ''
-return array(select generate_series(0, packets.bucket_mask()));
-
-comment on function packets.tenant_buckets() is 'All bucket numbers.';
-
-create function packets.tenant_bucket(tenant_id uuid)
-returns integer
-language sql
-immutable
-parallel safe
-set search_path = ''
-return pg_catalog.uuid_hash(tenant_id) & packets.bucket_mask();
-
-comment on function packets.tenant_bucket(uuid) is 'The bucket of a tenant.';
-
-create function packets.in_bucket(alias text, bucket integer)
-returns text
-language sql
-immutable
-strict
-parallel safe
-set search_path = ''
--- Only built-in functions, so that the planner can match the condition with that of the index.
-return pg_catalog.format('(pg_catalog.uuid_hash(%stenant_id) & %s) = %s',
-  case when alias <> '' then alias || '.' end, packets.bucket_mask(), bucket);
-
-comment on function packets.in_bucket(text, integer) is
-  'The SQL condition that selects the partial index of a bucket. Pass an empty alias when creating the index itself.';
-
-grant execute on function
-  packets.is_embedded_engine(), packets.bucket_mask(), packets.tenant_buckets(), packets.tenant_bucket(uuid), packets.in_bucket(text, integer)
-  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/010-tenant-buckets.sql
---! Included 040-packets/020-legacy-import-session.sql
--- Imported memories keep their writers and times. Only `l9-memory migrate-legacy`, through the functions of schema
--- legacy, may insert them; this function tells when.
-
-create function packets.is_legacy_import()
-returns boolean
-language sql
-stable
-parallel safe
-set search_path = ''
-return current_user = 'l9_owner'
-  and identity.current_role_name() = 'l9_owner'
-  and coalesce(pg_catalog.current_setting('l9.legacy_import', true), '') = 'on';
-
-comment on function packets.is_legacy_import() is
-  'True if this statement imports old memories: it runs as l9_owner, the session''s own role is l9_owner too, and the session has set l9.legacy_import = on. A definer function called by an agent, an admin or a job also runs as l9_owner, but its session keeps the caller''s role, so the result is false for them whatever they set.';
-
--- Triggers call this as the writing role, so it must be executable. It returns false for them and grants nothing.
-grant execute on function packets.is_legacy_import() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/020-legacy-import-session.sql
---! Included 040-packets/030-job-session.sql
-create function packets.is_job_writing()
-returns boolean
-language sql
-stable
-parallel safe
-set search_path = ''
-return current_user = 'l9_owner' and identity.current_role_name() = 'l9_worker';
-
-comment on function packets.is_job_writing() is
-  'True if a background job, which has no identity, saves a memory: the statement runs in a function of l9_owner and the session''s own role is l9_worker. The policies of packet_store decide which memories the job may save.';
-
--- Triggers call this as the writing role, so it must be executable. It returns false for them and grants nothing.
-grant execute on function packets.is_job_writing() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/030-job-session.sql
---! Included 040-packets/040-limits.sql
--- The limits of a memory, once each. No search_path is set, so that calls are inlined as constants.
-
-create function packets.max_content_bytes() returns integer language sql immutable parallel safe return 1048576;
-create function packets.max_envelope_bytes() returns integer language sql immutable parallel safe return 262144;
-create function packets.max_metadata_bytes() returns integer language sql immutable parallel safe return 65536;
-create function packets.max_reference_bytes() returns integer language sql immutable parallel safe return 200;
-create function packets.max_tags() returns integer language sql immutable parallel safe return 64;
-create function packets.max_parents() returns integer language sql immutable parallel safe return 64;
-create function packets.kind_pattern() returns text language sql immutable parallel safe return '^[a-z][a-z0-9_]{0,62}$';
-create function packets.project_pattern() returns text language sql immutable parallel safe return '^[A-Za-z0-9._/@:+-]{1,200}$';
-
-comment on function packets.max_content_bytes() is 'The maximum size of a content: 1 MiB.';
-comment on function packets.max_envelope_bytes() is 'The maximum size of the envelope without its content: 256 KiB.';
-comment on function packets.max_metadata_bytes() is 'The maximum size of metadata, routing and provenance, each: 64 KiB.';
-comment on function packets.max_reference_bytes() is 'The maximum size of a thread, correlation, session or trace id, and of a tag.';
-comment on function packets.max_tags() is 'The maximum number of tags.';
-comment on function packets.max_parents() is 'The maximum number of parents.';
-comment on function packets.kind_pattern() is 'What the name of a kind looks like.';
-comment on function packets.project_pattern() is 'What the id of a project looks like.';
-
-grant execute on function
-  packets.max_content_bytes(), packets.max_envelope_bytes(), packets.max_metadata_bytes(), packets.max_reference_bytes(),
-  packets.max_tags(), packets.max_parents(), packets.kind_pattern(), packets.project_pattern()
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/040-limits.sql
---! Included 040-packets/050-content-hash.sql
-create function packets.content_hash(content text)
-returns bytea
-language sql
-immutable
-parallel safe
-strict
-set search_path = ''
-return pg_catalog.sha256(pg_catalog.convert_to(
-  pg_catalog.lower(pg_catalog.btrim(
-    -- Replace only if there is something to collapse: the test is ten times faster than replacing every space.
-    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s+', ' ', 'g') else content end)), 'UTF8'));
-
-comment on function packets.content_hash(text) is
-  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes count as the same.';
-
-grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
---! EndIncluded 040-packets/050-content-hash.sql
---! Included 040-packets/060-audience-id.sql
-create function packets.audience_id(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
-returns uuid
-language sql
-immutable
-parallel safe
-set search_path = ''
-return pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(pg_catalog.convert_to(
-  -- None of the values can contain the separator.
-  tenant_id::text || '|' || coalesce(org_id::text, '') || '|' || coalesce(user_id::text, '') || '|' || scope || '|'
-    || coalesce(project_id, ''), 'UTF8')), 1, 16), 'hex')::uuid;
-
-comment on function packets.audience_id(uuid, uuid, uuid, text, text) is
-  'Hash of tenant, org, user, project and scope. Rows with equal values are visible to the same callers.';
-
-grant execute on function packets.audience_id(uuid, uuid, uuid, text, text) to l9_agent, l9_admin, l9_worker;
---! EndIncluded 040-packets/060-audience-id.sql
---! Included 040-packets/070-normalise.sql
-create function packets.tg_packet_store__normalise()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  content text := new.envelope ->> 'content';
-  bytes integer := octet_length(content);
-begin
-  if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
-    perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
-  elsif bytes > packets.max_content_bytes() then
-    perform identity.raise_error('L9LIM', format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
-  elsif content !~ '\S' then
-    perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
-  end if;
-
-  if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
-    perform identity.raise_error('L9LIM',
-      format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
-  end if;
-  if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
-  elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata.notes: must be an object', 'metadata');
-  end if;
-  if greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
-    perform identity.raise_error('L9LIM',
-      format('routing, provenance: at most %s bytes (64 KiB) each', packets.max_metadata_bytes()), 'provenance');
-  end if;
-
-  -- Deeper values could be stored, but clients that read them may fail to parse them.
-  if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
-    or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
-    perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
-  end if;
-
-  if cardinality(new.tags) > 0 then
-    new.tags := array(
-      select btrim(t.tag) from unnest(new.tags) with ordinality as t (tag, place)
-      where btrim(t.tag) <> '' group by btrim(t.tag) order by min(t.place));
-    if cardinality(new.tags) > packets.max_tags() then
-      perform identity.raise_error('L9LIM', format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)), 'tags');
-    elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > packets.max_reference_bytes()) then
-      perform identity.raise_error('L9LIM', format('tags: at most %s bytes each', packets.max_reference_bytes()), 'tags');
-    end if;
-  end if;
-  if new.packet_type !~ packets.kind_pattern() then
-    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
-  elsif not new.importance_score between 0 and 1 then
-    perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
-  elsif cardinality(new.parent_ids) > packets.max_parents() then
-    perform identity.raise_error('L9LIM',
-      format('parent_ids: at most %s, got %s', packets.max_parents(), cardinality(new.parent_ids)), 'parent_ids');
-  elsif greatest(octet_length(new.thread_id), octet_length(new.correlation_id),
-      octet_length(new.session_id), octet_length(new.trace_id)) > packets.max_reference_bytes() then
-    perform identity.raise_error('L9LIM', format('thread_id, correlation_id, session_id, trace_id: at most %s bytes each',
-      packets.max_reference_bytes()), 'thread_id');
-  end if;
-
-  if tg_op = 'INSERT' or new.envelope is distinct from old.envelope then
-    new.content_hash := packets.content_hash(content);
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__normalise() is
-  'Enforces limits with errors that name the field, cleans the tags and computes the content hash. The table''s constraints enforce the same limits.';
---! EndIncluded 040-packets/070-normalise.sql
---! Included 040-packets/080-stamp.sql
-create function packets.tg_packet_store__stamp()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-  -- The client's creator and source are ignored.
-  client_metadata jsonb := new.metadata - 'creator' - 'source';
-begin
-  if jsonb_strip_nulls(client_metadata) <> client_metadata then
-    -- A null at the top level takes the default. Nested nulls, such as in notes, are kept.
-    client_metadata := (
-      select coalesce(jsonb_object_agg(m.key, m.value), '{}') from jsonb_each(client_metadata) as m where m.value <> 'null');
-  end if;
-  new.metadata := jsonb_build_object('agent', me.agent, 'tool_name', audit.current_tool())
-    || client_metadata
-    || jsonb_build_object('creator', me.creator, 'source', me.source);
-  if octet_length(new.metadata::text) > packets.max_metadata_bytes() then
-    perform identity.raise_error('L9LIM', format('metadata: at most %s bytes (64 KiB), got %s',
-      packets.max_metadata_bytes(), octet_length(new.metadata::text)), 'metadata');
-  end if;
-  new.updated_at := clock_timestamp();
-  if tg_op = 'INSERT' then
-    new.tenant_id := me.tenant_id;
-    new.org_id := me.org_id;
-    new.user_id := me.user_id;
-    new."timestamp" := new.updated_at;
-    new.session_id := coalesce(new.session_id, left(identity.claim('session_id'), packets.max_reference_bytes()));
-    new.trace_id := coalesce(new.trace_id, left(identity.claim('trace_id'), packets.max_reference_bytes()));
-  else
-    -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's
-    -- bookkeeping.
-    new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__stamp() is
-  'Writes creator, source, tenant, org and user from the caller''s identity, replacing what the client sent.';
---! EndIncluded 040-packets/080-stamp.sql
---! Included 040-packets/090-check-scope.sql
-create function packets.scope_has_projects(scope text)
-returns boolean
-language sql
-stable
-parallel safe
-security definer
-set search_path = ''
-return (
-  select s.is_project_scoped from public.scopes s
-  where s.tenant_id = identity.current_tenant_id()
-    and s.scope = scope_has_projects.scope
-    and s.scope = any (identity.current_scopes()));
-
-comment on function packets.scope_has_projects(text) is
-  'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
-
-create function packets.check_scope(scope text, project_id text)
-returns void
-language plpgsql
-stable
-security definer
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-  has_projects boolean;
-begin
-  -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell
-  -- them apart.
-  if scope is null or scope <> all (me.writable_scopes) then
-    perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')), 'scope');
-  end if;
-  select s.is_project_scoped into has_projects from public.scopes s
-  where s.tenant_id = me.tenant_id and s.scope = check_scope.scope;
-  if has_projects and project_id is null then
-    perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
-  elsif not has_projects and project_id is not null then
-    perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
-  elsif project_id !~ packets.project_pattern() then
-    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
-  elsif has_projects and not identity.has_project(me, project_id) then
-    perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');
-  end if;
-end
-$$;
-
-comment on function packets.check_scope(text, text) is
-  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. The policies enforce the same rule. Definer: reads in the scopes table whether the scope has projects.';
-
-create function packets.tg_packet_store__check_scope()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-begin
-  perform packets.check_scope(new.scope, new.project_id);
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that the caller may not write.';
-
-grant execute on function packets.scope_has_projects(text), packets.check_scope(text, text)
-  to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 040-packets/090-check-scope.sql
---! Included 040-packets/100-check-parents.sql
-create function packets.is_scope_within(narrow text, wide text)
-returns boolean
-language sql
-stable
-parallel safe
-security definer
-set search_path = ''
-return narrow = wide or (
-  -- Nothing is revealed about scopes that the caller may not read.
-  array[narrow, wide] <@ identity.current_scopes()
-  and not exists (
-    select from public.actors a
-    where a.tenant_id = identity.current_tenant_id()
-      and ('*' = any (a.readable_scopes) or narrow = any (a.readable_scopes))
-      and not ('*' = any (a.readable_scopes) or wide = any (a.readable_scopes))));
-
-comment on function packets.is_scope_within(text, text) is
-  'True if everyone who may read scope `narrow` may also read `wide`; false if the caller may not read both. Definer: reads the tenant''s actors.';
-
-create function packets.tg_packet_store__check_parents()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  parent record;
-  to_check uuid[];
-  found_parents integer := 0;
-  newest_time timestamptz;
-  newest_id uuid;
-begin
-  new.parent_ids := array(select distinct p.id from unnest(new.parent_ids) as p (id) where p.id is not null order by p.id);
-  to_check := new.parent_ids;
-  if tg_op = 'UPDATE' and new.scope = old.scope and new.project_id is not distinct from old.project_id then
-    -- Parents the memory already had may since be deleted or hidden from the writer, and must not block other updates.
-    to_check := array(select p.id from unnest(to_check) as p (id) where p.id <> all (old.parent_ids));
-  end if;
-
-  -- The query runs as the writer, so a parent that it can't see is not found.
-  for parent in
-    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p."timestamp" from public.packet_store p
-    where p.packet_id = any (to_check) and p.packet_id <> new.packet_id
-    order by p."timestamp", p.packet_id
-  loop
-    found_parents := found_parents + 1;
-    newest_time := parent."timestamp";
-    newest_id := parent.packet_id;
-    -- Otherwise the child would reveal the id of a memory that its readers may not know.
-    if not packets.is_scope_within(new.scope, parent.scope) then
-      perform identity.raise_error('L9VAL', format(
-        'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read', new.scope, parent.scope), 'parent_ids');
-    elsif not (parent.project_id is null or parent.project_id is not distinct from new.project_id)
-      or not (parent.org_id is null or parent.org_id is not distinct from new.org_id)
-      or not (parent.user_id is null or parent.user_id is not distinct from new.user_id) then
-      perform identity.raise_error('L9VAL',
-        'parent_ids: a memory can''t have a parent of another project, org or user, which fewer callers may read', 'parent_ids');
-    end if;
-  end loop;
-  if found_parents < cardinality(to_check) then
-    perform identity.raise_error('L9VAL', 'parent_ids: at least one of these memories was not found', 'parent_ids');
-  end if;
-
-  -- Parents are older than children (by time of saving, then by id, which never change), so cycles are impossible and
-  -- need no search through memories that the writer can't see. Ids alone would not do, because imported memories kept
-  -- ids that say nothing of time.
-  if (newest_time, newest_id) >= (new."timestamp", new.packet_id) then
-    if tg_op = 'UPDATE' then
-      perform identity.raise_error('L9VAL', 'parent_ids: a parent must be older than its child', 'parent_ids');
-    end if;
-    -- The clock went back since the parent was saved, so date the child a microsecond after the parent.
-    new."timestamp" := newest_time + interval '1 microsecond';
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__check_parents() is
-  'Requires that parents exist, are visible to the writer, are older than the child and are readable by everyone who may read the child. So parents form a DAG and reveal nothing new to any reader.';
-
-grant execute on function packets.is_scope_within(text, text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 040-packets/100-check-parents.sql
---! Included 040-packets/110-release-expired.sql
-create function packets.tg_packet_store__release_expired()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-declare
-  expired uuid;
-begin
-  select p.packet_id into expired
-  from public.packet_store p
-  -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
-  -- scan all of it.
-  where p.content_hash = new.content_hash
-    and p.tenant_id is not distinct from new.tenant_id
-    and p.scope is not distinct from new.scope
-    and p.project_id is not distinct from new.project_id
-    and p.packet_type = new.packet_type
-    and p.org_id is not distinct from new.org_id
-    and p.user_id is not distinct from new.user_id
-    and p.ttl <= now()
-    and p.packet_id <> new.packet_id;
-  if found then
-    delete from public.packet_store p where p.packet_id = expired;
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__release_expired() is
-  'Deletes an expired memory that would collide with a new one of the same content, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
---! EndIncluded 040-packets/110-release-expired.sql
---! Included 040-packets/120-audit-writes.sql
-create function packets.tg_packet_store__audit()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
--- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
-set enable_nestloop = off
-as $$
-declare
-  actor jsonb := audit.audit_actor();
-begin
-  if tg_op = 'INSERT' then
-    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
-      jsonb_build_object('kind', n.packet_type) || actor
-    from new_rows n;
-  elsif tg_op = 'DELETE' then
-    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
-      jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator') || actor
-    from old_rows o;
-  else
-    -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
-    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
-      jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
-        || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
-        || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
-        || actor
-    from new_rows n
-    join old_rows o using (packet_id)
-    where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
-  end if;
-  return null;
-end
-$$;
-
-comment on function packets.tg_packet_store__audit() is
-  'Writes one audit row for each memory written, in one statement for the whole batch. Definer: callers can''t insert into audit_log.';
-
-create function packets.tg_packet_store__refuse_truncate()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-begin
-  perform identity.raise_error('L9IMM', 'packet_store: TRUNCATE is not allowed; use DELETE, which is audited');
-  return null;
-end
-$$;
-
-comment on function packets.tg_packet_store__refuse_truncate() is 'Refuses TRUNCATE, which has no rows to audit.';
---! EndIncluded 040-packets/120-audit-writes.sql
---! Included 040-packets/130-packet-store.sql
+--! Included 040-packets/010-packet-store.sql
 create table public.packet_store (
   packet_id uuid primary key default uuidv7(),
   packet_type text not null default 'note',
   envelope jsonb not null,
-  -- Virtual, so that it is computed from the envelope and takes no storage.
+  -- Virtual: it reads the envelope and takes no room of its own.
   content text generated always as (envelope ->> 'content') virtual,
   "timestamp" timestamptz not null default now(),
   routing jsonb not null default '{}',
@@ -3934,7 +3178,7 @@ create table public.packet_store (
   trace_id text,
   updated_at timestamptz not null default now(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
-  constraint packet_kind_plain check (packet_type ~ packets.kind_pattern()),
+  constraint packet_kind_plain check (packet_type ~ '^[a-z][a-z0-9_]{0,62}$'),
   constraint packet_envelope_object check (jsonb_typeof(envelope) = 'object'),
   constraint packet_content_text check (jsonb_typeof(envelope -> 'content') = 'string'),
   constraint packet_routing_object check (jsonb_typeof(routing) = 'object'),
@@ -3942,75 +3186,129 @@ create table public.packet_store (
   constraint packet_metadata_object check (jsonb_typeof(metadata) = 'object'),
   constraint packet_metadata_has_writer check (metadata ->> 'creator' <> '' and metadata ->> 'source' <> ''),
   constraint packet_content_not_blank check (envelope ->> 'content' ~ '\S'),
-  constraint packet_content_at_most_1_mib check (octet_length(envelope ->> 'content') <= packets.max_content_bytes()),
-  constraint packet_metadata_at_most_64_kib check (octet_length(metadata::text) <= packets.max_metadata_bytes()),
-  constraint packet_tags_at_most_64 check (cardinality(tags) <= packets.max_tags()),
-  constraint packet_parents_at_most_64 check (cardinality(parent_ids) <= packets.max_parents()),
+  constraint packet_content_at_most_1_mib check (octet_length(envelope ->> 'content') <= 1048576),
+  constraint packet_metadata_at_most_64_kib check (octet_length(metadata::text) <= 65536),
+  constraint packet_tags_at_most_64 check (cardinality(tags) <= 64),
+  constraint packet_parents_at_most_64 check (cardinality(parent_ids) <= 64),
   constraint packet_notes_object check (coalesce(jsonb_typeof(metadata -> 'notes'), 'object') = 'object'),
-  constraint packet_project_plain check (project_id ~ packets.project_pattern()),
+  constraint packet_project_plain check (project_id ~ '^[A-Za-z0-9._/@:+-]{1,200}$'),
   constraint packet_importance_between_0_and_1 check (importance_score between 0 and 1),
   constraint packet_counts_not_negative check (access_count >= 0 and contradiction_count >= 0 and chunk_count >= 0),
   constraint packet_content_hash_sha256 check (octet_length(content_hash) = 32),
   constraint packet_not_its_own_parent check (packet_id <> all (parent_ids)),
   constraint packet_ids_short check (
-    greatest(octet_length(thread_id), octet_length(correlation_id), octet_length(session_id), octet_length(trace_id))
-      <= packets.max_reference_bytes())
+    octet_length(thread_id) <= 200 and octet_length(correlation_id) <= 200
+    and octet_length(session_id) <= 200 and octet_length(trace_id) <= 200)
 ) with (fillfactor = 90);
 
--- The planner needs no statistics of contents. Without samples, EXPLAIN estimates reveal nothing about hidden memories,
--- and an erased memory leaves nothing in pg_statistic.
+-- Nothing is planned by what memories say. What is not sampled can't show in an estimate of EXPLAIN, and is not kept by
+-- the planner when the memory is erased.
 alter table public.packet_store
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column content_hash set statistics 0,
   alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0;
 
 comment on table public.packet_store is
-  'Memories: what agents and people asked the system to keep. Tenant, org, user, scope and project decide who may read a memory; its author never does.';
+  'Memories: what agents and people asked to be kept. Who sees one is decided by its tenant, org, user, scope and project, never by its author.';
 comment on column public.packet_store.packet_id is
-  'UUID version 7, so ids are ordered by the time of saving. Memories imported from the old tables keep the id they had there.';
-comment on column public.packet_store.packet_type is
-  'The kind of memory, such as note, decision or section: a lower-case word of at most 63 characters.';
-comment on column public.packet_store.envelope is
-  'The content (key `content`) and any structured fields the writer sent beside it.';
-comment on column public.packet_store.content is 'The text as it was saved, at most 1 MiB.';
-comment on column public.packet_store."timestamp" is 'When the memory was saved.';
-comment on column public.packet_store.routing is 'Where the packet was sent: an object, stored as the writer gave it.';
-comment on column public.packet_store.provenance is 'What the memory was made from: an object, stored as the writer gave it.';
+  'UUID version 7: ordered by when it was saved. Memories from the old tables kept the id they had there.';
+comment on column public.packet_store.packet_type is 'The kind of memory, such as note, decision or section: a lower-case word, 63 characters at most.';
+comment on column public.packet_store.envelope is 'The content (key `content`) and whatever structured fields the writer sent beside it.';
+comment on column public.packet_store.content is 'The text, as saved: 1 MiB at most.';
+comment on column public.packet_store."timestamp" is 'When it was saved.';
+comment on column public.packet_store.routing is 'Where the packet was sent: an object, as the writer gave it.';
+comment on column public.packet_store.provenance is 'What it was made from: an object, as the writer gave it.';
 comment on column public.packet_store.metadata is
-  'An object of at most 64 KiB. creator and source are stamped from the caller and can''t be forged; agent, tool_name and notes (an object) are stored as given.';
-comment on column public.packet_store.thread_id is 'The conversation or task that the memory belongs to.';
-comment on column public.packet_store.parent_ids is
-  'Ids of the memories it was derived from. Each parent is older, visible to the writer, and visible to everyone who may read this memory.';
-comment on column public.packet_store.tags is 'Labels: at most 64, trimmed, without repeats.';
-comment on column public.packet_store.ttl is
-  'When the memory expires; null means never. After that time nobody can find or read it, and cleanup deletes it.';
-comment on column public.packet_store.project_id is
-  'A repository or product, such as l9. It is null exactly when the scope has no projects.';
-comment on column public.packet_store.scope is
-  'Decides who may read the memory: developer, l-private, global, or a scope of the tenant''s own.';
+  'creator and source are stamped from the caller and can''t be forged; agent, tool_name and notes (an object) as given. 64 KiB at most.';
+comment on column public.packet_store.thread_id is 'The conversation or task it belongs to.';
+comment on column public.packet_store.parent_ids is 'Memories it was derived from: older ones, visible to the writer and to everyone who may read this one.';
+comment on column public.packet_store.tags is 'Labels: 64 at most, trimmed, without repeats.';
+comment on column public.packet_store.ttl is 'When it expires. From then on nobody finds or reads it, and cleanup deletes it. Null: never.';
+comment on column public.packet_store.project_id is 'A repository or product, such as l9. Null exactly where the scope has no projects.';
+comment on column public.packet_store.scope is 'What decides who sees it: developer, l-private, global, or one of the tenant''s own.';
 comment on column public.packet_store.importance_score is
-  'How much the memory matters by the writer''s own estimate, from 0 to 1. packet_store_importance_score() also takes usage and feedback into account.';
-comment on column public.packet_store.access_count is
-  'How often the memory was used before it was imported. Later use is counted in memory_signals.';
-comment on column public.packet_store.last_accessed is
-  'When the memory was last used before it was imported. Later use is in memory_signals.';
-comment on column public.packet_store.contradiction_count is
-  'How many facts contradicted the memory before it was imported. Later contradictions are counted in memory_signals.';
-comment on column public.packet_store.content_hash is
-  'SHA-256 of the content after trimming, collapsing white space and lower-casing it.';
-comment on column public.packet_store.chunk_count is
-  'The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is not embedded yet.';
-comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
-comment on column public.packet_store.tenant_id is 'The tenant that owns the memory.';
-comment on column public.packet_store.org_id is 'The org that owns the memory; null means the whole tenant.';
-comment on column public.packet_store.user_id is 'The user who owns the memory; null means the whole org.';
-comment on column public.packet_store.correlation_id is 'The writer''s own reference, at most 200 bytes.';
-comment on column public.packet_store.session_id is 'The session in which the memory was written.';
-comment on column public.packet_store.trace_id is 'The trace in which the memory was written.';
-comment on column public.packet_store.updated_at is 'When a caller last changed the memory.';
+  'How much it matters, from 0 to 1, in the writer''s own estimate. What was learned since is packet_store_importance_score().';
+comment on column public.packet_store.access_count is 'How often it was used before it came here. Use since is in memory_signals.';
+comment on column public.packet_store.last_accessed is 'When it was last used before it came here. Use since is in memory_signals.';
+comment on column public.packet_store.contradiction_count is 'How many facts contradicted it before it came here. Those since are in memory_signals.';
+comment on column public.packet_store.content_hash is 'SHA-256 of the content, trimmed, white space collapsed, in lower case.';
+comment on column public.packet_store.chunk_count is 'Into how many chunks a long content was cut for embedding; 0 when it was embedded whole, or not yet.';
+comment on column public.packet_store.is_chunked is 'Whether it was cut into chunks.';
+comment on column public.packet_store.tenant_id is 'The tenant that owns it.';
+comment on column public.packet_store.org_id is 'The org that owns it; null: the whole tenant.';
+comment on column public.packet_store.user_id is 'The user who owns it; null: the whole org.';
+comment on column public.packet_store.correlation_id is 'The writer''s own reference: 200 bytes at most.';
+comment on column public.packet_store.session_id is 'The session it was written in.';
+comment on column public.packet_store.trace_id is 'The trace it was written in.';
+comment on column public.packet_store.updated_at is 'When a caller last changed it.';
+--! EndIncluded 040-packets/010-packet-store.sql
+--! Included 040-packets/012-tenant-buckets.sql
+-- An index that is walked in order of rank, of words or of vectors, is walked past the rows of others. So there is one for
+-- each sixteenth of the tenants, and a search walks that of its own. Sixteen: each is looked at when a statement is planned.
+-- The embedded engine, which has one tenant as good as always, has one bucket.
 
--- One memory for one text in each owner, project, scope and kind. The key holds owner and scope, so that a collision is
--- never with a row that the writer can't see.
+create function packets.is_embedded_engine()
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.version() like '%wasm%';
+
+comment on function packets.is_embedded_engine() is
+  'Whether this is PostgreSQL in WebAssembly: one person''s, where indexing half-precision vectors is several times slower than full ones.';
+
+create function packets.bucket_mask()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when packets.is_embedded_engine() then 0 else 15 end;
+
+comment on function packets.bucket_mask() is 'Which bits of the hash of a tenant''s id say its bucket.';
+
+create function packets.tenant_buckets()
+returns integer[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(select generate_series(0, packets.bucket_mask()));
+
+comment on function packets.tenant_buckets() is 'All buckets that tenants are put into.';
+
+create function packets.tenant_bucket(tenant_id uuid)
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.uuid_hash(tenant_id) & packets.bucket_mask();
+
+comment on function packets.tenant_bucket(uuid) is 'Which bucket a tenant is in.';
+
+create function packets.in_bucket(alias text, bucket integer)
+returns text
+language sql
+immutable
+strict
+parallel safe
+set search_path = ''
+-- With built-in functions only, so that the planner sees it is the condition of the index.
+return pg_catalog.format('(pg_catalog.uuid_hash(%stenant_id) & %s) = %s',
+  case when alias <> '' then alias || '.' end, packets.bucket_mask(), bucket);
+
+comment on function packets.in_bucket(text, integer) is
+  'The condition, as SQL, that picks the index of a bucket; alias empty: in the index itself.';
+
+grant execute on function
+  packets.is_embedded_engine(), packets.bucket_mask(), packets.tenant_buckets(), packets.tenant_bucket(uuid), packets.in_bucket(text, integer)
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/012-tenant-buckets.sql
+--! Included 040-packets/015-packet-indexes.sql
+-- One memory for one text, per owner, project, scope and kind. The owner and the scope are in the key, so that a
+-- collision is never with a row that the writer can't see.
 create unique index packet_content_unique on public.packet_store
   (content_hash, tenant_id, scope, project_id, packet_type, org_id, user_id) nulls not distinct;
 
@@ -4024,25 +3322,472 @@ begin
     execute format(
       $sql$create index %I on public.packet_store using bm25 ((envelope ->> 'content')) with (text_config = 'english') where %s$sql$,
       name, packets.in_bucket('', bucket));
-    -- Statistics of an index expression hold samples of contents, which EXPLAIN estimates would reveal bit by bit.
+    -- Statistics of an expression hold samples of it, and the estimates of EXPLAIN would give them away, letter by letter.
     execute format('alter index public.%I alter column 1 set statistics 0', name);
     execute format('comment on index public.%I is %L', name,
-      'Words (BM25) of one bucket of tenants. It is scanned in order of rank, so row-level security only filters after it.');
+      'Words, of one bucket of tenants. Walked in order of rank, so that row-level security is only a filter after it.');
   end loop;
 end
 $$;
 
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
--- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
+-- Answers in a moment how many memories a caller may read, up to a bound: a search takes another way where they are few.
 create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id) where thread_id is not null;
 create index packet_store_ttl_idx on public.packet_store (ttl) where ttl is not null;
 
-comment on index public.packet_content_unique is 'Prevents exact duplicates, also between concurrent writers.';
--- There is no GIN index on tags or envelope: their operators are not leakproof, so row-level security would prevent its
--- use.
+comment on index public.packet_content_unique is 'Makes duplicates impossible, also for concurrent writers.';
+-- No GIN index on tags or envelope: their operators are not leakproof, so under row-level security none would be used.
+--! EndIncluded 040-packets/015-packet-indexes.sql
+--! Included 040-packets/020-normalise.sql
+create function packets.content_hash(content text)
+returns bytea
+language sql
+immutable
+parallel safe
+strict
+set search_path = ''
+return pg_catalog.sha256(pg_catalog.convert_to(
+  pg_catalog.lower(pg_catalog.btrim(
+    -- Only where there is something to collapse: looking is ten times faster than replacing each space by itself.
+    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s+', ' ', 'g') else content end)), 'UTF8'));
 
+comment on function packets.content_hash(text) is 'SHA-256 of a text with white space trimmed and collapsed, in lower case: what makes two contents the same.';
+
+create function packets.tg_packet_store__normalise()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  content text := new.envelope ->> 'content';
+  bytes integer := octet_length(content);
+begin
+  if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
+    perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
+  elsif bytes > 1048576 then
+    perform identity.raise_error('L9LIM', format('content: at most 1048576 bytes (1 MiB), got %s', bytes), 'content');
+  elsif content !~ '\S' then
+    perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
+  end if;
+
+  if octet_length((new.envelope - 'content')::text) > 262144 then
+    perform identity.raise_error('L9LIM', 'envelope: at most 262144 bytes (256 KiB) beside the content', 'envelope');
+  end if;
+  if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
+    perform identity.raise_error('L9VAL', 'metadata: an object', 'metadata');
+  elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
+    perform identity.raise_error('L9VAL', 'metadata.notes: an object', 'metadata');
+  end if;
+  if octet_length(new.routing::text) > 65536 or octet_length(new.provenance::text) > 65536 then
+    perform identity.raise_error('L9LIM', 'routing, provenance: at most 65536 bytes (64 KiB) each', 'provenance');
+  end if;
+
+  -- What nests deeper may be stored, and then be more than whoever reads it can take.
+  if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
+    or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
+    perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+  end if;
+
+  if cardinality(new.tags) > 0 then
+    new.tags := array(
+      select btrim(t.tag) from unnest(new.tags) with ordinality as t (tag, place)
+      where btrim(t.tag) <> '' group by btrim(t.tag) order by min(t.place));
+    if cardinality(new.tags) > 64 then
+      perform identity.raise_error('L9LIM', format('tags: at most 64, got %s', cardinality(new.tags)), 'tags');
+    elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > 200) then
+      perform identity.raise_error('L9LIM', 'tags: at most 200 bytes each', 'tags');
+    end if;
+  end if;
+  if new.packet_type !~ '^[a-z][a-z0-9_]{0,62}$' then
+    perform identity.raise_error('L9VAL', 'kind: a lower-case word of letters, digits and _, 63 characters at most', 'kind');
+  elsif not new.importance_score between 0 and 1 then
+    perform identity.raise_error('L9VAL', 'importance: from 0 to 1', 'importance');
+  elsif cardinality(new.parent_ids) > 64 then
+    perform identity.raise_error('L9LIM', format('parent_ids: at most 64, got %s', cardinality(new.parent_ids)), 'parent_ids');
+  elsif greatest(octet_length(new.thread_id), octet_length(new.correlation_id),
+      octet_length(new.session_id), octet_length(new.trace_id)) > 200 then
+    perform identity.raise_error('L9LIM', 'thread_id, correlation_id, session_id, trace_id: at most 200 bytes each', 'thread_id');
+  end if;
+
+  if tg_op = 'INSERT' or new.envelope is distinct from old.envelope then
+    new.content_hash := packets.content_hash(content);
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__normalise() is
+  'Limits with errors that name the field, clean tags, and the content hash. The constraints of the table hold the same rules.';
+
+create trigger _100_normalise
+  before insert or update of envelope, metadata, routing, provenance, tags, packet_type, importance_score, parent_ids,
+    thread_id, correlation_id, session_id, trace_id
+  on public.packet_store
+  for each row execute function packets.tg_packet_store__normalise();
+--! EndIncluded 040-packets/020-normalise.sql
+--! Included 040-packets/025-legacy-door.sql
+-- Memories that were written before this database was have their writers and times already. One door lets them in as they
+-- are: `l9-memory migrate-legacy`, through the functions of chapter 095. This file says when that door is open.
+
+create function packets.is_legacy_import()
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return current_user = 'l9_owner'
+  and identity.current_role_name() = 'l9_owner'
+  and coalesce(pg_catalog.current_setting('l9.legacy_import', true), '') = 'on';
+
+comment on function packets.is_legacy_import() is
+  'Whether this statement moves old memories in: run by l9_owner, in a session whose own role is l9_owner too, which has said so (set l9.legacy_import = on). A definer function that an agent, an admin or a job calls runs as l9_owner, but its session keeps the caller''s role: never for those, whatever they set.';
+
+-- Triggers ask under whoever writes. Knowing the answer, which is no, opens nothing.
+grant execute on function packets.is_legacy_import() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/025-legacy-door.sql
+--! Included 040-packets/026-job-door.sql
+create function packets.is_job_writing()
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return current_user = 'l9_owner' and identity.current_role_name() = 'l9_worker';
+
+comment on function packets.is_job_writing() is
+  'Whether a job saves a memory, which has no identity: run by a function of l9_owner, in a session whose own role is l9_worker. Which memories it may save is for the policies of packet_store to say.';
+
+-- Triggers ask under whoever writes. Knowing the answer, which is no, opens nothing.
+grant execute on function packets.is_job_writing() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/026-job-door.sql
+--! Included 040-packets/030-stamp.sql
+create function packets.tg_packet_store__stamp()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  -- What the client sent as creator or source never counts.
+  given jsonb := new.metadata - 'creator' - 'source';
+begin
+  if jsonb_strip_nulls(given) <> given then
+    -- Null takes the default. Nulls further in, such as in notes, are kept as given.
+    given := (select coalesce(jsonb_object_agg(m.key, m.value), '{}') from jsonb_each(given) as m where m.value <> 'null');
+  end if;
+  new.metadata := jsonb_build_object('agent', me.agent, 'tool_name', audit.current_tool())
+    || given
+    || jsonb_build_object('creator', me.creator, 'source', me.source);
+  if octet_length(new.metadata::text) > 65536 then
+    perform identity.raise_error('L9LIM',
+      format('metadata: at most 65536 bytes (64 KiB), got %s', octet_length(new.metadata::text)), 'metadata');
+  end if;
+  new.updated_at := clock_timestamp();
+  if tg_op = 'INSERT' then
+    new.tenant_id := me.tenant_id;
+    new.org_id := me.org_id;
+    new.user_id := me.user_id;
+    new."timestamp" := new.updated_at;
+    new.session_id := coalesce(new.session_id, left(identity.claim('session_id'), 200));
+    new.trace_id := coalesce(new.trace_id, left(identity.claim('trace_id'), 200));
+  else
+    -- Where the clock is coarse, or went back: what tells a change from a job's bookkeeping must have moved.
+    new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__stamp() is
+  'Writes who saved it (creator, source, tenant, org, user) from the caller''s identity, over anything the client sent.';
+
+create trigger _300_stamp
+  before insert or update of envelope, packet_type, metadata, routing, provenance, thread_id, parent_ids, tags, ttl, project_id,
+    scope, importance_score, correlation_id, session_id, trace_id
+  on public.packet_store
+  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
+  execute function packets.tg_packet_store__stamp();
+--! EndIncluded 040-packets/030-stamp.sql
+--! Included 040-packets/035-check-scope.sql
+create function packets.scope_has_projects(scope text)
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return (
+  select s.is_project_scoped from public.scopes s
+  where s.tenant_id = identity.current_tenant_id()
+    and s.scope = scope_has_projects.scope
+    and s.scope = any (identity.current_scopes()));
+
+comment on function packets.scope_has_projects(text) is
+  'Whether memories of a scope belong to projects; null for a scope the caller may not read. Definer: reads scopes.';
+
+create function packets.check_scope(scope text, project_id text)
+returns void
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  has_projects boolean;
+begin
+  -- One text for a scope that does not exist and one that is not the caller's: they are never told apart.
+  if scope is null or scope <> all (me.writable_scopes) then
+    perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')), 'scope');
+  end if;
+  select s.is_project_scoped into has_projects from public.scopes s
+  where s.tenant_id = me.tenant_id and s.scope = check_scope.scope;
+  if has_projects and project_id is null then
+    perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
+  elsif not has_projects and project_id is not null then
+    perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
+  elsif project_id !~ '^[A-Za-z0-9._/@:+-]{1,200}$' then
+    perform identity.raise_error('L9VAL', 'project_id: 1 to 200 letters, digits or ._/@:+-', 'project_id');
+  elsif has_projects and not identity.has_project(me, project_id) then
+    perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
+  end if;
+end
+$$;
+
+comment on function packets.check_scope(text, text) is
+  'Whether the caller may write this scope and project, or a clear error; the policies hold the same rule. Definer: asks the scopes table whether the scope has projects.';
+
+create function packets.tg_packet_store__check_scope()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform packets.check_scope(new.scope, new.project_id);
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that is not the caller''s.';
+
+create trigger _350_check_scope
+  before insert or update of scope, project_id on public.packet_store
+  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
+  execute function packets.tg_packet_store__check_scope();
+
+grant execute on function packets.scope_has_projects(text), packets.check_scope(text, text)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 040-packets/035-check-scope.sql
+--! Included 040-packets/037-room-of.sql
+create function packets.audience_id(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
+returns uuid
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(pg_catalog.convert_to(
+  -- None of them can hold the bar.
+  tenant_id::text || '|' || coalesce(org_id::text, '') || '|' || coalesce(user_id::text, '') || '|' || scope || '|'
+    || coalesce(project_id, ''), 'UTF8')), 1, 16), 'hex')::uuid;
+
+comment on function packets.audience_id(uuid, uuid, uuid, text, text) is
+  'One id for tenant, org, user, project and scope together: rows that are seen by the same callers have the same.';
+
+grant execute on function packets.audience_id(uuid, uuid, uuid, text, text) to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 040-packets/037-room-of.sql
+--! Included 040-packets/040-check-parents.sql
+create function packets.is_scope_within(narrow text, wide text)
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return narrow = wide or (
+  -- Of scopes that the caller may not read it tells nothing.
+  array[narrow, wide] <@ identity.current_scopes()
+  and not exists (
+    select from public.actors a
+    where a.tenant_id = identity.current_tenant_id()
+      and ('*' = any (a.readable_scopes) or narrow = any (a.readable_scopes))
+      and not ('*' = any (a.readable_scopes) or wide = any (a.readable_scopes))));
+
+comment on function packets.is_scope_within(text, text) is
+  'Whether everyone who may read scope `narrow` may read `wide`; false where the caller may not read both. Definer: reads the tenant''s actors.';
+
+create function packets.tg_packet_store__check_parents()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  parent record;
+  to_check uuid[];
+  found_parents integer := 0;
+  newest_time timestamptz;
+  newest_id uuid;
+begin
+  new.parent_ids := array(select distinct p.id from unnest(new.parent_ids) as p (id) where p.id is not null order by p.id);
+  to_check := new.parent_ids;
+  if tg_op = 'UPDATE' and new.scope = old.scope and new.project_id is not distinct from old.project_id then
+    -- A parent that it had may be gone since, erased, or hidden from the writer, and that must not freeze the child.
+    to_check := array(select p.id from unnest(to_check) as p (id) where p.id <> all (old.parent_ids));
+  end if;
+
+  -- As the writer: a parent it can't see is a parent that is not there.
+  for parent in
+    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p."timestamp" from public.packet_store p
+    where p.packet_id = any (to_check) and p.packet_id <> new.packet_id
+    order by p."timestamp", p.packet_id
+  loop
+    found_parents := found_parents + 1;
+    newest_time := parent."timestamp";
+    newest_id := parent.packet_id;
+    -- Else the child would show its readers the id of something they may not know of.
+    if not packets.is_scope_within(new.scope, parent.scope) then
+      perform identity.raise_error('L9VAL', format(
+        'parent_ids: a memory in scope %s can''t rest on one in scope %s, which fewer may read', new.scope, parent.scope), 'parent_ids');
+    elsif not (parent.project_id is null or parent.project_id is not distinct from new.project_id)
+      or not (parent.org_id is null or parent.org_id is not distinct from new.org_id)
+      or not (parent.user_id is null or parent.user_id is not distinct from new.user_id) then
+      perform identity.raise_error('L9VAL',
+        'parent_ids: a memory can''t rest on one of another project, org or user, which fewer may read', 'parent_ids');
+    end if;
+  end loop;
+  if found_parents < cardinality(to_check) then
+    perform identity.raise_error('L9VAL', 'parent_ids: at least one of these memories is not there', 'parent_ids');
+  end if;
+
+  -- Parents are older than children (by the time they were saved, then by id: neither ever changes), so that there can
+  -- be no cycle, and none needs to be looked for through memories that the writer can't see. The id alone would not
+  -- do: those that came from the old tables kept theirs, which say nothing of time.
+  if (newest_time, newest_id) >= (new."timestamp", new.packet_id) then
+    if tg_op = 'UPDATE' then
+      perform identity.raise_error('L9VAL', 'parent_ids: a parent must be older than its child', 'parent_ids');
+    end if;
+    -- The clock went back since the parent was saved: the child is a moment younger all the same.
+    new."timestamp" := newest_time + interval '1 microsecond';
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__check_parents() is
+  'Parents must exist, be visible to the writer, older than the child, and no more private than it: so they form a DAG that tells nobody anything new.';
+
+create trigger _400_check_parents
+  before insert or update of parent_ids, scope, project_id on public.packet_store
+  for each row when (cardinality(new.parent_ids) > 0)
+  execute function packets.tg_packet_store__check_parents();
+
+grant execute on function packets.is_scope_within(text, text) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 040-packets/040-check-parents.sql
+--! Included 040-packets/045-release-expired.sql
+create function packets.tg_packet_store__release_expired()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  expired uuid;
+begin
+  select p.packet_id into expired
+  from public.packet_store p
+  -- By the hash alone: as `=`, tenant and scope would look like a way in too, through every memory they have.
+  where p.content_hash = new.content_hash
+    and p.tenant_id is not distinct from new.tenant_id
+    and p.scope is not distinct from new.scope
+    and p.project_id is not distinct from new.project_id
+    and p.packet_type = new.packet_type
+    and p.org_id is not distinct from new.org_id
+    and p.user_id is not distinct from new.user_id
+    and p.ttl <= now()
+    and p.packet_id <> new.packet_id;
+  if found then
+    delete from public.packet_store p where p.packet_id = expired;
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__release_expired() is
+  'Deletes an expired memory that stands in the way of one that says the same, as if it had been cleaned up in time. Definer: what has expired is hidden from callers. It deletes only where the writer, by then checked, puts its own.';
+
+create trigger _450_release_expired
+  before insert or update of envelope, scope, project_id, packet_type on public.packet_store
+  for each row execute function packets.tg_packet_store__release_expired();
+--! EndIncluded 040-packets/045-release-expired.sql
+--! Included 040-packets/050-audit.sql
+create function packets.tg_packet_store__audit()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+-- The plan is kept for the session: made for an update of one row, a nested loop took 40 s over 10,000.
+set enable_nestloop = off
+as $$
+declare
+  actor jsonb := audit.audit_actor();
+begin
+  if tg_op = 'INSERT' then
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
+      jsonb_build_object('kind', n.packet_type) || actor
+    from new_rows n;
+  elsif tg_op = 'DELETE' then
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
+      jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator') || actor
+    from old_rows o;
+  else
+    -- Bookkeeping by jobs (chunk counts) leaves updated_at alone and is no change to the memory.
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
+      jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
+        || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
+        || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
+        || actor
+    from new_rows n
+    join old_rows o using (packet_id)
+    where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
+  end if;
+  return null;
+end
+$$;
+
+comment on function packets.tg_packet_store__audit() is
+  'One audit row for each memory written, one statement for the whole batch. Definer: callers can''t insert into audit_log.';
+
+create trigger _500_audit_insert after insert on public.packet_store
+  referencing new table as new_rows
+  for each statement execute function packets.tg_packet_store__audit();
+create trigger _500_audit_update after update on public.packet_store
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function packets.tg_packet_store__audit();
+create trigger _500_audit_delete after delete on public.packet_store
+  referencing old table as old_rows
+  for each statement execute function packets.tg_packet_store__audit();
+
+create function packets.tg_packet_store__refuse_truncate()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform identity.raise_error('L9IMM', 'packet_store: delete its rows, so that it is on the record');
+  return null;
+end
+$$;
+
+comment on function packets.tg_packet_store__refuse_truncate() is 'Refuses TRUNCATE, which knows no rows and would leave none in audit_log.';
+
+create trigger _500_audit_truncate before truncate on public.packet_store
+  for each statement execute function packets.tg_packet_store__refuse_truncate();
+--! EndIncluded 040-packets/050-audit.sql
+--! Included 040-packets/060-policies.sql
 call identity.protect_like_memories('public.packet_store', is_writable => true);
 
 create policy creator_updates on public.packet_store as restrictive for update to l9_agent
@@ -4065,56 +3810,14 @@ create policy definer_locks on public.packet_store for update to l9_owner
 create policy definer_cleanup on public.packet_store for delete to l9_owner
   using (ttl <= now());
 
-comment on policy creator_updates on public.packet_store is 'Agents may change only memories that they wrote.';
-comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote.';
-comment on policy writable_updates on public.packet_store is 'Admins may not change memories in a scope that they may only read.';
-comment on policy writable_deletes on public.packet_store is 'Admins may not delete memories in a scope that they may only read.';
-comment on policy worker_access on public.packet_store is
-  'Jobs read contents in order to embed them, and set chunk_count; the grants list the columns.';
-comment on policy definer_functions on public.packet_store is 'Functions of the owner see expired memories, and no others.';
-comment on policy definer_locks on public.packet_store is
-  'Functions of the owner lock expired memories, so that concurrent cleanups share the work. They can''t change any.';
-comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete expired memories, and no others.';
-
-create trigger _100_normalise
-  before insert or update of envelope, metadata, routing, provenance, tags, packet_type, importance_score, parent_ids,
-    thread_id, correlation_id, session_id, trace_id
-  on public.packet_store
-  for each row execute function packets.tg_packet_store__normalise();
-
-create trigger _300_stamp
-  before insert or update of envelope, packet_type, metadata, routing, provenance, thread_id, parent_ids, tags, ttl, project_id,
-    scope, importance_score, correlation_id, session_id, trace_id
-  on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
-  execute function packets.tg_packet_store__stamp();
-
-create trigger _350_check_scope
-  before insert or update of scope, project_id on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
-  execute function packets.tg_packet_store__check_scope();
-
-create trigger _400_check_parents
-  before insert or update of parent_ids, scope, project_id on public.packet_store
-  for each row when (cardinality(new.parent_ids) > 0)
-  execute function packets.tg_packet_store__check_parents();
-
-create trigger _450_release_expired
-  before insert or update of envelope, scope, project_id, packet_type on public.packet_store
-  for each row execute function packets.tg_packet_store__release_expired();
-
-create trigger _500_audit_insert after insert on public.packet_store
-  referencing new table as new_rows
-  for each statement execute function packets.tg_packet_store__audit();
-create trigger _500_audit_update after update on public.packet_store
-  referencing old table as old_rows new table as new_rows
-  for each statement execute function packets.tg_packet_store__audit();
-create trigger _500_audit_delete after delete on public.packet_store
-  referencing old table as old_rows
-  for each statement execute function packets.tg_packet_store__audit();
-
-create trigger _200_refuse_truncate before truncate on public.packet_store
-  for each statement execute function packets.tg_packet_store__refuse_truncate();
+comment on policy creator_updates on public.packet_store is 'Agents change only what they wrote themselves.';
+comment on policy creator_deletes on public.packet_store is 'Agents delete only what they wrote themselves.';
+comment on policy writable_updates on public.packet_store is 'An admin changes nothing in a scope that it may only read.';
+comment on policy writable_deletes on public.packet_store is 'An admin deletes nothing in a scope that it may only read.';
+comment on policy worker_access on public.packet_store is 'Jobs read contents to embed, and set chunk_count; the grants say which columns.';
+comment on policy definer_functions on public.packet_store is 'Functions of the owner see what has expired, and nothing else.';
+comment on policy definer_locks on public.packet_store is 'Functions of the owner lock what has expired, so that two cleanups share the work; they change nothing.';
+comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete what has expired, and nothing else.';
 
 grant select, delete on public.packet_store to l9_agent, l9_admin;
 grant insert (
@@ -4126,12 +3829,11 @@ grant update (
   correlation_id, session_id, trace_id
 ) on public.packet_store to l9_agent, l9_admin;
 grant select on public.packet_store to l9_platform_admin, l9_worker;
-grant maintain on public.packet_store to l9_worker; -- To run ANALYZE where no autovacuum does.
+grant maintain on public.packet_store to l9_worker; -- statistics, where no autovacuum makes them
 grant update (chunk_count) on public.packet_store to l9_worker;
--- packet_id, content_hash, tenant_id, org_id, user_id, timestamp and counters can't be inserted or updated by callers:
--- triggers and jobs set them.
---! EndIncluded 040-packets/130-packet-store.sql
---! Included 040-packets/140-packet-versions.sql
+-- No insert or update of packet_id, content_hash, tenant_id, org_id, user_id, timestamp, counters: triggers and jobs set them.
+--! EndIncluded 040-packets/060-policies.sql
+--! Included 040-packets/130-packet-versions.sql
 create table public.packet_versions (
   packet_id uuid not null references public.packet_store on delete cascade,
   version_id uuid not null default uuidv7(),
@@ -4158,98 +3860,91 @@ create table public.packet_versions (
   correlation_id text,
   session_id text,
   trace_id text,
-  -- There is no version number: a gap would reveal a version that the agent may not see. memory_history() counts the
-  -- visible ones.
+  -- No number: a gap in the numbers would tell an agent of a version that it may not see. memory_history() counts.
   primary key (packet_id, version_id)
 );
 
--- The planner needs no statistics of contents, and they would keep samples of erased ones.
+-- Nothing is planned by what versions say, and the planner's statistics would keep samples of it.
 alter table public.packet_versions
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0;
 
 comment on table public.packet_versions is
-  'Earlier states of memories: one row for each state that an update replaced. They are deleted with their memory.';
+  'What memories said before they were changed: one row for each state that an update replaced. They go with their memory.';
 comment on column public.packet_versions.packet_id is 'The memory.';
-comment on column public.packet_versions.version_id is 'UUID version 7, so versions are ordered by the time they were replaced.';
-comment on column public.packet_versions.valid_from is 'Start of the period in which the memory had this state.';
-comment on column public.packet_versions.valid_until is 'When this state was replaced.';
-comment on column public.packet_versions.replaced_by is 'The caller that replaced this state.';
-comment on column public.packet_versions.replaced_with is
-  'The tool or mutation that replaced this state; sql in a database session.';
-comment on column public.packet_versions.packet_type is 'The kind of memory in this version.';
-comment on column public.packet_versions.envelope is
-  'The content (key `content`) of this version and the structured fields beside it.';
-comment on column public.packet_versions.content is 'The text of this version.';
-comment on column public.packet_versions.routing is 'The routing of this version.';
-comment on column public.packet_versions.provenance is 'The provenance of this version.';
-comment on column public.packet_versions.metadata is 'The metadata of this version; creator and source name its writer.';
-comment on column public.packet_versions.thread_id is 'The thread of this version.';
-comment on column public.packet_versions.parent_ids is 'The parents of this version.';
-comment on column public.packet_versions.tags is 'The tags of this version.';
-comment on column public.packet_versions.ttl is
-  'The ttl of this version. The memory''s present ttl decides whether the version can still be read.';
-comment on column public.packet_versions.project_id is 'The project of this version.';
-comment on column public.packet_versions.scope is
-  'The scope of this version: only callers who may read that scope see the version.';
-comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
-comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
-comment on column public.packet_versions.org_id is 'The org of the memory.';
-comment on column public.packet_versions.user_id is 'The user of the memory.';
-comment on column public.packet_versions.correlation_id is 'The correlation id of this version.';
-comment on column public.packet_versions.session_id is 'The session of this version.';
-comment on column public.packet_versions.trace_id is 'The trace of this version.';
+comment on column public.packet_versions.version_id is 'UUID version 7: ordered by when it was replaced.';
+comment on column public.packet_versions.valid_from is 'Since when the memory was so.';
+comment on column public.packet_versions.valid_until is 'When it was replaced.';
+comment on column public.packet_versions.replaced_by is 'The caller that replaced it.';
+comment on column public.packet_versions.replaced_with is 'The tool or mutation that replaced it; sql in a database session.';
+comment on column public.packet_versions.packet_type is 'The kind of memory it was.';
+comment on column public.packet_versions.envelope is 'The content it had (key `content`) and the structured fields beside it.';
+comment on column public.packet_versions.content is 'The text it had.';
+comment on column public.packet_versions.routing is 'As it was.';
+comment on column public.packet_versions.provenance is 'As it was.';
+comment on column public.packet_versions.metadata is 'As it was; creator and source are those who wrote this version.';
+comment on column public.packet_versions.thread_id is 'As it was.';
+comment on column public.packet_versions.parent_ids is 'As they were.';
+comment on column public.packet_versions.tags is 'As they were.';
+comment on column public.packet_versions.ttl is 'As it was. Whether the version can still be read is for the memory''s present ttl to say.';
+comment on column public.packet_versions.project_id is 'The project it was in.';
+comment on column public.packet_versions.scope is 'The scope it was in: only who may read that one sees this version.';
+comment on column public.packet_versions.importance_score is 'As it was.';
+comment on column public.packet_versions.tenant_id is 'As of the memory.';
+comment on column public.packet_versions.org_id is 'As of the memory.';
+comment on column public.packet_versions.user_id is 'As of the memory.';
+comment on column public.packet_versions.correlation_id is 'As it was.';
+comment on column public.packet_versions.session_id is 'As it was.';
+comment on column public.packet_versions.trace_id is 'As it was.';
 
 -- The scope and project that the version itself had count, too: what was private stays private when the memory is shared.
 call identity.protect_like_memories('public.packet_versions', noun => 'version', expires => false);
 
--- Evaluated under the reader's own policies: a memory that it can't see has no history for it either.
+-- Under the reader's own policies: a memory that is not there for it has no history either.
 create policy packet_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (select from public.packet_store p where p.packet_id = packet_versions.packet_id));
 create policy definer_functions on public.packet_versions for select to l9_owner using (true);
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
 comment on policy packet_visibility on public.packet_versions is
-  'A version is visible only to callers who may see its memory in its present state: a memory that moved to l-private hides all its versions.';
-comment on policy definer_functions on public.packet_versions is
-  'The trigger that keeps versions reads the previous one; erasure counts them.';
-comment on policy definer_keeping on public.packet_versions is
-  'The trigger that keeps versions inserts them. Nobody may change one.';
+  'A version is there for whoever may see its memory as it is now: what moved to l-private hides all it ever said.';
+comment on policy definer_functions on public.packet_versions is 'The trigger that keeps versions looks for the one before; erasure counts them.';
+comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions writes them; nobody changes one.';
 
 grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
--- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
+-- No insert, update or delete for anyone: the trigger writes them, and they go with their memory.
 
 create function packets.tg_packet_store__keep_version()
 returns trigger
 language plpgsql
 security definer
 set search_path = ''
--- The plan is cached for the session. Made for an update of one row, its nested loop took 36 s over 10,000 rows instead
--- of 2.
+-- The plan is kept for the session. Made for an update of one row it would be a nested loop, and one of 10,000 rows then
+-- took 36 s instead of 2.
 set enable_nestloop = off
 as $$
 declare
-  changed_by text := coalesce(identity.current_caller(), 'db:' || identity.current_role_name());
-  changed_with text := audit.current_tool();
+  doer text := coalesce(identity.current_caller(), 'db:' || identity.current_role_name());
+  tool text := audit.current_tool();
 begin
   insert into public.packet_versions (
     packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, routing, provenance, metadata,
     thread_id, parent_ids, tags, ttl, project_id, scope, importance_score, tenant_id, org_id, user_id,
     correlation_id, session_id, trace_id)
   select
-    o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type, o.envelope, o.routing,
+    o.packet_id, before.valid_from, greatest(n.updated_at, before.valid_from), doer, tool, o.packet_type, o.envelope, o.routing,
     o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.scope, o.importance_score,
     o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
-  -- updated_at also moves when nothing else changed, so a version begins where the one before it ended.
+  -- updated_at also moves when nothing else did, so a version begins where the one before it ended.
   cross join lateral (
     select coalesce(
       (select v.valid_until from public.packet_versions v
        where v.packet_id = o.packet_id order by v.version_id desc limit 1),
       o."timestamp") as valid_from
-  ) previous
+  ) before
   where n.updated_at is distinct from o.updated_at
     and (
       n.packet_type, n.envelope, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags, n.ttl, n.project_id,
@@ -4262,16 +3957,16 @@ end
 $$;
 
 comment on function packets.tg_packet_store__keep_version() is
-  'Saves the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write versions.';
+  'Keeps what an update by a caller replaced; one that changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write versions.';
 
 create trigger _550_keep_version after update on public.packet_store
   referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__keep_version();
---! EndIncluded 040-packets/140-packet-versions.sql
+--! EndIncluded 040-packets/130-packet-versions.sql
 --! Included 050-embeddings/000-schema.sql
 create schema embeddings;
 comment on schema embeddings is
-  'Embedding models, vectors, and the queues of memories that wait for vectors. Not exposed over GraphQL; callers may execute only the functions that are granted to them one by one.';
+  'Embedding models, vectors, and the queues of what waits for them. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 050-embeddings/000-schema.sql
 --! Included 050-embeddings/010-embedding-models.sql
@@ -4285,18 +3980,19 @@ create table public.embedding_models (
   constraint embedding_dimensions_fit check (dimensions between 1 and 1536),
   constraint embedding_state_known check (state in ('serving', 'arriving', 'leaving')),
   constraint embedding_state_dated check ((state is null) = (state_since is null)),
-  -- The constraint is deferred so that the switch can be one update of two rows.
+  -- Deferred, so that the switch can be one update of two rows.
   constraint embedding_state_one_each exclude using btree (state with =) where (state in ('serving', 'arriving'))
     deferrable initially deferred
 );
 
-comment on table public.embedding_models is 'Embedding models whose vectors are stored. A search compares vectors of one model only.';
-comment on column public.embedding_models.model is 'Name of the model. Each of its vectors carries this name.';
-comment on column public.embedding_models.created_at is 'Time when the model was registered.';
-comment on column public.embedding_models.dimensions is 'Number of dimensions of the model, at most 1536. Its vectors are padded with zeros to 1536 dimensions, which does not change cosine similarities.';
+comment on table public.embedding_models is 'Models whose vectors are stored. A search compares vectors of one model only.';
+comment on column public.embedding_models.model is 'Its name, as each of its vectors carries it.';
+comment on column public.embedding_models.created_at is 'When it was registered.';
+comment on column public.embedding_models.dimensions is 'The model''s own dimensions; its vectors are padded with zeros to 1536, which leaves cosines as they are.';
+
 comment on column public.embedding_models.state is
-  'serving: searches compare the vectors of this model; arriving: memories are also embedded with this model, so that it can serve later; leaving: the vectors of this model are being deleted; null: none of these.';
-comment on column public.embedding_models.state_since is 'Time when the model entered its state.';
+  'serving: searches compare its vectors; arriving: memories are embedded with it too, so that it can serve; leaving: its vectors are being dropped; null: none of these.';
+comment on column public.embedding_models.state_since is 'Since when.';
 
 alter table public.embedding_models enable row level security;
 alter table public.embedding_models force row level security;
@@ -4304,9 +4000,9 @@ alter table public.embedding_models force row level security;
 create policy scope_access on public.embedding_models for select to l9_agent, l9_admin, l9_platform_admin, l9_worker using (true);
 create policy worker_access on public.embedding_models for update to l9_worker using (true);
 create policy definer_functions on public.embedding_models to l9_owner using (true);
-comment on policy scope_access on public.embedding_models is 'The list of models is not secret.';
-comment on policy worker_access on public.embedding_models is 'Jobs change from one model to another.';
-comment on policy definer_functions on public.embedding_models is 'register_embedding_model() inserts rows, and drop_embedding_model() deletes them.';
+comment on policy scope_access on public.embedding_models is 'Which models there are is nobody''s secret.';
+comment on policy worker_access on public.embedding_models is 'The change from one model to another is the jobs'' to make.';
+comment on policy definer_functions on public.embedding_models is 'register_embedding_model() adds rows, drop_embedding_model() takes them away.';
 
 grant select on public.embedding_models to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant update (state, state_since) on public.embedding_models to l9_worker;
@@ -4322,78 +4018,11 @@ parallel safe
 set search_path = ''
 return (select m.model from public.embedding_models m where m.state = 'serving');
 
-comment on function embeddings.serving_model() is 'The model whose vectors searches compare; null before a gateway has started for the first time.';
+comment on function embeddings.serving_model() is 'The model whose vectors searches compare; null where no gateway has ever started.';
 
 grant execute on function embeddings.serving_model() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 050-embeddings/010-embedding-models.sql
---! Included 050-embeddings/020-pending-embeddings.sql
-create table embeddings.pending_embeddings (
-  packet_id uuid not null references public.packet_store on delete cascade,
-  model text not null references public.embedding_models on delete cascade,
-  enqueued_at timestamptz not null default clock_timestamp(),
-  attempts integer not null default 0,
-  next_attempt_at timestamptz not null default now(),
-  leased_until timestamptz,
-  last_error text,
-  primary key (packet_id, model)
-);
-
-create index pending_embeddings_due_idx on embeddings.pending_embeddings (model, next_attempt_at);
-
-comment on table embeddings.pending_embeddings is
-  'Queue of memories that wait for their vectors. A row is inserted in the transaction of the save and deleted in the transaction that stores the vectors, so no memory is lost or embedded twice.';
-comment on column embeddings.pending_embeddings.model is
-  'The model that the memory waits for: the one that serves and, during a model change, also the one that arrives.';
-comment on column embeddings.pending_embeddings.leased_until is 'A job works on the memory until this time; after it, another job may lease the row.';
-comment on column embeddings.pending_embeddings.attempts is 'Number of times that the content of this memory was refused or failed.';
-comment on column embeddings.pending_embeddings.last_error is 'Name of the last error. It never holds a text of the memory.';
-
-alter table embeddings.pending_embeddings enable row level security;
-alter table embeddings.pending_embeddings force row level security;
-
-create policy worker_access on embeddings.pending_embeddings to l9_worker using (true);
-create policy definer_functions on embeddings.pending_embeddings to l9_owner using (true);
-comment on policy worker_access on embeddings.pending_embeddings is 'Jobs work through the queue.';
-comment on policy definer_functions on embeddings.pending_embeddings is 'Triggers of packet_store insert memories into the queue.';
-
-grant select, insert (packet_id, model), update, delete on embeddings.pending_embeddings to l9_worker;
-
-create function embeddings.enqueue_memory(packet_id uuid)
-returns void
-language sql
-volatile
-set search_path = ''
-begin atomic
-  insert into embeddings.pending_embeddings (packet_id, model)
-  select enqueue_memory.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
-  order by m.model
-  on conflict (packet_id, model) do update
-    set attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null;
-end;
-
-comment on function embeddings.enqueue_memory(uuid) is
-  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, its lease and failed attempts are reset.';
---! EndIncluded 050-embeddings/020-pending-embeddings.sql
---! Included 050-embeddings/030-stale-contexts.sql
-create table embeddings.stale_contexts (
-  -- No foreign key: rows are inserted while memories are being deleted, and the job checks whether the memory still exists.
-  packet_id uuid primary key
-);
-
-comment on table embeddings.stale_contexts is 'Queue of memories whose context must be created again.';
-comment on column embeddings.stale_contexts.packet_id is 'The memory, which may have been deleted since.';
-
-alter table embeddings.stale_contexts enable row level security;
-alter table embeddings.stale_contexts force row level security;
-
-create policy worker_access on embeddings.stale_contexts to l9_worker using (true);
-create policy definer_functions on embeddings.stale_contexts to l9_owner using (true);
-comment on policy worker_access on embeddings.stale_contexts is 'Jobs work through the queue.';
-comment on policy definer_functions on embeddings.stale_contexts is 'Triggers insert memories into the queue.';
-
-grant select, insert, delete on embeddings.stale_contexts to l9_worker;
---! EndIncluded 050-embeddings/030-stale-contexts.sql
---! Included 050-embeddings/040-memory-contexts.sql
+--! Included 050-embeddings/015-memory-contexts.sql
 create table public.memory_contexts (
   context_id uuid primary key default uuidv7(),
   packet_id uuid not null unique references public.packet_store on delete cascade,
@@ -4408,7 +4037,7 @@ create table public.memory_contexts (
   created_at timestamptz not null default now()
 );
 
--- Statistics are off because the planner would keep samples of the texts.
+-- The planner's statistics would keep samples of what was said.
 alter table public.memory_contexts alter column context set statistics 0;
 
 do $$
@@ -4426,68 +4055,35 @@ create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, s
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
 
 comment on table public.memory_contexts is
-  'Memories together with their predecessor in the thread, so that an answer is also found by the question before it. A predecessor is used only if it has the same owner, scope and project: a caller who may read the row may read both memories.';
-comment on column public.memory_contexts.context_id is 'UUID version 7. A changed text gets a new context_id, because vectors refer to the text that they were made from.';
+  'Memories together with the one before them in their thread, to be found by what an answer leaves unsaid. Only a predecessor of the same owner, scope and project is taken: whoever reads the row may read both.';
+comment on column public.memory_contexts.context_id is 'UUID version 7. Another text is another context: vectors hang on the one they were made of.';
 comment on column public.memory_contexts.packet_id is 'The memory.';
 comment on column public.memory_contexts.predecessor_id is 'The memory before it in the thread.';
-comment on column public.memory_contexts.context is 'The end of the predecessor (500 characters) and the beginning of the memory (2000). A search never shows it.';
-comment on column public.memory_contexts.tenant_id is 'Tenant of both memories.';
-comment on column public.memory_contexts.org_id is 'Org of both memories.';
-comment on column public.memory_contexts.user_id is 'User of both memories.';
-comment on column public.memory_contexts.project_id is 'Project of both memories.';
-comment on column public.memory_contexts.scope is 'Scope of both memories.';
-comment on column public.memory_contexts.ttl is 'Time when the first of the two memories expires. After it nobody can read the row.';
-comment on column public.memory_contexts.created_at is 'Time when the context was created.';
+comment on column public.memory_contexts.context is 'The end of the predecessor (500 characters) and the beginning of the memory (2000). Never shown in a search.';
+comment on column public.memory_contexts.tenant_id is 'As of both memories.';
+comment on column public.memory_contexts.org_id is 'As of both memories.';
+comment on column public.memory_contexts.user_id is 'As of both memories.';
+comment on column public.memory_contexts.project_id is 'As of both memories.';
+comment on column public.memory_contexts.scope is 'As of both memories.';
+comment on column public.memory_contexts.ttl is 'When the first of the two expires: from then on nobody reads it.';
+comment on column public.memory_contexts.created_at is 'When it was put together.';
 
 call identity.protect_like_memories('public.memory_contexts', noun => 'context');
 
 create policy worker_access on public.memory_contexts to l9_worker using (true);
 create policy definer_functions on public.memory_contexts to l9_owner using (true);
 
-comment on policy worker_access on public.memory_contexts is 'The embedding job writes contexts.';
-comment on policy definer_functions on public.memory_contexts is 'Triggers delete a context when one of its memories changes or is deleted.';
+comment on policy worker_access on public.memory_contexts is 'The embedding job writes them.';
+comment on policy definer_functions on public.memory_contexts is 'The triggers that take them away with what they were made of.';
 
 grant select on public.memory_contexts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, scope, ttl)
   on public.memory_contexts to l9_worker;
--- The job needs an update privilege to lock a context while it stores the vector.
-grant update (created_at) on public.memory_contexts to l9_worker;
+grant update (created_at) on public.memory_contexts to l9_worker; -- to lock one while its vector is stored
 grant delete, maintain on public.memory_contexts to l9_worker;
--- Callers have no write privilege: contexts follow from the memories.
-
-create function embeddings.tg_memory_contexts__list_stale()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  insert into embeddings.stale_contexts (packet_id)
-  select o.packet_id from old_rows o order by o.packet_id
-  on conflict do nothing;
-  return null;
-end
-$$;
-
-comment on function embeddings.tg_memory_contexts__list_stale() is
-  'Queues a memory that lost its context, for example because its predecessor was deleted, so that it gets a new one. Definer: callers cannot see that queue.';
-
-create trigger _900_list_stale after delete on public.memory_contexts
-  referencing old table as old_rows
-  for each statement execute function embeddings.tg_memory_contexts__list_stale();
---! EndIncluded 050-embeddings/040-memory-contexts.sql
---! Included 050-embeddings/050-memory-embeddings.sql
-create function embeddings.embedding_types()
-returns text[]
-language sql
-immutable
-parallel safe
-return array['content', 'context', 'entity', 'summary', 'reasoning'];
-
-comment on function embeddings.embedding_types() is 'The types of texts that are embedded. Each has an index for each model.';
-
-grant execute on function embeddings.embedding_types() to l9_worker;
-
+-- Callers write none: they follow from the memories.
+--! EndIncluded 050-embeddings/015-memory-contexts.sql
+--! Included 050-embeddings/020-memory-embeddings.sql
 create table public.memory_embeddings (
   embedding_id uuid primary key default uuidv7(),
   packet_id uuid not null references public.packet_store on delete cascade,
@@ -4506,15 +4102,15 @@ create table public.memory_embeddings (
   ttl timestamptz,
   created_at timestamptz not null default now(),
   constraint embedding_unique unique (packet_id, embedding_type, model, chunk_index),
-  constraint embedding_type_known check (embedding_type = any (embeddings.embedding_types())),
+  constraint embedding_type_known check (embedding_type in ('content', 'context', 'entity', 'summary', 'reasoning')),
   constraint embedding_of_context check ((embedding_type = 'context') = (context_id is not null)),
   constraint embedding_chunk_has_text check (chunk_index >= 0 and (chunk_index = 0) = (chunk_text is null)),
   constraint embedding_metadata_object check (jsonb_typeof(metadata) = 'object')
 );
 
--- Most models fill only part of the 1536 dimensions. lz4 compresses the zeros behind them, so the row stays in one page. pglz gives
--- up if the first kilobyte does not compress, which is always so for a vector, and would move four times as much to the TOAST table.
--- The embedded engine does not support lz4.
+-- Most models fill only part of the 1536 dimensions. By lz4 the zeros behind them compress away, and the row stays in one page:
+-- pglz gives up where the first kilobyte does not compress, as that of a vector never does, and four times as much would go
+-- elsewhere. The embedded engine knows no lz4.
 alter table public.memory_embeddings alter column vector set storage extended;
 do $$
 begin
@@ -4523,45 +4119,45 @@ exception when feature_not_supported then
   null;
 end
 $$;
--- No plan depends on the frequency of vectors or texts.
+-- Nothing is ever planned by what vectors and texts are frequent.
 alter table public.memory_embeddings alter column vector set statistics 0, alter column chunk_text set statistics 0;
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 create index memory_embeddings_context_idx on public.memory_embeddings (context_id) where context_id is not null;
 
-comment on table public.memory_embeddings is 'Vectors of memories, whole and in chunks. Owner, project, scope and expiry are kept equal to those of the memory.';
+comment on table public.memory_embeddings is 'Vectors of memories, whole and in chunks. They follow their packet''s owner, project, scope and expiry.';
 comment on column public.memory_embeddings.embedding_id is 'UUID version 7.';
 comment on column public.memory_embeddings.packet_id is 'The memory.';
-comment on column public.memory_embeddings.tenant_id is 'Tenant of the memory.';
-comment on column public.memory_embeddings.org_id is 'Org of the memory.';
-comment on column public.memory_embeddings.user_id is 'User of the memory.';
-comment on column public.memory_embeddings.project_id is 'Project of the memory.';
-comment on column public.memory_embeddings.scope is 'Scope of the memory.';
-comment on column public.memory_embeddings.ttl is 'Time when the memory expires. After it nobody can read the row.';
-comment on column public.memory_embeddings.created_at is 'Time when the text was embedded.';
-comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory with its predecessor in the thread), entity, summary or reasoning.';
+comment on column public.memory_embeddings.tenant_id is 'As of the memory.';
+comment on column public.memory_embeddings.org_id is 'As of the memory.';
+comment on column public.memory_embeddings.user_id is 'As of the memory.';
+comment on column public.memory_embeddings.project_id is 'As of the memory.';
+comment on column public.memory_embeddings.scope is 'As of the memory.';
+comment on column public.memory_embeddings.ttl is 'As of the memory: from then on nobody reads it.';
+comment on column public.memory_embeddings.created_at is 'When it was embedded.';
+comment on column public.memory_embeddings.embedding_type is 'What was embedded: content, context (with its predecessor in the thread), entity, summary or reasoning.';
 comment on column public.memory_embeddings.model is 'The model that made the vector.';
-comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536 dimensions. The gateway never sends it to clients.';
+comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536. Never sent out by the gateway.';
 comment on column public.memory_embeddings.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
-comment on column public.memory_embeddings.chunk_text is 'Text of a chunk; null for the whole.';
-comment on column public.memory_embeddings.context_id is 'The context that a vector of type context was made from, and with which it is deleted; null for all other types.';
-comment on column public.memory_embeddings.metadata is 'For a chunk: start and end, character offsets into the content.';
+comment on column public.memory_embeddings.chunk_text is 'The text of a chunk; null for the whole.';
+comment on column public.memory_embeddings.context_id is 'Of type context: what it was made of, and goes with.';
+comment on column public.memory_embeddings.metadata is 'Of a chunk: start and end, character offsets into the content.';
 
 call identity.protect_like_memories('public.memory_embeddings', noun => 'vector');
 
 create policy worker_access on public.memory_embeddings to l9_worker using (true);
 create policy definer_functions on public.memory_embeddings to l9_owner using (true);
 
-comment on policy worker_access on public.memory_embeddings is 'The embedding job writes vectors.';
-comment on policy definer_functions on public.memory_embeddings is 'A trigger keeps the vectors equal to their memory.';
+comment on policy worker_access on public.memory_embeddings is 'The embedding job writes them.';
+comment on policy definer_functions on public.memory_embeddings is 'The trigger that keeps them with their packet.';
 
 grant select on public.memory_embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
   on public.memory_embeddings to l9_worker;
 grant delete, maintain on public.memory_embeddings to l9_worker;
--- Callers have no write privilege: a caller must not decide what a memory means.
---! EndIncluded 050-embeddings/050-memory-embeddings.sql
---! Included 050-embeddings/060-register-embedding-model.sql
+-- Callers write none: what a memory means is not theirs to say.
+--! EndIncluded 050-embeddings/020-memory-embeddings.sql
+--! Included 050-embeddings/030-register-embedding-model.sql
 create function embeddings.embedding_type_name(dimensions integer)
 returns text
 language sql
@@ -4571,7 +4167,7 @@ set search_path = ''
 return pg_catalog.format(
   case when packets.is_embedded_engine() then 'extensions.vector(%s)' else 'extensions.halfvec(%s)' end, dimensions);
 
-comment on function embeddings.embedding_type_name(integer) is 'The type that the indexes of a model hold: half precision on a server.';
+comment on function embeddings.embedding_type_name(integer) is 'The type that a model''s indexes hold: half precision on a server.';
 
 create function embeddings.embedding_expression(dimensions integer)
 returns text
@@ -4582,7 +4178,17 @@ set search_path = ''
 return pg_catalog.format('(extensions.subvector(vector, 1, %s)::%s)', dimensions, embeddings.embedding_type_name(dimensions));
 
 comment on function embeddings.embedding_expression(integer) is
-  'The expression over memory_embeddings that the indexes of a model hold: only the dimensions of that model. A search must use the same expression.';
+  'The expression over memory_embeddings that a model''s indexes hold: its own dimensions only. A search must use the same.';
+
+create function embeddings.embedding_types()
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array['content', 'context', 'entity', 'summary', 'reasoning'];
+
+comment on function embeddings.embedding_types() is 'What is embedded: each has an index for each model.';
 
 create function embeddings.embedding_index_name(model text, embedding_type text, bucket integer)
 returns text
@@ -4594,7 +4200,7 @@ return pg_catalog.concat_ws('_', 'hnsw', embedding_type,
   pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(model, 'UTF8')), 'hex'), 16), bucket);
 
 comment on function embeddings.embedding_index_name(text, text, integer) is
-  'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null if the type is not split into buckets.';
+  'The name of a model''s index for one embedding type, and one bucket of tenants where it is in buckets (else null).';
 
 create function embeddings.embedding_indexes(model text)
 returns table (name text, condition text)
@@ -4608,13 +4214,13 @@ begin atomic
     pg_catalog.format('model = %L and embedding_type = %L', model, t.kind)
       || coalesce(' and ' || packets.in_bucket('', b.bucket), '')
   from pg_catalog.unnest(embeddings.embedding_types()) as t (kind)
-  -- Only indexes that searches scan in order of distance are split into buckets.
+  -- What searches walk is in buckets; what is compared otherwise needs none.
   cross join lateral pg_catalog.unnest(
     case when t.kind in ('content', 'context', 'reasoning') then packets.tenant_buckets() else array[null::integer] end) as b (bucket);
 end;
 
 comment on function embeddings.embedding_indexes(text) is
-  'The indexes of a model: one for each embedding type and, for the types that searches scan, one for each bucket of tenants. name: of the index; condition: its predicate.';
+  'The indexes of a model: for each embedding type, and for those that searches walk for each bucket of tenants. name; condition: of the rows in it.';
 
 create function public.register_embedding_model(model text, dimensions integer)
 returns void
@@ -4626,18 +4232,17 @@ set client_min_messages = warning
 as $$
 declare
   index record;
-  registered_dimensions integer;
+  known integer;
 begin
   if model is null or model !~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$' then
-    perform identity.raise_error('L9VAL', 'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit', 'model');
+    perform identity.raise_error('L9VAL', 'model: 1 to 100 letters, digits or ._/:@-', 'model');
   elsif dimensions is null or dimensions not between 1 and 1536 then
-    perform identity.raise_error('L9VAL', 'dimensions: must be from 1 to 1536', 'dimensions');
+    perform identity.raise_error('L9VAL', 'dimensions: from 1 to 1536', 'dimensions');
   end if;
   insert into public.embedding_models as m (model, dimensions) values (model, dimensions) on conflict on constraint embedding_models_pkey do nothing;
-  select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;
-  if registered_dimensions <> dimensions then
-    perform identity.raise_error(
-      'L9VAL', format('dimensions: model %s is registered with %s dimensions', model, registered_dimensions), 'dimensions');
+  select m.dimensions into known from public.embedding_models m where m.model = register_embedding_model.model;
+  if known <> dimensions then
+    perform identity.raise_error('L9VAL', format('dimensions: model %s is registered with %s', model, known), 'dimensions');
   end if;
 
   for index in select * from embeddings.embedding_indexes(model) loop
@@ -4652,33 +4257,46 @@ end
 $$;
 
 comment on function public.register_embedding_model(text, integer) is
-  'Registers a model and creates its partial HNSW indexes. A second call changes nothing. Errors: L9VAL. Definer: only the owner of the table can create indexes.';
+  'Makes a model known, with its partial HNSW indexes; again: changes nothing. Definer: only the owner of the table makes indexes.';
 
 grant execute on function
   embeddings.embedding_index_name(text, text, integer), embeddings.embedding_type_name(integer), embeddings.embedding_expression(integer)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.register_embedding_model(text, integer) to l9_worker, l9_platform_admin;
---! EndIncluded 050-embeddings/060-register-embedding-model.sql
---! Included 050-embeddings/070-reasoning-text.sql
-create function embeddings.reasoning_text(kind text, envelope jsonb)
-returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
-return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') = 'array' then (
-  select pg_catalog.string_agg(step.text #>> '{}', E'\n' order by step.place)
-  from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")') with ordinality as step (text, place)
-  where step.text #>> '{}' ~ '\S') end;
+--! EndIncluded 050-embeddings/030-register-embedding-model.sql
+--! Included 050-embeddings/040-pending-embeddings.sql
+create table embeddings.pending_embeddings (
+  packet_id uuid not null references public.packet_store on delete cascade,
+  model text not null references public.embedding_models on delete cascade,
+  enqueued_at timestamptz not null default clock_timestamp(),
+  attempts integer not null default 0,
+  next_attempt_at timestamptz not null default now(),
+  leased_until timestamptz,
+  last_error text,
+  primary key (packet_id, model)
+);
 
-comment on function embeddings.reasoning_text(text, jsonb) is
-  'All texts in the steps of a reasoning trace, one on each line. Null if there are none, and for memories of other kinds. The text is embedded beside the content, as type reasoning.';
+create index pending_embeddings_due_idx on embeddings.pending_embeddings (model, next_attempt_at);
 
-grant execute on function embeddings.reasoning_text(text, jsonb) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 050-embeddings/070-reasoning-text.sql
---! Included 050-embeddings/080-follow-packets.sql
--- Triggers on packet_store that keep queues, vectors and contexts in step with the memories.
+comment on table embeddings.pending_embeddings is
+  'Memories that wait for their vectors. A row comes in the transaction of the save and goes in that of the vectors, so nothing is lost or embedded twice.';
+comment on column embeddings.pending_embeddings.model is
+  'The model they wait for: the one that serves, and while the model changes also the one that arrives.';
+comment on column embeddings.pending_embeddings.leased_until is 'A job works on it until then; later, another may take it.';
+comment on column embeddings.pending_embeddings.attempts is 'How often its own content was refused or failed.';
+comment on column embeddings.pending_embeddings.last_error is 'Name of the last error. Never a text.';
 
+alter table embeddings.pending_embeddings enable row level security;
+alter table embeddings.pending_embeddings force row level security;
+
+create policy worker_access on embeddings.pending_embeddings to l9_worker using (true);
+create policy definer_functions on embeddings.pending_embeddings to l9_owner using (true);
+comment on policy worker_access on embeddings.pending_embeddings is 'Jobs work the list off.';
+comment on policy definer_functions on embeddings.pending_embeddings is 'Triggers of packet_store put memories on the list.';
+
+grant select, insert (packet_id, model), update, delete on embeddings.pending_embeddings to l9_worker;
+--! EndIncluded 050-embeddings/040-pending-embeddings.sql
+--! Included 050-embeddings/050-follow-packet.sql
 create function embeddings.tg_packet_store__enqueue_embedding()
 returns trigger
 language plpgsql
@@ -4696,7 +4314,7 @@ end
 $$;
 
 comment on function embeddings.tg_packet_store__enqueue_embedding() is
-  'Queues new memories for embedding. Definer: callers cannot see that queue.';
+  'Puts new memories on the list of what is to be embedded. Definer: callers don''t see that list.';
 
 create trigger _900_enqueue_embedding after insert on public.packet_store
   referencing new table as new_rows
@@ -4710,9 +4328,13 @@ set search_path = ''
 as $$
 begin
   if new.content_hash <> old.content_hash then
-    -- A search must not find the memory by the meaning of its former text.
+    -- What its old words meant must not be found any more.
     delete from public.memory_embeddings e where e.packet_id = new.packet_id;
-    perform embeddings.enqueue_memory(new.packet_id);
+    insert into embeddings.pending_embeddings as p (packet_id, model)
+    select new.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
+    order by m.model
+    on conflict (packet_id, model) do update
+      set attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null;
     if new.chunk_count > 0 then
       new.chunk_count := 0;
     end if;
@@ -4727,7 +4349,7 @@ end
 $$;
 
 comment on function embeddings.tg_packet_store__embeddings_follow() is
-  'Keeps owner, project, scope and expiry of the vectors equal to those of the memory, and deletes the vectors when its content changes. Definer: callers cannot write vectors.';
+  'Keeps owner, project, scope and expiry of the vectors equal to the memory''s; drops them when its content changes. Definer: callers can''t write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
@@ -4739,28 +4361,49 @@ create trigger _600_embeddings_follow before update on public.packet_store
     or new.project_id is distinct from old.project_id
     or new.ttl is distinct from old.ttl)
   execute function embeddings.tg_packet_store__embeddings_follow();
+--! EndIncluded 050-embeddings/050-follow-packet.sql
+--! Included 050-embeddings/055-contexts-follow.sql
+-- What was made of a memory and its predecessor goes at once, in the transaction that changes one of them. What is to
+-- be there instead is for the embedding job: it finds the memory on this list.
 
-create function embeddings.tg_packet_store__reasoning_follows()
+create table embeddings.stale_contexts (
+  -- No foreign key: it is written while memories go, and the job looks whether they are still there.
+  packet_id uuid primary key
+);
+
+comment on table embeddings.stale_contexts is 'Memories whose context is to be put together again.';
+comment on column embeddings.stale_contexts.packet_id is 'The memory, which may be gone by now.';
+
+alter table embeddings.stale_contexts enable row level security;
+alter table embeddings.stale_contexts force row level security;
+
+create policy worker_access on embeddings.stale_contexts to l9_worker using (true);
+create policy definer_functions on embeddings.stale_contexts to l9_owner using (true);
+comment on policy worker_access on embeddings.stale_contexts is 'Jobs work the list off.';
+comment on policy definer_functions on embeddings.stale_contexts is 'Triggers put memories on the list.';
+
+grant select, insert, delete on embeddings.stale_contexts to l9_worker;
+
+create function embeddings.tg_memory_contexts__list_stale()
 returns trigger
 language plpgsql
 security definer
 set search_path = ''
 as $$
 begin
-  delete from public.memory_embeddings e where e.packet_id = new.packet_id and e.embedding_type = 'reasoning';
-  perform embeddings.enqueue_memory(new.packet_id);
+  insert into embeddings.stale_contexts (packet_id)
+  select o.packet_id from old_rows o order by o.packet_id
+  on conflict do nothing;
   return null;
 end
 $$;
 
-comment on function embeddings.tg_packet_store__reasoning_follows() is
-  'Deletes the vectors of the former steps of a reasoning trace, and queues the memory so that its new steps are embedded. Definer: callers cannot write vectors.';
+comment on function embeddings.tg_memory_contexts__list_stale() is
+  'A memory that lost its context, such as with its predecessor, is to get another. Definer: callers don''t see that list.';
 
-create trigger _600_reasoning_follows after update of envelope, packet_type on public.packet_store
-  for each row when (
-    (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
-    and (new.packet_type <> old.packet_type or new.envelope -> 'steps' is distinct from old.envelope -> 'steps'))
-  execute function embeddings.tg_packet_store__reasoning_follows();
+create trigger _900_list_stale after delete on public.memory_contexts
+  referencing old table as old_rows
+  for each statement execute function embeddings.tg_memory_contexts__list_stale();
 
 create function embeddings.tg_packet_store__contexts_follow()
 returns trigger
@@ -4769,7 +4412,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  -- The job locks rows in the same order: the context first, then rows of a queue.
+  -- In this order, as the job locks them: the context, then what is on a list.
   delete from public.memory_contexts c where c.packet_id = new.packet_id;
   delete from public.memory_contexts c where c.predecessor_id = new.packet_id;
   if new.thread_id is not null then
@@ -4780,10 +4423,9 @@ end
 $$;
 
 comment on function embeddings.tg_packet_store__contexts_follow() is
-  'Deletes the context of a memory that changed and the context of its successor in the thread. Definer: callers cannot write contexts.';
+  'Drops the context of a memory that changed, and of the one after it. Definer: callers can''t write contexts.';
 
--- 690: contexts are deleted after the derived rows of the memory have been recomputed.
-create trigger _690_contexts_follow
+create trigger _900_contexts_follow
   after update of envelope, thread_id, project_id, scope, ttl, tenant_id, org_id, user_id, "timestamp" on public.packet_store
   for each row
   when (
@@ -4797,10 +4439,110 @@ create trigger _690_contexts_follow
       or new.project_id is distinct from old.project_id
       or new.ttl is distinct from old.ttl))
   execute function embeddings.tg_packet_store__contexts_follow();
---! EndIncluded 050-embeddings/080-follow-packets.sql
---! Included 050-embeddings/090-embedding-queue.sql
--- Functions over the queue that the embedding job calls, as l9_worker. Each call is one short transaction, so no transaction is
--- open while a provider answers.
+--! EndIncluded 050-embeddings/055-contexts-follow.sql
+--! Included 050-embeddings/057-insert-vectors.sql
+create function embeddings.insert_vectors(
+  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.memory_embeddings
+    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
+  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, v.place - 1, chunk_texts[v.place - 1],
+    case when v.place > 1
+      then jsonb_build_object('start', chunk_starts[v.place - 1], 'end', chunk_ends[v.place - 1]) else '{}' end,
+    p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
+  from public.packet_store p
+  cross join unnest(vectors) with ordinality as v (vector, place)
+  where p.packet_id = insert_vectors.packet_id
+  on conflict do nothing;
+end;
+
+comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
+  'The vectors of a memory, which its caller holds locked: of the whole first, then of its chunks.';
+
+grant execute on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) to l9_worker;
+--! EndIncluded 050-embeddings/057-insert-vectors.sql
+--! Included 050-embeddings/058-reasoning.sql
+-- What the steps of a trace of reasoning say is embedded beside its content, as type reasoning.
+
+create function embeddings.reasoning_text(kind text, envelope jsonb)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') = 'array' then (
+  select pg_catalog.string_agg(step.text #>> '{}', E'\n' order by step.place)
+  from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")') with ordinality as step (text, place)
+  where step.text #>> '{}' ~ '\S') end;
+
+comment on function embeddings.reasoning_text(text, jsonb) is
+  'All texts in the steps of a trace of reasoning, a line each; null where there are none, and for memories of other kinds.';
+
+create function embeddings.tg_packet_store__reasoning_follows()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  delete from public.memory_embeddings e where e.packet_id = new.packet_id and e.embedding_type = 'reasoning';
+  insert into embeddings.pending_embeddings as p (packet_id, model)
+  select new.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
+  order by m.model
+  on conflict (packet_id, model) do update
+    set attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null;
+  return null;
+end
+$$;
+
+comment on function embeddings.tg_packet_store__reasoning_follows() is
+  'Drops the vectors of what the steps said, and has what they say now embedded. Definer: callers can''t write vectors.';
+
+create trigger _600_reasoning_follows after update of envelope, packet_type on public.packet_store
+  for each row when (
+    (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
+    and (new.packet_type <> old.packet_type or new.envelope -> 'steps' is distinct from old.envelope -> 'steps'))
+  execute function embeddings.tg_packet_store__reasoning_follows();
+
+create function embeddings.store_reasoning(
+  packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+set lock_timeout = '100ms'
+as $$
+#variable_conflict use_column
+begin
+  perform from public.packet_store p
+  where p.packet_id = store_reasoning.packet_id
+    and embeddings.reasoning_text(p.packet_type, p.envelope) = store_reasoning.reasoning
+  for update;
+  if not found then
+    update embeddings.pending_embeddings q set leased_until = null
+    where q.packet_id = store_reasoning.packet_id and q.model = store_reasoning.model;
+    return false;
+  end if;
+  perform embeddings.insert_vectors(
+    store_reasoning.packet_id, 'reasoning', store_reasoning.model, vectors, chunk_texts, chunk_starts, chunk_ends);
+  return true;
+end
+$$;
+
+comment on function embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]) is
+  'Stores the vectors of what the steps of a memory say, the whole first and then its chunks; store_vectors() follows in the same statement. False, and nothing stored, where they say something else by now: then it stays on the list.';
+
+grant execute on function
+  embeddings.reasoning_text(text, jsonb),
+  embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[])
+to l9_worker;
+--! EndIncluded 050-embeddings/058-reasoning.sql
+--! Included 050-embeddings/060-embedding-job.sql
+-- What the embedding job calls, as l9_worker. Each is one short transaction: none is open while a provider answers.
 
 create function embeddings.lease_pending_embeddings(model text, batch_size integer, lease interval)
 returns table (packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text)
@@ -4814,18 +4556,53 @@ begin atomic
     order by q.next_attempt_at
     limit batch_size
     for update skip locked
-  ), leased as (
+  ), claimed as (
     update embeddings.pending_embeddings q set leased_until = now() + lease
     from due where q.packet_id = due.packet_id and q.model = lease_pending_embeddings.model
     returning q.packet_id, q.attempts
   )
-  select p.packet_id, p.envelope ->> 'content', p.content_hash, leased.attempts,
+  select p.packet_id, p.envelope ->> 'content', p.content_hash, claimed.attempts,
     embeddings.reasoning_text(p.packet_type, p.envelope)
-  from leased join public.packet_store p on p.packet_id = leased.packet_id;
+  from claimed join public.packet_store p on p.packet_id = claimed.packet_id;
 end;
 
 comment on function embeddings.lease_pending_embeddings(text, integer, interval) is
-  'Leases up to batch_size memories that wait for this model, those due first. For reasoning traces it also returns the texts in their steps.';
+  'Takes up to batch_size memories that wait for this model off the top of the list for the length of the lease; of traces of reasoning also what their steps say.';
+
+create function embeddings.store_embeddings(
+  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  chunks_before integer;
+begin
+  select p.chunk_count into chunks_before
+  from public.packet_store p
+  where p.packet_id = store_embeddings.packet_id and p.content_hash = store_embeddings.content_hash
+  for update;
+  if not found then
+    return false; -- Deleted, or changed since it was claimed: then it is on the list anew.
+  end if;
+
+  perform embeddings.insert_vectors(
+    store_embeddings.packet_id, 'content', store_embeddings.model, vectors, chunk_texts, chunk_starts, chunk_ends);
+
+  if chunks_before <> coalesce(cardinality(chunk_texts), 0) then
+    update public.packet_store p set chunk_count = coalesce(cardinality(chunk_texts), 0)
+    where p.packet_id = store_embeddings.packet_id;
+  end if;
+  delete from embeddings.pending_embeddings q
+  where q.packet_id = store_embeddings.packet_id and q.model = store_embeddings.model;
+  return true;
+end
+$$;
+
+comment on function embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]) is
+  'Stores the vectors of a memory, the whole first and then its chunks, and takes it off the list, in one transaction. False, and nothing stored, where its content has changed since it was claimed.';
 
 create function embeddings.postpone_embeddings(model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
 returns void
@@ -4833,7 +4610,7 @@ language sql
 volatile
 set search_path = ''
 begin atomic
-  -- A row that is locked is skipped: a change of the memory queues it again, and waiting for that change could block it.
+  -- One that is being changed is put on the list anew by that; to wait for it might be in its way.
   with free as materialized (
     select q.packet_id from embeddings.pending_embeddings q
     where q.packet_id = any (packet_ids) and q.model = postpone_embeddings.model
@@ -4848,7 +4625,7 @@ begin atomic
 end;
 
 comment on function embeddings.postpone_embeddings(text, uuid[], interval, text, boolean) is
-  'Ends the leases of memories and makes them due after a delay. counts_as_attempt: the content of the memory failed, not the provider.';
+  'Puts memories back on the list for later, after a failure of the provider, or (as an attempt) of their own content.';
 
 create function embeddings.renew_embedding_leases(model text, packet_ids uuid[], lease interval)
 returns void
@@ -4866,7 +4643,7 @@ begin atomic
 end;
 
 comment on function embeddings.renew_embedding_leases(text, uuid[], interval) is
-  'Extends the leases of memories that a job still works on. Leases are short and renewed, so that another process soon takes over from one that died.';
+  'Holds on to memories that a job still works on. A short lease, renewed, lets others take over soon from one that died.';
 
 create function embeddings.release_embedding_leases()
 returns void
@@ -4878,7 +4655,7 @@ begin atomic
 end;
 
 comment on function embeddings.release_embedding_leases() is
-  'Ends all leases. A process that is alone on its database calls it at its start, when every lease belongs to a process that died.';
+  'Ends all claims. For the start of a process that is alone on its database, where claims are those of one that died.';
 
 create function embeddings.enqueue_missing_embeddings(model text)
 returns bigint
@@ -4886,7 +4663,7 @@ language sql
 volatile
 set search_path = ''
 begin atomic
-  -- Memories are locked before they are queued, in the same order as by a caller's change.
+  -- Locked before they are on the list, as by a caller's change.
   with missing as materialized (
     select p.packet_id from public.packet_store p
     where not exists (
@@ -4903,7 +4680,7 @@ begin atomic
 end;
 
 comment on function embeddings.enqueue_missing_embeddings(text) is
-  'Queues every memory without a vector of this model, and returns how many were queued. It serves a model that begins to serve or to arrive, and memories that were saved while no gateway knew the model.';
+  'Puts every memory without a vector of this model on the list; returns how many. For a model that begins to serve or to arrive, and for what was saved while no gateway knew of it.';
 
 create function embeddings.embedding_backlog()
 returns table (pending bigint, failing bigint, oldest_seconds double precision)
@@ -4918,7 +4695,7 @@ begin atomic
 end;
 
 comment on function embeddings.embedding_backlog() is
-  'The queue of the model that serves. pending: memories that wait; failing: those of them that failed before; oldest_seconds: age of the oldest row.';
+  'How many memories wait for vectors of the model that serves, how many of them failed before, and the age of the oldest in seconds.';
 
 create function embeddings.has_due_embeddings(models text[])
 returns boolean
@@ -4931,23 +4708,23 @@ return cardinality(models) > 0 and (
     where q.model = any (models) and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now()))
   or exists (select from embeddings.stale_contexts));
 
-comment on function embeddings.has_due_embeddings(text[]) is
-  'True if a memory that waits for one of these models can be leased, or if a memory has lost its context.';
+comment on function embeddings.has_due_embeddings(text[]) is 'Whether a memory waits for one of these models, and may be claimed, or has lost its context.';
 
 grant execute on function
   embeddings.has_due_embeddings(text[]),
   embeddings.lease_pending_embeddings(text, integer, interval),
+  embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]),
   embeddings.postpone_embeddings(text, uuid[], interval, text, boolean),
   embeddings.renew_embedding_leases(text, uuid[], interval),
   embeddings.release_embedding_leases(),
   embeddings.enqueue_missing_embeddings(text),
   embeddings.embedding_backlog()
 to l9_worker;
---! EndIncluded 050-embeddings/090-embedding-queue.sql
---! Included 050-embeddings/100-refresh-contexts.sql
--- Functions over contexts that the embedding job calls, as l9_worker. The job locks a memory first, then its context, then rows of a
--- queue, in the same order as a caller's change. A change of many memories can still conflict with it, so the job waits for a lock
--- only for a moment (55P03), less than the deadlock timeout: a caller's change never fails because of the job.
+--! EndIncluded 050-embeddings/060-embedding-job.sql
+--! Included 050-embeddings/065-context-job.sql
+-- What the embedding job calls for contexts, as l9_worker. It locks a memory first, then its context, then what is on a
+-- list, as a caller's change does. A change of many memories may still cross its way; so the job waits for a moment only
+-- (55P03), less than it takes for a deadlock to be seen, and is never what a caller's change fails of.
 
 create function embeddings.context_text(predecessor text, content text)
 returns text
@@ -4958,7 +4735,7 @@ set search_path = ''
 return pg_catalog.right(predecessor, 500) || E'\n\n' || pg_catalog.left(content, 2000);
 
 comment on function embeddings.context_text(text, text) is
-  'The end of the predecessor (500 characters) and the beginning of the memory (2000), so that a small model reads both.';
+  'The end of what was said before and the beginning of the memory, so that both fit into what a small model reads.';
 
 create function embeddings.requeue_stale_contexts()
 returns void
@@ -4966,8 +4743,8 @@ language sql
 volatile
 set search_path = ''
 begin atomic
-  -- The memories are locked before their rows leave a queue, in the same order as by a caller's change. A memory that is being
-  -- changed now waits for the next call. So does one that is already queued for embedding: it may have been read before the change.
+  -- The memories are locked before anything is taken off a list, as by a caller's change; one that is being changed now
+  -- is for the next round. So is what is being worked on until that is done: it may have been read before the change.
   with free as materialized (
     select p.packet_id
     from embeddings.stale_contexts s
@@ -4989,7 +4766,7 @@ begin atomic
   on conflict do nothing;
 end;
 
-comment on function embeddings.requeue_stale_contexts() is 'Queues memories that lost their context for embedding.';
+comment on function embeddings.requeue_stale_contexts() is 'Puts memories that lost their context on the list of what is to be embedded.';
 
 create function embeddings.is_same_thread(one public.packet_store, other public.packet_store)
 returns boolean
@@ -5003,7 +4780,7 @@ return one.thread_id = other.thread_id and one.tenant_id = other.tenant_id and o
   and one.user_id is not distinct from other.user_id;
 
 comment on function embeddings.is_same_thread(public.packet_store, public.packet_store) is
-  'True if two memories belong to one thread and are visible to the same callers. Memories of another scope form another thread.';
+  'Whether two memories are of one thread and the same people may read them. Another scope''s part of a thread is another thread.';
 
 create function embeddings.thread_neighbour(memory public.packet_store, is_before boolean)
 returns uuid
@@ -5035,7 +4812,7 @@ end
 $$;
 
 comment on function embeddings.thread_neighbour(public.packet_store, boolean) is
-  'The memory before or after this one in its thread, among those visible to the same callers; null if there is none.';
+  'The memory before or after this one in its thread, among those that the same people may read; null where there is none.';
 
 create function embeddings.refresh_contexts(packet_ids uuid[])
 returns table (packet_id uuid, is_busy boolean, context_id uuid, context text)
@@ -5050,15 +4827,15 @@ declare
   memory public.packet_store;
   before_id uuid;
   predecessor public.packet_store;
-  new_context text;
+  wanted text;
 begin
   foreach id in array packet_ids loop
     refresh_contexts.packet_id := id;
     before_id := null;
     context_id := null;
     context := null;
-    -- The memory is locked so that nobody changes it before the commit: a trigger would not see the context that is written here.
-    -- A memory that is being changed now is not waited for; the job tries it again.
+    -- Locked, so that nobody changes it between this look and the commit, when a trigger would miss what is written here.
+    -- Who is changing it now is not waited for: it is tried again.
     select p.* into memory from public.packet_store p
     where p.packet_id = id for no key update skip locked;
     is_busy := not found;
@@ -5072,23 +4849,23 @@ begin
       end if;
     end if;
     if not is_busy then
-      new_context := case when memory.thread_id is not null and before_id is not null
+      wanted := case when memory.thread_id is not null and before_id is not null
         then embeddings.context_text(predecessor.envelope ->> 'content', memory.envelope ->> 'content') end;
       select c.context_id into context_id from public.memory_contexts c
-      where c.packet_id = memory.packet_id and c.predecessor_id = before_id and c.context = new_context;
+      where c.packet_id = memory.packet_id and c.predecessor_id = before_id and c.context = wanted;
       if not found then
         delete from public.memory_contexts c where c.packet_id = memory.packet_id;
-        if new_context is not null then
+        if wanted is not null then
           insert into public.memory_contexts as c
             (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, scope, ttl)
-          values (memory.packet_id, before_id, new_context, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id,
+          values (memory.packet_id, before_id, wanted, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id,
             memory.scope, least(memory.ttl, predecessor.ttl))
           returning c.context_id into context_id;
         end if;
       end if;
-      context := new_context;
+      context := wanted;
       delete from embeddings.stale_contexts s where s.packet_id = memory.packet_id;
-      -- If the memory came into the middle of a thread, its successor now needs a context with this memory.
+      -- One that came into the middle of a thread stands before another from now on.
       insert into embeddings.stale_contexts (packet_id)
       select after.packet_id from (select embeddings.thread_neighbour(memory, false) as packet_id) after
       where after.packet_id is not null
@@ -5104,101 +4881,7 @@ end
 $$;
 
 comment on function embeddings.refresh_contexts(uuid[]) is
-  'Creates the contexts of memories and returns the texts to embed; context is null for a memory without a predecessor. is_busy: the memory or its predecessor is being changed or was deleted, and the job must try again.';
-
-grant execute on function
-  embeddings.context_text(text, text), embeddings.requeue_stale_contexts(), embeddings.refresh_contexts(uuid[]),
-  embeddings.is_same_thread(public.packet_store, public.packet_store),
-  embeddings.thread_neighbour(public.packet_store, boolean)
-to l9_worker;
---! EndIncluded 050-embeddings/100-refresh-contexts.sql
---! Included 050-embeddings/110-store-vectors.sql
--- Functions that store vectors, called by the embedding job as l9_worker.
-
-create function embeddings.insert_vectors(
-  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
-returns void
-language sql
-volatile
-set search_path = ''
-begin atomic
-  insert into public.memory_embeddings
-    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
-  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, v.place - 1, chunk_texts[v.place - 1],
-    case when v.place > 1
-      then jsonb_build_object('start', chunk_starts[v.place - 1], 'end', chunk_ends[v.place - 1]) else '{}' end,
-    p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
-  from public.packet_store p
-  cross join unnest(vectors) with ordinality as v (vector, place)
-  where p.packet_id = insert_vectors.packet_id
-  on conflict do nothing;
-end;
-
-comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
-  'Inserts the vectors of a memory: first that of the whole, then those of its chunks. The caller must hold a lock on the memory.';
-
-create function embeddings.store_embeddings(
-  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  chunks_before integer;
-begin
-  select p.chunk_count into chunks_before
-  from public.packet_store p
-  where p.packet_id = store_embeddings.packet_id and p.content_hash = store_embeddings.content_hash
-  for update;
-  if not found then
-    return false; -- The memory was deleted, or changed since it was leased, which queued it again.
-  end if;
-
-  perform embeddings.insert_vectors(
-    store_embeddings.packet_id, 'content', store_embeddings.model, vectors, chunk_texts, chunk_starts, chunk_ends);
-
-  if chunks_before <> coalesce(cardinality(chunk_texts), 0) then
-    update public.packet_store p set chunk_count = coalesce(cardinality(chunk_texts), 0)
-    where p.packet_id = store_embeddings.packet_id;
-  end if;
-  delete from embeddings.pending_embeddings q
-  where q.packet_id = store_embeddings.packet_id and q.model = store_embeddings.model;
-  return true;
-end
-$$;
-
-comment on function embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]) is
-  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the queue, in one transaction. Returns false and stores nothing if the content has changed since it was leased.';
-
-create function embeddings.store_reasoning(
-  packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
-set lock_timeout = '100ms'
-as $$
-#variable_conflict use_column
-begin
-  perform from public.packet_store p
-  where p.packet_id = store_reasoning.packet_id
-    and embeddings.reasoning_text(p.packet_type, p.envelope) = store_reasoning.reasoning
-  for update;
-  if not found then
-    update embeddings.pending_embeddings q set leased_until = null
-    where q.packet_id = store_reasoning.packet_id and q.model = store_reasoning.model;
-    return false;
-  end if;
-  perform embeddings.insert_vectors(
-    store_reasoning.packet_id, 'reasoning', store_reasoning.model, vectors, chunk_texts, chunk_starts, chunk_ends);
-  return true;
-end
-$$;
-
-comment on function embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]) is
-  'Stores the vectors of the steps of a reasoning trace, first that of the whole and then those of its chunks; store_vectors() follows in the same statement. Returns false and stores nothing if the steps have changed; the memory then stays in the queue.';
+  'Puts memories together with the one before them in their thread, and hands the texts out to be embedded; context is null where there is none. is_busy: it, or the one before it, is being changed, or gone; to be tried again.';
 
 create function embeddings.store_vectors(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
@@ -5214,7 +4897,7 @@ begin
   if context_id is null then
     return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends);
   end if;
-  -- The locks keep both rows until the vector is committed. A change that waits for them deletes the context and its vector.
+  -- The locks keep both until the vector is committed; a change that waits for it takes the context and its vector away.
   perform from public.packet_store p where p.packet_id = store_vectors.packet_id for update;
   perform from public.memory_contexts c
   where c.context_id = store_vectors.context_id and c.packet_id = store_vectors.packet_id
@@ -5236,16 +4919,18 @@ end
 $$;
 
 comment on function embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text) is
-  'Does what store_embeddings() does, and stores the vector of the memory''s context. Returns false and stores nothing if one of the two memories has changed since its text was read; the memory then stays in the queue.';
+  'store_embeddings(), and the vector of the memory''s context. False, and nothing stored, where one of the two memories has changed since its text was handed out: then it stays on the list.';
 
 grant execute on function
-  embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]),
-  embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]),
-  embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]),
+  embeddings.context_text(text, text), embeddings.requeue_stale_contexts(), embeddings.refresh_contexts(uuid[]),
+  embeddings.is_same_thread(public.packet_store, public.packet_store),
+  embeddings.thread_neighbour(public.packet_store, boolean),
   embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text)
 to l9_worker;
---! EndIncluded 050-embeddings/110-store-vectors.sql
---! Included 050-embeddings/120-embedding-changes.sql
+--! EndIncluded 050-embeddings/065-context-job.sql
+--! Included 050-embeddings/070-change-model.sql
+-- From one model to another, as l9_worker. The state is the database's, so whoever drives it can stop anywhere.
+
 create table embeddings.embedding_changes (
   model text primary key references public.embedding_models on delete cascade,
   began_at timestamptz not null default now(),
@@ -5254,23 +4939,20 @@ create table embeddings.embedding_changes (
 );
 
 comment on table embeddings.embedding_changes is
-  'Size of the model change that is under way. It is a table of its own because it counts the memories of all tenants, and callers may read embedding_models.';
+  'How much a change to a model has to do. Apart from embedding_models, since it counts the memories of all tenants.';
 comment on column embeddings.embedding_changes.model is 'The model that arrives.';
-comment on column embeddings.embedding_changes.began_at is 'Time when the change began.';
-comment on column embeddings.embedding_changes.memories_to_embed is 'Number of memories that had no vector of this model when the change began.';
+comment on column embeddings.embedding_changes.began_at is 'When it began to.';
+comment on column embeddings.embedding_changes.memories_to_embed is 'How many memories had no vector of it then.';
 
 alter table embeddings.embedding_changes enable row level security;
 alter table embeddings.embedding_changes force row level security;
 
 create policy worker_access on embeddings.embedding_changes to l9_worker using (true);
 create policy definer_functions on embeddings.embedding_changes to l9_owner using (true);
-comment on policy worker_access on embeddings.embedding_changes is 'Jobs change from one model to another.';
-comment on policy definer_functions on embeddings.embedding_changes is 'drop_embedding_model() deletes the row of its model.';
+comment on policy worker_access on embeddings.embedding_changes is 'The change from one model to another is the jobs'' to make.';
+comment on policy definer_functions on embeddings.embedding_changes is 'drop_embedding_model() takes its row away with the model.';
 
 grant select, insert (model, memories_to_embed), update (memories_to_embed), delete on embeddings.embedding_changes to l9_worker;
---! EndIncluded 050-embeddings/120-embedding-changes.sql
---! Included 050-embeddings/130-change-model.sql
--- The change from one model to another, made as l9_worker. Its state is in the database, so the process that drives it can stop anywhere.
 
 create function embeddings.adopt_embedding_model(model text, dimensions integer)
 returns text
@@ -5282,7 +4964,7 @@ as $$
 declare
   serving text;
 begin
-  -- If several gateways start at the same time, the first to take the lock decides.
+  -- Of several gateways that start at once, one decides.
   perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
   serving := embeddings.serving_model();
   if serving is null
@@ -5302,7 +4984,7 @@ end
 $$;
 
 comment on function embeddings.adopt_embedding_model(text, integer) is
-  'Called at the start of a gateway. The model begins to serve if no model serves, or if there is no memory yet. Returns the model that serves.';
+  'For the start of a gateway: the model serves where none does, or where there is no memory yet. Returns the model that serves.';
 
 create function embeddings.begin_embedding_change(model text, dimensions integer)
 returns bigint
@@ -5317,14 +4999,14 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
   if embeddings.serving_model() = begin_embedding_change.model then
-    perform identity.raise_error('L9VAL', format('model: %s is already serving', begin_embedding_change.model), 'model');
+    perform identity.raise_error('L9VAL', format('model: %s serves already', begin_embedding_change.model), 'model');
   end if;
   select m.model into other from public.embedding_models m where m.state = 'arriving' and m.model <> begin_embedding_change.model;
   if found then
     perform identity.raise_error('L9VAL', format('model: a change to %s is under way; finish it or abandon it', other), 'model');
   end if;
   perform public.register_embedding_model(begin_embedding_change.model, dimensions);
-  -- From now on new memories wait for this model too. The change of a model that already arrives continues.
+  -- From here on new memories wait for this model too. One that is arriving goes on where it was.
   update public.embedding_models m set state = 'arriving', state_since = clock_timestamp()
   where m.model = begin_embedding_change.model and m.state is distinct from 'arriving';
   perform embeddings.enqueue_missing_embeddings(begin_embedding_change.model);
@@ -5336,7 +5018,7 @@ end
 $$;
 
 comment on function embeddings.begin_embedding_change(text, integer) is
-  'Begins a change to another model, which then arrives: every memory, and every new one, is queued for it. A second call continues the change. Returns the number of memories that wait. Errors: L9VAL.';
+  'Lets a model arrive: every memory is put on the list of those that wait for its vector, new ones as they come. Again: goes on. Returns how many wait.';
 
 create function embeddings.embedding_change()
 returns table (model text, serving text, to_embed bigint, remaining bigint, refused bigint)
@@ -5354,7 +5036,7 @@ begin atomic
 end;
 
 comment on function embeddings.embedding_change() is
-  'Progress of the model change. to_embed: all memories to embed; remaining: those that still wait; refused: those of them that failed. No row if no change is under way.';
+  'How far the change to another model is: memories in all, those that still wait, and those of them that its embedder refused. No row: no change is under way.';
 
 create function embeddings.switch_embedding_model(model text, allow_missing bigint default 0)
 returns bigint
@@ -5375,7 +5057,7 @@ begin
       select from public.embedding_models m where m.model = switch_embedding_model.model and m.state = 'arriving') then
     perform identity.raise_error('L9VAL', format('model: %s is not arriving', switch_embedding_model.model), 'model');
   end if;
-  -- A memory that can be found by meaning must stay so. Memories that were saved just now wait for both models, and do not count.
+  -- What can be found by meaning must stay so. What was saved a moment ago waits for either model.
   select count(*) into missing
   from public.packet_store p
   where (p.ttl is null or p.ttl > now())
@@ -5399,7 +5081,7 @@ end
 $$;
 
 comment on function embeddings.switch_embedding_model(text, bigint) is
-  'Makes the arriving model serve, in one update, if at most allow_missing memories can no longer be found by meaning afterwards, and returns 0. Otherwise it changes nothing and returns the number of those memories. Errors: L9VAL.';
+  'Lets the model that arrives serve, in one update, if no more than allow_missing memories would be lost to search by meaning; else changes nothing and returns how many would. 0: it serves.';
 
 create function embeddings.abandon_embedding_change()
 returns text
@@ -5421,23 +5103,14 @@ end
 $$;
 
 comment on function embeddings.abandon_embedding_change() is
-  'Abandons the change that is under way; the vectors made for it will be deleted. Returns the model, or null if no change was under way.';
+  'Gives up a change that is under way: the vectors made for it are dropped. Returns the model; null where there was none.';
 
-grant execute on function
-  embeddings.adopt_embedding_model(text, integer),
-  embeddings.begin_embedding_change(text, integer),
-  embeddings.embedding_change(),
-  embeddings.switch_embedding_model(text, bigint),
-  embeddings.abandon_embedding_change()
-to l9_worker;
---! EndIncluded 050-embeddings/130-change-model.sql
---! Included 050-embeddings/140-drop-model.sql
 create function embeddings.drop_leaving_vectors(model text, batch_size integer, after uuid default null)
 returns table (dropped bigint, last_packet_id uuid)
 language sql
 volatile
 set search_path = ''
--- Rows are deleted in order of packet_id, so that the next batch does not scan the rows that this one deleted.
+-- By packet, so that the next batch does not walk over what this one deleted.
 set enable_seqscan = off
 begin atomic
   with batch as (
@@ -5446,16 +5119,16 @@ begin atomic
       and exists (select from public.embedding_models m where m.model = e.model and m.state = 'leaving')
     order by e.packet_id
     limit batch_size
-  ), deleted as (
+  ), gone as (
     delete from public.memory_embeddings e using batch b where e.embedding_id = b.embedding_id
     returning e.packet_id
   )
-  -- There is no aggregate max(uuid).
-  select count(*), (array_agg(d.packet_id order by d.packet_id desc))[1] from deleted d;
+  -- There is no greatest uuid among the aggregates.
+  select count(*), (array_agg(g.packet_id order by g.packet_id desc))[1] from gone g;
 end;
 
 comment on function embeddings.drop_leaving_vectors(text, integer, uuid) is
-  'Deletes up to batch_size vectors of a model that leaves, in order of packet_id and after the one given. dropped: the number of deleted vectors; last_packet_id: pass it to the next call.';
+  'Deletes up to batch_size vectors of a model that leaves, after those of the packet given; returns how many, and the last packet.';
 
 create function embeddings.drop_embedding_model(model text)
 returns boolean
@@ -5463,7 +5136,7 @@ language plpgsql
 volatile
 security definer
 set search_path = ''
--- Dropping an index needs an exclusive lock on the table. It is better to try again later than to block everyone who queues behind.
+-- To drop an index nobody may be using the table. Rather later than have everyone wait behind us.
 set lock_timeout = '1s'
 as $$
 #variable_conflict use_column
@@ -5486,13 +5159,21 @@ end
 $$;
 
 comment on function embeddings.drop_embedding_model(text) is
-  'Drops the indexes and the row of a model that leaves. Returns false if the model still has vectors or does not leave. Definer: only the owner of the table can drop indexes.';
+  'Drops the indexes and the row of a model that leaves, once it has no vectors; false where it has some, or does not leave. Definer: only the owner of the table drops indexes.';
 
-grant execute on function embeddings.drop_leaving_vectors(text, integer, uuid), embeddings.drop_embedding_model(text) to l9_worker;
---! EndIncluded 050-embeddings/140-drop-model.sql
---! Included 050-embeddings/150-semantic-memory.sql
--- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings, under
--- the policies of its reader, with the columns and the payload of the old table.
+grant execute on function
+  embeddings.adopt_embedding_model(text, integer),
+  embeddings.begin_embedding_change(text, integer),
+  embeddings.embedding_change(),
+  embeddings.switch_embedding_model(text, bigint),
+  embeddings.abandon_embedding_change(),
+  embeddings.drop_leaving_vectors(text, integer, uuid),
+  embeddings.drop_embedding_model(text)
+to l9_worker;
+--! EndIncluded 050-embeddings/070-change-model.sql
+--! Included 050-embeddings/080-semantic-memory.sql
+-- Old readers select from semantic_memory. It is no second store of vectors: it shows those of memory_embeddings that serve,
+-- under the reader's own policies, with the columns and the payload that they know.
 
 create view public.semantic_memory with (security_invoker = true, security_barrier = true) as
 select
@@ -5521,60 +5202,51 @@ select
 from public.memory_embeddings e
 join public.packet_store p on p.packet_id = e.packet_id
 where e.model = (select embeddings.serving_model())
-  -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
+  -- A context holds words of the memory before it, which its payload would have to show.
   and e.embedding_type <> 'context';
 
 comment on view public.semantic_memory is
-  'The vectors of the model that serves, of memories whole and in chunks, with the texts that they were made from. It exists for readers of the old table of this name and is read only; new readers call search_memory().';
-comment on column public.semantic_memory.embedding_id is 'The vector, as in memory_embeddings.';
-comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
-comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to clients.';
+  'For readers of the old table of this name: the vectors of the model that serves, of memories whole and in chunks, with what they were made of. Read only; new readers use search_memory().';
+comment on column public.semantic_memory.embedding_id is 'As of memory_embeddings.';
+comment on column public.semantic_memory.agent_id is 'The agent that the memory names, else its creator.';
+comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536. For database sessions only: the gateway never sends it out.';
 comment on column public.semantic_memory.payload is
-  'packet_id, text (of the chunk or the whole memory), kind, tags, importance and metadata, built from the memory.';
+  'packet_id, text (of the chunk, or the whole), kind, tags, importance and metadata, put together from the memory.';
 comment on column public.semantic_memory.packet_id is 'The memory.';
-comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content, reasoning, entity or summary.';
-comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
+comment on column public.semantic_memory.embedding_type is 'What was embedded: content, reasoning, entity or summary.';
+comment on column public.semantic_memory.model is 'The model that made the vector: the one that serves.';
 comment on column public.semantic_memory.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
-comment on column public.semantic_memory.tenant_id is 'Tenant of the memory.';
-comment on column public.semantic_memory.org_id is 'Org of the memory.';
-comment on column public.semantic_memory.user_id is 'User of the memory.';
-comment on column public.semantic_memory.project_id is 'Project of the memory.';
-comment on column public.semantic_memory.scope is 'Scope of the memory.';
-comment on column public.semantic_memory.created_at is 'Time when the text was embedded.';
-comment on column public.semantic_memory.updated_at is 'Time when a caller last changed the memory.';
+comment on column public.semantic_memory.tenant_id is 'As of the memory.';
+comment on column public.semantic_memory.org_id is 'As of the memory.';
+comment on column public.semantic_memory.user_id is 'As of the memory.';
+comment on column public.semantic_memory.project_id is 'As of the memory.';
+comment on column public.semantic_memory.scope is 'As of the memory.';
+comment on column public.semantic_memory.created_at is 'When it was embedded.';
+comment on column public.semantic_memory.updated_at is 'When a caller last changed the memory.';
 
 grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 050-embeddings/150-semantic-memory.sql
+grant execute on function embeddings.reasoning_text(text, jsonb) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 050-embeddings/080-semantic-memory.sql
 --! Included 060-duplicates/000-schema.sql
 create schema duplicates;
 comment on schema duplicates is
-  'Functions that find near-duplicate memories and decide what a save does about them. They are not exposed over GraphQL; callers may execute only the functions granted one by one.';
+  'Finding memories that say nearly the same, and what a save does about them. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema duplicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 060-duplicates/000-schema.sql
---! Included 060-duplicates/010-save-result.sql
+--! Included 060-duplicates/005-save-result.sql
 create type public.similar_memory as (packet_id uuid, similarity real);
-comment on type public.similar_memory is 'A memory that is a near-duplicate of another text.';
-comment on column public.similar_memory.packet_id is 'The near-duplicate memory.';
-comment on column public.similar_memory.similarity is 'The similarity, from 0 to 1; 1 means the same words.';
+comment on type public.similar_memory is 'A memory that says nearly the same.';
+comment on column public.similar_memory.packet_id is 'The memory that says nearly the same.';
+comment on column public.similar_memory.similarity is 'From 0 to 1; 1: the same words.';
 
 create type public.save_result as (status text, memory public.packet_store, "similar" public.similar_memory[]);
 comment on type public.save_result is
-  'The answer of a save: its status, the memory''s row after the save, and near-duplicates, most similar first (null if they were not searched for).';
+  'status: inserted, updated or skipped_dedupe; memory: the row as it is now; similar: memories that say nearly the same, most similar first, null where they were not looked for.';
 comment on column public.save_result.status is 'inserted, updated or skipped_dedupe.';
-comment on column public.save_result.memory is 'The memory''s row after the save.';
-comment on column public.save_result."similar" is 'Near-duplicates, most similar first; null if they were not searched for.';
---! EndIncluded 060-duplicates/010-save-result.sql
---! Included 060-duplicates/020-compare-words.sql
-create function duplicates.max_parsed_chars()
-returns integer
-language sql
-immutable
-parallel safe
-return 65536;
-
-comment on function duplicates.max_parsed_chars() is
-  'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
-
+comment on column public.save_result.memory is 'The row as it is now.';
+comment on column public.save_result."similar" is 'Memories that say nearly the same, most similar first; null where they were not looked for.';
+--! EndIncluded 060-duplicates/005-save-result.sql
+--! Included 060-duplicates/010-compare-words.sql
 create function duplicates.distinct_words(content text)
 returns text[]
 language sql
@@ -5582,25 +5254,24 @@ stable
 parallel safe
 strict
 set search_path = ''
--- to_tsvector warns about and skips words over 2 kB; the warning is of no use here.
+-- A "word" of two thousand letters is left out without a word.
 set client_min_messages = warning
 return case
-  when pg_catalog.length(content) <= duplicates.max_parsed_chars() and content !~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
+  when pg_catalog.length(content) <= 65536 and content !~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
     pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple', content))
   else array(
-    -- Long texts are split, because a text of 1 MiB may have more words than fit into one tsvector. Characters of
-    -- scripts without spaces count as words.
+    -- In pieces, since a text of 1 MiB may have more words than fit into one tsvector. Scripts that write no spaces are taken
+    -- sign by sign.
     select distinct w.lexeme
-    from pg_catalog.generate_series(1, pg_catalog.length(content), duplicates.max_parsed_chars()) as piece (start)
+    from pg_catalog.generate_series(1, pg_catalog.length(content), 65536) as piece (start)
     cross join lateral pg_catalog.unnest(pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple',
-      pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, duplicates.max_parsed_chars()),
+      pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, 65536),
         '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme))
 end;
 
-comment on function duplicates.distinct_words(text) is
-  'The distinct words of a text in lower case; for scripts without spaces, its characters.';
+comment on function duplicates.distinct_words(text) is 'The words of a text, in lower case, each once; of scripts without spaces, its signs.';
 
-create function duplicates.compare_words(one text, other text, out similarity real, out is_distinguished boolean)
+create function duplicates.compare_words(one text, other text, out similarity real, out are_told_apart boolean)
 returns record
 language sql
 stable
@@ -5613,7 +5284,7 @@ begin atomic
       coalesce(stem.stems[1], w.word) as word,
       bool_or(w.place = 1) and bool_or(w.place = 2) as is_shared,
       bool_or(stem.stems = '{}') as is_stop_word,
-      -- The t is what the parser leaves of "don't".
+      -- What was left of "don't".
       bool_or(w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')) as is_negation,
       bool_or(
         w.word ~ '[0-9]'
@@ -5629,8 +5300,8 @@ begin atomic
     cross join lateral (select ts_lexize('pg_catalog.english_stem', w.word) as stems) stem
     group by 1
   ), weighed as (
-    select is_shared, is_negation or is_name_or_number as is_distinguishing,
-      -- A word that only one text has weighs more if it is likely to change the meaning.
+    select is_shared, is_negation or is_name_or_number as is_telling,
+      -- A word that one of them lacks counts by how much it may change what is said.
       case
         when not is_shared and is_negation then 3
         when not is_shared and is_name_or_number then 1.5
@@ -5641,17 +5312,17 @@ begin atomic
   )
   select
     coalesce(sum(weight) filter (where is_shared) / sum(weight), 0)::real,
-    coalesce(bool_or(is_distinguishing) filter (where not is_shared), false)
+    coalesce(bool_or(is_telling) filter (where not is_shared), false)
   from weighed;
 end;
 
 comment on function duplicates.compare_words(text, text) is
-  'How much of their words two texts share, from 0 to 1: the weighted Jaccard index of English stems, without regard to word order. is_distinguished is true if a number, a name (recognised by its capitals) or a negation occurs in only one of them.';
+  'How much of their words two texts share, from 0 to 1 (weighted Jaccard, of English stems; order does not count), and whether a number, a name (by its capitals) or a negation that only one of them has tells them apart.';
 
-grant execute on function duplicates.max_parsed_chars(), duplicates.distinct_words(text), duplicates.compare_words(text, text)
+grant execute on function duplicates.distinct_words(text), duplicates.compare_words(text, text)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 060-duplicates/020-compare-words.sql
---! Included 060-duplicates/030-find-similar.sql
+--! EndIncluded 060-duplicates/010-compare-words.sql
+--! Included 060-duplicates/020-find-similar.sql
 create function duplicates.similarity_threshold()
 returns real
 language sql
@@ -5661,7 +5332,7 @@ set search_path = ''
 return 0.75;
 
 comment on function duplicates.similarity_threshold() is
-  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the pairs it was judged on.';
+  'From which similarity on two memories say nearly the same. Judged pairs: docs/explanation/duplicates.md.';
 
 create function duplicates.find_similar(
   content text, scope text, project_id text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
@@ -5669,49 +5340,47 @@ create function duplicates.find_similar(
 returns table (packet_id uuid, similarity real, content_hash bytea)
 language plpgsql
 stable
--- pg_textsearch looks up one of its functions by an unqualified name at planning time.
+-- pg_textsearch looks up a function of its own by an unqualified name when it plans.
 set search_path = pg_catalog, extensions
--- A near-duplicate is among the nearest vectors of all rows, visible or not, so one scan without iteration finds it at a
--- bounded cost.
+-- What says nearly the same is among the nearest of all, whoever may see those: so no iteration, and a bounded cost.
 set hnsw.iterative_scan = 'off'
 set hnsw.ef_search = 100
 set max_parallel_workers_per_gather = 0
 set enable_sort = off
--- walk_words() explains this setting.
+-- As in walk_words().
 set pg_textsearch.filtered_seed = off
 as $$
 #variable_conflict use_variable
 declare
-  max_compared constant integer := 50;
-  max_candidates constant integer := 10;
+  small_place constant integer := 50;
+  candidates_each constant integer := 10;
   tenant_id uuid := identity.current_tenant_id();
-  -- Long words are rare ones, so twelve of them are enough to find a near-duplicate.
+  -- Long words are the rare ones, so these are enough to find it by.
   long_words text[] := array(
-    select t.word from unnest(duplicates.distinct_words(left(content, duplicates.max_parsed_chars()))) as t (word)
+    select t.word from unnest(duplicates.distinct_words(left(content, 65536))) as t (word)
     order by length(t.word) desc, t.word limit 12);
   long_stems text[] := array(
     select coalesce(nullif((ts_lexize('pg_catalog.english_stem', t.word))[1], ''), t.word) from unnest(long_words) as t (word));
   dimensions integer;
   candidates uuid[];
-  nearest uuid[];
-  place_count integer;
-  -- Both conditions use $1 to $7 of the statements below.
-  project_condition text := 'p.tenant_id = $1 and p.scope = $2 and '
+  near uuid[];
+  in_place integer;
+  -- $1 to $7, in each of the statements.
+  project text := 'p.tenant_id = $1 and p.scope = $2 and '
     || case when project_id is null then '$3 is null and p.project_id is null' else 'p.project_id = $3' end;
-  place_condition text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
+  place text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
     || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())';
 begin
-  -- A place with few memories is compared whole: an index scan is slowest where next to nothing matches.
+  -- Where there are few, all of them are compared: next to nothing to find is what an index walks longest for.
   execute format($sql$
-    select count(*), array_agg(f.packet_id) filter (where f.is_same_place)
-    from (select p.packet_id, %s as is_same_place from public.packet_store p where %s limit %s) f$sql$,
-    place_condition, project_condition, max_compared + 1)
-  into place_count, candidates
+    select count(*), array_agg(f.packet_id) filter (where f.is_in_place)
+    from (select p.packet_id, %s as is_in_place from public.packet_store p where %s limit %s) f$sql$,
+    place, project, small_place + 1)
+  into in_place, candidates
   using tenant_id, scope, project_id, kind, org_id, user_id, except_id;
 
-  if place_count > max_compared then
-    -- As in search_memory, a dynamic statement in which the query of the select list is spelled differently from that of
-    -- the order by.
+  if in_place > small_place then
+    -- As in search_memory: a statement of its own, two spellings.
     execute format($sql$
       select array_agg(f.packet_id)
       from (
@@ -5722,7 +5391,7 @@ begin
         order by (p.envelope ->> 'content') <@> to_bm25query($8, %4$L)
         limit %3$s
       ) f
-      where f.distance < 0$sql$, project_condition, place_condition, max_candidates,
+      where f.distance < 0$sql$, project, place, candidates_each,
       'public.packet_store_content_bm25_' || packets.tenant_bucket(tenant_id),
       packets.in_bucket('p', packets.tenant_bucket(tenant_id)))
     into candidates
@@ -5741,14 +5410,14 @@ begin
           order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s
           limit %5$s
         ) f$sql$,
-        embeddings.embedding_expression(dimensions), embeddings.embedding_type_name(dimensions), model, place_condition,
-        max_candidates, dimensions, project_condition, packets.in_bucket('e', packets.tenant_bucket(tenant_id)))
-      into nearest
+        embeddings.embedding_expression(dimensions), embeddings.embedding_type_name(dimensions), model, place,
+        candidates_each, dimensions, project, packets.in_bucket('e', packets.tenant_bucket(tenant_id)))
+      into near
       using tenant_id, scope, project_id, kind, org_id, user_id, except_id, content_vector;
     end if;
   end if;
 
-  candidates := candidates || nearest;
+  candidates := candidates || near;
   if candidates is null then
     return;
   end if;
@@ -5756,9 +5425,9 @@ begin
   with compared as materialized (
     select p.packet_id, p.content_hash,
       case
-        -- If both texts agree on numbers, names and negations, similar meaning raises the similarity a quarter of the
-        -- way to the cosine. More would equate `writes to` and `reads from`, whose cosine is .97.
-        when not w.is_distinguished then greatest(w.similarity, (3 * w.similarity + (
+        -- Where both agree on numbers, names and negations, being near in meaning lifts it a quarter of the way to the cosine.
+        -- More would make `writes to` and `reads from` the same: their cosine is .97.
+        when not w.are_told_apart then greatest(w.similarity, (3 * w.similarity + (
           select (1 - (e.vector operator(extensions.<=>) content_vector))::real
           from public.memory_embeddings e
           where e.packet_id = p.packet_id and e.model = find_similar.model and e.embedding_type = 'content'
@@ -5768,7 +5437,7 @@ begin
     from public.packet_store p
     cross join lateral (
       select c.* from duplicates.compare_words(content, p.envelope ->> 'content') c
-      -- A candidate without half of the long words is not worth comparing word by word.
+      -- What lacks half of the long words is not worth comparing word by word.
       where (
         select 2 * count(*) filter (where position(s.stem in lowered.text) > 0) >= count(*)
         from (select lower(p.envelope ->> 'content') as text offset 0) lowered, unnest(long_stems) as s (stem))
@@ -5780,19 +5449,13 @@ begin
   from compared c
   where c.similarity >= duplicates.similarity_threshold()
   order by c.similarity desc, c.packet_id
-  limit max_candidates;
+  limit candidates_each;
 end
 $$;
 
 comment on function duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
-  'Near-duplicates of a text among memories of one owner, scope, project and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning.';
+  'Memories of one owner, scope, project and kind that say nearly the same as a text, among those the caller may read, most similar first. By words, and where a vector of the text is given, by meaning.';
 
-grant execute on function
-  duplicates.similarity_threshold(),
-  duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text)
-to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/030-find-similar.sql
---! Included 060-duplicates/040-similar-to-memory.sql
 create function duplicates.similar_to_memory(packet_id uuid, content_vector extensions.vector default null, model text default null)
 returns public.similar_memory[]
 language sql
@@ -5807,11 +5470,15 @@ return coalesce((
   where p.packet_id = similar_to_memory.packet_id), '{}');
 
 comment on function duplicates.similar_to_memory(uuid, extensions.vector, text) is
-  'The result of find_similar for a saved memory. The gateway reports it after a save with on_similar keep.';
+  'As find_similar, for a memory that is saved: what the gateway reports after a save that keeps both.';
 
-grant execute on function duplicates.similar_to_memory(uuid, extensions.vector, text) to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/040-similar-to-memory.sql
---! Included 060-duplicates/050-merge-into.sql
+grant execute on function
+  duplicates.similarity_threshold(),
+  duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text),
+  duplicates.similar_to_memory(uuid, extensions.vector, text)
+to l9_agent, l9_admin;
+--! EndIncluded 060-duplicates/020-find-similar.sql
+--! Included 060-duplicates/030-merge-into.sql
 create function duplicates.merge_into(
   target public.packet_store, content text, tags text[], parent_ids uuid[], ttl timestamptz, importance real, metadata jsonb,
   envelope jsonb)
@@ -5825,41 +5492,41 @@ declare
   answer public.save_result;
   saved public.packet_store;
   old_content text := target.envelope ->> 'content';
-  -- If the lengths are equal the newer text wins, because it may be a correction.
+  -- Of texts of one length the newer stays: it may be the one that is right.
   new_content text := case
     when packets.content_hash(content) <> target.content_hash and length(content) >= length(old_content) then content
     else old_content
   end;
-  merged_tags text[] := target.tags || array(
+  joined_tags text[] := target.tags || array(
     select btrim(t.tag) from unnest(tags) as t (tag) where btrim(t.tag) <> '' and btrim(t.tag) <> all (target.tags));
-  merged_parents uuid[] := target.parent_ids || array(
+  joined_parents uuid[] := target.parent_ids || array(
     select distinct p.id from unnest(parent_ids) as p (id) where p.id <> all (target.parent_ids) and p.id <> target.packet_id);
-  merged_envelope jsonb := coalesce(envelope, '{}') || target.envelope || jsonb_build_object('content', new_content);
-  merged_metadata jsonb := coalesce(metadata, '{}') || target.metadata;
-  -- The result lives as long and matters as much as the more generous of the two saves says.
-  merged_ttl timestamptz := greatest(coalesce(target.ttl, 'infinity'), coalesce(ttl, 'infinity'));
-  merged_importance real := greatest(target.importance_score, importance);
+  joined_envelope jsonb := coalesce(envelope, '{}') || target.envelope || jsonb_build_object('content', new_content);
+  joined_metadata jsonb := coalesce(metadata, '{}') || target.metadata;
+  -- What is said again is kept as long, and counts as much, as either saver meant it to.
+  joined_ttl timestamptz := greatest(coalesce(target.ttl, 'infinity'), coalesce(ttl, 'infinity'));
+  joined_importance real := greatest(target.importance_score, importance);
 begin
-  if merged_ttl = 'infinity' then
-    merged_ttl := null;
+  if joined_ttl = 'infinity' then
+    joined_ttl := null;
   end if;
-  if (merged_tags, merged_parents, merged_envelope, merged_metadata, merged_importance)
+  if (joined_tags, joined_parents, joined_envelope, joined_metadata, joined_importance)
       = (target.tags, target.parent_ids, target.envelope, target.metadata, target.importance_score)
-    and merged_ttl is not distinct from target.ttl then
+    and joined_ttl is not distinct from target.ttl then
     answer.status := 'skipped_dedupe';
     answer.memory := target;
     return answer;
   end if;
   begin
     update public.packet_store p set
-      envelope = merged_envelope, tags = merged_tags, parent_ids = merged_parents, ttl = merged_ttl,
-      importance_score = merged_importance, metadata = merged_metadata
+      envelope = joined_envelope, tags = joined_tags, parent_ids = joined_parents, ttl = joined_ttl,
+      importance_score = joined_importance, metadata = joined_metadata
     where p.packet_id = target.packet_id
     returning p.* into saved;
     answer.status := 'updated';
     answer.memory := saved;
   exception
-    -- Too many tags together, a parent younger than the memory, or a text that a third memory has: keep both memories.
+    -- Too many tags together, a parent that is younger than the memory, a text that a third memory has: the two stay two.
     when sqlstate 'L9LIM' or sqlstate 'L9VAL' or unique_violation then
       answer := null;
   end;
@@ -5868,13 +5535,13 @@ end
 $$;
 
 comment on function duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb) is
-  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if the two can''t be merged.';
+  'Joins what is saved into a memory that says nearly the same, as its writer''s update: the longer text, all tags and parents. updated; skipped_dedupe where nothing is new; null where they can''t be joined.';
 
 grant execute on function
   duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb)
 to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/050-merge-into.sql
---! Included 060-duplicates/060-resolve-similar.sql
+--! EndIncluded 060-duplicates/030-merge-into.sql
+--! Included 060-duplicates/040-settle-similar.sql
 create function duplicates.resolve_similar(
   on_similar text, content text, scope text, project_id text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
   importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
@@ -5887,22 +5554,21 @@ as $$
 declare
   me identity.identity := identity.require_identity();
   answer public.save_result;
-  merged public.save_result;
+  joined public.save_result;
   candidate record;
   target public.packet_store;
 begin
   if on_similar not in ('keep', 'skip', 'merge') then
-    perform identity.raise_error('L9VAL', 'on_similar: must be keep, skip or merge', 'on_similar');
-  elsif content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
-    return null; -- The insert raises the error.
+    perform identity.raise_error('L9VAL', 'on_similar: keep, skip or merge', 'on_similar');
+  elsif content is null or content !~ '\S' or octet_length(content) > 1048576 then
+    return null; -- The insert says what is wrong with it.
   end if;
   scope := coalesce(scope, 'developer');
   kind := coalesce(kind, 'note');
   perform packets.check_scope(scope, project_id);
 
   if on_similar <> 'keep' then
-    -- The lock is held until the end of the transaction. The following statements see what its previous holders
-    -- committed.
+    -- Until the end of the transaction. The statements that follow see what those committed who had it before.
     perform pg_advisory_xact_lock(hashtextextended(format('l9-memory similar %s %s',
       packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope), kind), 0));
   end if;
@@ -5918,19 +5584,18 @@ begin
     if on_similar = 'skip' then
       select p.* into target from public.packet_store p where p.packet_id = candidate.packet_id;
     else
-      -- Under row-level security FOR UPDATE finds only rows that the caller may change, so another writer's memory stays
-      -- as it is.
+      -- Under row-level security FOR UPDATE finds only rows the caller may change: another's memory stays as it is.
       select p.* into target from public.packet_store p where p.packet_id = candidate.packet_id for update;
     end if;
-    -- The memory was deleted or changed by a concurrent transaction.
+    -- Deleted, or changed to say something else, a moment ago.
     continue when not found or target.content_hash <> candidate.content_hash;
     if on_similar = 'skip' then
       answer.status := 'skipped_dedupe';
       answer.memory := target;
     else
-      merged := duplicates.merge_into(target, content, tags, parent_ids, ttl, importance, metadata, envelope);
-      answer.status := merged.status;
-      answer.memory := merged.memory;
+      joined := duplicates.merge_into(target, content, tags, parent_ids, ttl, importance, metadata, envelope);
+      answer.status := joined.status;
+      answer.memory := joined.memory;
     end if;
   end loop;
   return answer;
@@ -5939,34 +5604,21 @@ $$;
 
 comment on function duplicates.resolve_similar(
   text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text) is
-  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can. Without a status the memory has to be inserted.';
+  'What save_memory does about memories that say nearly the same: reports them, and where it is to skip or merge and can, answers with a status. Without a status the memory is to be inserted.';
 
 grant execute on function duplicates.resolve_similar(
   text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text)
 to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/060-resolve-similar.sql
+--! EndIncluded 060-duplicates/040-settle-similar.sql
 --! Included 070-importance/000-schema.sql
 create schema importance;
 comment on schema importance is
-  'The access log, feedback, and the importance of a memory. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
+  'The access log, feedback, and the importance of a memory. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema importance to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-importance/000-schema.sql
 --! Included 070-importance/010-memory-access-log.sql
-create function importance.tg_memory_access_log__append_only()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-begin
-  perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
-  return null;
-end
-$$;
-
-comment on function importance.tg_memory_access_log__append_only() is
-  'Refuses every UPDATE, DELETE and TRUNCATE. It is not the guard of audit_log because that one also refuses to drop partitions; this log serves learning, and audit_log is the evidence.';
-
--- Texts that must be erasable (queries, feedback) are stored elsewhere; the view public.memory_access_log joins them.
+-- The log proper. What has to be erasable (texts of queries, feedback) is elsewhere; the view of the same name in public
+-- (040) has it all together.
 create table importance.memory_access_log (
   access_id uuid not null default uuidv7(),
   accessed_at timestamptz not null,
@@ -5984,36 +5636,32 @@ create table importance.memory_access_log (
   scope text not null,
   is_admin boolean not null,
   primary key (access_id, accessed_at),
-  -- There is no foreign key to the target, because the log outlives it.
+  -- No foreign key to what was accessed: the log outlives it.
   constraint access_target_known check (target_type in ('memory', 'fact')),
   constraint access_context_known check (access_context in ('search', 'get')),
-  -- Lets a row be found by its id alone, in the one partition that can hold it.
+  -- So that a row is found by its id alone, in the one partition that can hold it.
   constraint access_time_is_of_id check (accessed_at = uuid_extract_timestamp(access_id))
 ) partition by range (accessed_at);
 
 create index memory_access_log_xid_idx on importance.memory_access_log (xid);
 
 comment on table importance.memory_access_log is
-  'Which agent saw which memory or fact, and when. Searches and get_memory write it. Append-only; it holds ids and numbers but no texts, with one partition a month.';
-comment on column importance.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column importance.memory_access_log.accessed_at is 'The time of the access to the millisecond, taken from access_id.';
-comment on column importance.memory_access_log.xid is
-  'The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in progress.';
-comment on column importance.memory_access_log.target_type is 'The type of the target: memory or fact.';
-comment on column importance.memory_access_log.target_id is 'The id of the memory or fact.';
+  'Which agent saw which memory or fact, and when: written by searches and get_memory. Append-only; ids and numbers, no texts. A partition a month.';
+comment on column importance.memory_access_log.access_id is 'What record_feedback takes. UUID version 7.';
+comment on column importance.memory_access_log.accessed_at is 'When, to the millisecond: the time in access_id.';
+comment on column importance.memory_access_log.xid is 'The transaction that wrote it: rows are rolled up in this order, once nothing before them is still in flight.';
+comment on column importance.memory_access_log.target_type is 'What was accessed: memory or fact.';
+comment on column importance.memory_access_log.target_id is 'Its id.';
 comment on column importance.memory_access_log.agent_id is 'The caller.';
-comment on column importance.memory_access_log.access_context is
-  'search if the target was among the hits of a search; get if it was read in full.';
+comment on column importance.memory_access_log.access_context is 'search: it was among the hits; get: it was read whole.';
 comment on column importance.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1.';
-comment on column importance.memory_access_log.audit_id is
-  'The id of the search in audit_log, and of the text of its query if the tenant keeps those.';
-comment on column importance.memory_access_log.tenant_id is 'The tenant of the caller.';
-comment on column importance.memory_access_log.org_id is 'The org that the caller acted for.';
-comment on column importance.memory_access_log.user_id is 'The user that the caller acted for.';
-comment on column importance.memory_access_log.project_id is 'The project of the target at the time of the access.';
-comment on column importance.memory_access_log.scope is 'The scope of the target at the time of the access.';
-comment on column importance.memory_access_log.is_admin is
-  'True if the caller was an administrator, who is not restricted by org and user.';
+comment on column importance.memory_access_log.audit_id is 'The search in audit_log, and the text of its query where that is kept.';
+comment on column importance.memory_access_log.tenant_id is 'Tenant of the caller.';
+comment on column importance.memory_access_log.org_id is 'The org the caller acted for.';
+comment on column importance.memory_access_log.user_id is 'The user the caller acted for.';
+comment on column importance.memory_access_log.project_id is 'The project that it was in.';
+comment on column importance.memory_access_log.scope is 'The scope that it was in.';
+comment on column importance.memory_access_log.is_admin is 'Whether the caller was an administrator, whom orgs and users don''t bind.';
 
 call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
 -- An access belongs to the caller, so that these differ from the policies of memories.
@@ -6029,20 +5677,33 @@ create policy worker_access on importance.memory_access_log for select to l9_wor
 create policy definer_inserts on importance.memory_access_log for insert to l9_owner with check (true);
 create policy definer_functions on importance.memory_access_log for select to l9_owner using (true);
 
-comment on policy worker_access on importance.memory_access_log is 'The roll-up job reads the log.';
+comment on policy worker_access on importance.memory_access_log is 'The job that rolls it up reads it.';
 comment on policy definer_inserts on importance.memory_access_log is 'log_accesses() inserts.';
-comment on policy definer_functions on importance.memory_access_log is
-  'The audit triggers of feedback and drop_access_partition() read the log.';
+comment on policy definer_functions on importance.memory_access_log is 'Audit triggers of feedback, and drop_access_partition(), read it.';
 
 grant select on importance.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
--- Nobody may insert: log_accesses() stamps the caller. Nobody may update or delete, including the owner.
+-- No insert for anyone: log_accesses() stamps who it was. No update or delete for anyone, its owner included.
 
-create trigger _200_append_only
+create function importance.tg_memory_access_log__append_only()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
+  return null;
+end
+$$;
+
+comment on function importance.tg_memory_access_log__append_only() is
+  'Refuses every UPDATE, DELETE and TRUNCATE. Not the guard of audit_log, which lets nobody drop a partition: this log is for learning, the record is audit_log.';
+
+create trigger _100_append_only
   before update or delete or truncate on importance.memory_access_log
   for each statement execute function importance.tg_memory_access_log__append_only();
-alter table importance.memory_access_log enable always trigger _200_append_only;
+alter table importance.memory_access_log enable always trigger _100_append_only;
 
--- Partitions are created after the guard so that they have it from the start.
+-- Only now, so that they are guarded like it from the first moment.
 select audit.create_month_partitions('importance.memory_access_log', now()::date, 14);
 --! EndIncluded 070-importance/010-memory-access-log.sql
 --! Included 070-importance/020-log-accesses.sql
@@ -6082,65 +5743,14 @@ end
 $$;
 
 comment on function importance.log_accesses(text, uuid[], text[], text[], real[], uuid, text) is
-  'Writes what the caller was shown to the access log, in one statement, and returns the access ids in the same order. It writes nothing when an operator reads another tenant, because that is not use. Definer: callers can''t insert there. Whatever a caller could forge with it concerns only itself and its own scopes, and roll_up_accesses counts a row only if the memory or fact agrees with it.';
+  'Writes what the present caller was shown to the access log, in one statement, and returns the access ids in the same order. Where an operator looks into another tenant nothing is written: that is no use of it. Definer: callers can''t insert there. What a caller could make up through it is about itself, within its own scopes, and is counted only where it is true of the memory or fact (roll_up_accesses).';
 
 grant execute on function importance.log_accesses(text, uuid[], text[], text[], real[], uuid, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/020-log-accesses.sql
 --! Included 070-importance/030-memory-feedback.sql
-create function importance.max_reason_bytes()
-returns integer
-language sql
-immutable
-parallel safe
-return 1000;
-
-comment on function importance.max_reason_bytes() is 'The maximum size of the reason of feedback.';
-grant execute on function importance.max_reason_bytes() to l9_agent, l9_admin;
-
-create function importance.tg_memory_feedback__stamp()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-begin
-  perform identity.check_bytes(new.reason, importance.max_reason_bytes(), 'reason');
-  new.agent_id := me.caller;
-  new.tenant_id := me.tenant_id;
-  new.org_id := me.org_id;
-  new.user_id := me.user_id;
-  new.given_at := clock_timestamp();
-  new.xid := pg_current_xact_id();
-  return new;
-end
-$$;
-
-create function importance.tg_memory_feedback__audit()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-  select tg_op, tg_table_name, n.access_id, n.tenant_id, a.project_id, a.scope,
-    jsonb_build_object('packet_id', n.packet_id, 'was_useful', n.was_useful) || audit.audit_actor()
-  from new_rows n
-  join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
-  return null;
-end
-$$;
-
-comment on function importance.tg_memory_feedback__stamp() is
-  'Writes who gives the feedback and when, replacing what the client sent.';
-
-comment on function importance.tg_memory_feedback__audit() is
-  'Writes one audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
-
 create table public.memory_feedback (
-  -- One vote for each access: a second vote replaces the first.
+  -- One vote for one access: a second opinion takes the place of the first.
   access_id uuid primary key,
   packet_id uuid not null references public.packet_store on delete cascade,
   agent_id text not null,
@@ -6151,29 +5761,28 @@ create table public.memory_feedback (
   tenant_id uuid not null references public.tenants,
   org_id uuid,
   user_id uuid,
-  constraint feedback_reason_at_most_1000_bytes check (octet_length(reason) <= importance.max_reason_bytes())
+  constraint feedback_reason_at_most_1000_bytes check (octet_length(reason) <= 1000)
 );
 
 create index memory_feedback_packet_idx on public.memory_feedback (packet_id);
 create index memory_feedback_xid_idx on public.memory_feedback (xid);
 create index memory_feedback_user_idx on public.memory_feedback (tenant_id, user_id) where user_id is not null;
 
--- Erased reasons must not stay in the planner's statistics.
+-- What is erased must not stay in the planner's statistics.
 alter table public.memory_feedback alter column reason set statistics 0;
 
 comment on table public.memory_feedback is
-  'Whether a memory was useful to the agent that it was shown to: at most one row for each access. Feedback is kept beside the access log so that the log is never changed and feedback can be erased.';
+  'Whether a memory was of use to the agent that it was shown to: one row for an access at most. Beside the access log, not in it, so that the log is never changed, and what was said can be erased.';
 comment on column public.memory_feedback.access_id is 'The access, in memory_access_log.';
-comment on column public.memory_feedback.packet_id is 'The memory. Feedback on it is deleted with it.';
+comment on column public.memory_feedback.packet_id is 'The memory: what was said about it goes with it.';
 comment on column public.memory_feedback.agent_id is 'The caller that made the access.';
-comment on column public.memory_feedback.was_useful is 'True if the memory helped.';
-comment on column public.memory_feedback.reason is
-  'Why the memory helped or did not, in the caller''s words: at most 1000 bytes.';
-comment on column public.memory_feedback.given_at is 'When the feedback was last given.';
-comment on column public.memory_feedback.xid is 'The transaction that last gave the feedback. Votes are rolled up in this order.';
-comment on column public.memory_feedback.tenant_id is 'The tenant of the memory and of the caller.';
-comment on column public.memory_feedback.org_id is 'The org that the caller acted for.';
-comment on column public.memory_feedback.user_id is 'The user that the caller acted for.';
+comment on column public.memory_feedback.was_useful is 'Whether it helped.';
+comment on column public.memory_feedback.reason is 'Why, in the words of the caller: 1000 bytes at most.';
+comment on column public.memory_feedback.given_at is 'When it was last said.';
+comment on column public.memory_feedback.xid is 'The transaction that said it last: votes are rolled up in this order.';
+comment on column public.memory_feedback.tenant_id is 'Tenant of the memory, and of the caller.';
+comment on column public.memory_feedback.org_id is 'The org the caller acted for.';
+comment on column public.memory_feedback.user_id is 'The user the caller acted for.';
 
 alter table public.memory_feedback enable row level security;
 alter table public.memory_feedback force row level security;
@@ -6184,7 +5793,7 @@ create policy org_isolation on public.memory_feedback as restrictive to l9_agent
   using (org_id is not distinct from (select identity.current_org_id()));
 create policy user_visibility on public.memory_feedback as restrictive to l9_agent
   using (user_id is not distinct from (select identity.current_user_id()));
--- Evaluated under the caller's own policies: it can neither give nor see feedback on a memory that it can't see.
+-- Under the caller's own policies: of a memory that is not there for it, it can say nothing, nor see what it said.
 create policy packet_visibility on public.memory_feedback as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (
     select from public.packet_store p where p.packet_id = memory_feedback.packet_id and p.tenant_id = memory_feedback.tenant_id));
@@ -6209,29 +5818,64 @@ create policy platform_override on public.memory_feedback for select to l9_platf
   using ((select identity.allow_and_audit_operator_read('memory_feedback')));
 create policy worker_access on public.memory_feedback for select to l9_worker using (true);
 
-comment on policy tenant_isolation on public.memory_feedback is 'Nothing is shared between tenants.';
-comment on policy org_isolation on public.memory_feedback is
-  'Feedback that an agent gave for one org is hidden from it while it acts for another, or for none.';
-comment on policy user_visibility on public.memory_feedback is
-  'Feedback that an agent gave for one user is hidden from it while it acts for another, or for none.';
-comment on policy packet_visibility on public.memory_feedback is
-  'Feedback is visible only on memories that the caller may read at present.';
-comment on policy own_access on public.memory_feedback is
-  'A caller may give feedback only on an access that it made itself, for the same org and user.';
-comment on policy own_feedback on public.memory_feedback is 'A caller may change only its own feedback.';
-comment on policy scope_access on public.memory_feedback is 'Agents see their own feedback.';
-comment on policy admin_override on public.memory_feedback is
-  'Admins see the feedback of their tenant''s agents on memories that the admin may read.';
-comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, and each read is audited.';
-comment on policy worker_access on public.memory_feedback is 'The roll-up job reads feedback.';
+comment on policy tenant_isolation on public.memory_feedback is 'Nothing crosses tenants.';
+comment on policy org_isolation on public.memory_feedback is 'What an agent said for one org is not shown to it while it acts for another, or for none.';
+comment on policy user_visibility on public.memory_feedback is 'What an agent said for one user is not shown to it while it acts for another, or for none.';
+comment on policy packet_visibility on public.memory_feedback is 'About memories that the caller may read at present, and no others.';
+comment on policy own_access on public.memory_feedback is 'Only about an access that the caller made itself, for the same org and user.';
+comment on policy own_feedback on public.memory_feedback is 'Only what the caller said itself can it take back.';
+comment on policy scope_access on public.memory_feedback is 'Agents see what they said themselves.';
+comment on policy admin_override on public.memory_feedback is 'L sees what its tenant''s agents said about memories that it may read.';
+comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, each look on the record.';
+comment on policy worker_access on public.memory_feedback is 'The job that rolls it up reads it.';
 
 grant select on public.memory_feedback to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (access_id, packet_id, was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
 grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
--- Triggers stamp the caller and the time. Nobody may delete: feedback is deleted or erased with its memory.
+-- Whose it is and when is stamped. No delete: what was said goes with its memory, or is erased.
+
+create function importance.tg_memory_feedback__stamp()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+begin
+  perform identity.check_bytes(new.reason, 1000, 'reason');
+  new.agent_id := me.caller;
+  new.tenant_id := me.tenant_id;
+  new.org_id := me.org_id;
+  new.user_id := me.user_id;
+  new.given_at := clock_timestamp();
+  new.xid := pg_current_xact_id();
+  return new;
+end
+$$;
+
+comment on function importance.tg_memory_feedback__stamp() is 'Says who gives the feedback, and when: what the client sent for that never counts.';
 
 create trigger _300_stamp before insert or update on public.memory_feedback
   for each row execute function importance.tg_memory_feedback__stamp();
+
+create function importance.tg_memory_feedback__audit()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+  select tg_op, tg_table_name, n.access_id, n.tenant_id, a.project_id, a.scope,
+    jsonb_build_object('packet_id', n.packet_id, 'was_useful', n.was_useful) || audit.audit_actor()
+  from new_rows n
+  join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
+  return null;
+end
+$$;
+
+comment on function importance.tg_memory_feedback__audit() is
+  'One audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
 
 create trigger _500_audit_insert after insert on public.memory_feedback
   referencing new table as new_rows
@@ -6256,7 +5900,7 @@ return (
       or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
 
 comment on function importance.query_text_of(uuid) is
-  'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. Definer: agents have no grant on that table, and without this function they could not read a view that joins it.';
+  'The text of a search that is kept, to whoever may read it in audit_query_texts; null to agents. Definer: agents are granted nothing there, and a view that joined it would be closed to them.';
 
 grant execute on function importance.query_text_of(uuid) to l9_agent, l9_admin, l9_platform_admin;
 
@@ -6271,26 +5915,23 @@ from importance.memory_access_log a
 left join public.memory_feedback f on f.access_id = a.access_id;
 
 comment on view public.memory_access_log is
-  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
-comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column public.memory_access_log.target_type is 'The type of the target: memory or fact.';
-comment on column public.memory_access_log.target_id is 'The id of the memory or fact, which may have been deleted since.';
+  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The table behind it, of the same name in the schema importance, only grows.';
+comment on column public.memory_access_log.access_id is 'What record_feedback takes. UUID version 7.';
+comment on column public.memory_access_log.target_type is 'What was accessed: memory or fact.';
+comment on column public.memory_access_log.target_id is 'Its id. It may be gone by now.';
 comment on column public.memory_access_log.agent_id is 'The caller.';
-comment on column public.memory_access_log.access_context is
-  'search if the target was among the hits of a search; get if it was read in full.';
+comment on column public.memory_access_log.access_context is 'search: it was among the hits; get: it was read whole.';
 comment on column public.memory_access_log.query_text is
-  'The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not erased.';
-comment on column public.memory_access_log.relevance_score is
-  'The score of the hit, from 0 to 1; null if the access was not a search.';
-comment on column public.memory_access_log.was_useful is
-  'True if the agent reported that it helped; null if it gave no feedback.';
-comment on column public.memory_access_log.feedback_reason is 'The reason for the feedback, in the agent''s words.';
-comment on column public.memory_access_log.accessed_at is 'The time of the access, to the millisecond.';
-comment on column public.memory_access_log.tenant_id is 'The tenant of the caller.';
-comment on column public.memory_access_log.org_id is 'The org that the caller acted for.';
-comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
-comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
-comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
+  'What was searched for, to admins, where the tenant keeps that (set_query_text_audit) and it was not erased.';
+comment on column public.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1; null where it was no search.';
+comment on column public.memory_access_log.was_useful is 'Whether the agent said that it helped; null where it said nothing.';
+comment on column public.memory_access_log.feedback_reason is 'Why, in its words.';
+comment on column public.memory_access_log.accessed_at is 'When, to the millisecond.';
+comment on column public.memory_access_log.tenant_id is 'Tenant of the caller.';
+comment on column public.memory_access_log.org_id is 'The org the caller acted for.';
+comment on column public.memory_access_log.user_id is 'The user the caller acted for.';
+comment on column public.memory_access_log.project_id is 'The project that it was in.';
+comment on column public.memory_access_log.scope is 'The scope that it was in.';
 
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/040-access-log-view.sql
@@ -6304,44 +5945,44 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  memory_id uuid;
+  accessed uuid;
   vote public.memory_feedback;
 begin
   if access_id is null then
-    perform identity.raise_error('L9VAL', 'access_id: required', 'access_id');
+    perform identity.raise_error('L9VAL', 'access_id: the access that it is about', 'access_id');
   elsif was_useful is null then
-    perform identity.raise_error('L9VAL', 'was_useful: must be true or false', 'was_useful');
+    perform identity.raise_error('L9VAL', 'was_useful: true or false', 'was_useful');
   end if;
-  select p.packet_id into memory_id
+  select p.packet_id into accessed
   from importance.memory_access_log a
   join public.packet_store p on p.packet_id = a.target_id and p.tenant_id = a.tenant_id
   where a.access_id = record_feedback.access_id and a.accessed_at = uuid_extract_timestamp(record_feedback.access_id)
     and a.tenant_id = me.tenant_id and a.agent_id = me.caller
     and a.org_id is not distinct from me.org_id and a.user_id is not distinct from me.user_id;
   if not found then
-    perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
+    perform identity.raise_error('L9OWN', format('access %s is not there, or not yours', record_feedback.access_id), 'access_id');
   end if;
   insert into public.memory_feedback as f (access_id, packet_id, was_useful, reason)
-  values (record_feedback.access_id, memory_id, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
+  values (record_feedback.access_id, accessed, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
   on conflict (access_id) do update set was_useful = excluded.was_useful, reason = excluded.reason
   returning f.* into vote;
   return vote;
 exception when foreign_key_violation then
-  -- The memory was deleted concurrently.
-  perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
+  -- Deleted at this very moment.
+  perform identity.raise_error('L9OWN', format('access %s is not there, or not yours', record_feedback.access_id), 'access_id');
 end
 $$;
 
 comment on function public.record_feedback(uuid, boolean, text) is
-  'Records whether a memory that the caller was shown was useful, and why (at most 1000 bytes). access_id is that of the hit. A second call for the same access replaces the first. Audited. L9OWN if the access does not exist, is not the caller''s, or its memory can''t be read any more; the three cases give the same error. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Says whether a memory that the caller was shown was of use, and why (1000 bytes at most). access_id: of the hit. Said again, the last word counts. Audited. L9OWN where the access is not there, is not the caller''s, or its memory can''t be read any more: the three are never told apart. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.record_feedback(uuid, boolean, text) to l9_agent, l9_admin;
--- Operators get no grant: feedback is for those who work in the tenant.
+-- Not for operators: what helps in a tenant is for those to say who work in it.
 --! EndIncluded 070-importance/050-record-feedback.sql
 --! Included 070-importance/060-importance.sql
--- These functions set no search_path, so that they can be inlined where they are called for many rows (a call costs 0.1
--- ms otherwise). Their SQL-standard bodies were parsed at creation, so a search_path could not change them. Each
--- argument occurs once unless callers pass plain columns: an expression that occurs twice would prevent inlining.
+-- These have no search_path set: so that they are inlined where they are called for many rows (a tenth of a millisecond each
+-- otherwise). Their bodies were parsed when they were made, so none could matter. Each argument stands there once, but for
+-- plain columns: an expression would not be inlined twice.
 
 create function importance.kind_weight(kind text)
 returns double precision
@@ -6355,7 +5996,7 @@ return case
 end::double precision;
 
 comment on function importance.kind_weight(text) is
-  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay useful; todos, changes and the context of a pull request go out of date.';
+  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay of use; todos, changes and the context of a pull request wear out.';
 
 create function importance.importance(
   estimate double precision,
@@ -6371,22 +6012,21 @@ language sql
 immutable
 parallel safe
 return 1 / (1 + exp(-(
-  -- The writer's estimate, as log-odds: without other evidence the score is the estimate (.5 exactly, 0 and 1 nearly).
+  -- The writer's own estimate, as log-odds: where nothing else is known, the score is the estimate (.5 exactly, 0 and 1 nearly).
   ln((estimate + 0.02) / (1 - estimate + 0.02))
   + importance.kind_weight(kind)
-  -- Feedback: each agent weighs less than 1 in sum. The + 1 expresses doubt, so that one agent moves the term half way
-  -- at most.
+  -- What agents said, each of whom weighs less than 1 in sum. The + 1 is doubt: one agent moves it half way at most.
   + 3.0 * (useful - useless) / (useful + useless + 1)
-  -- Use has diminishing returns.
+  -- Use, with diminishing returns.
   + 1.0 * (1 - 5 / (uses + 5))
   - 1.5 * (1 - 1 / (contradictions + 1))
-  -- Age subtracts at most 0.5, half of it in 180 days.
+  -- Age takes a little: half of it in 180 days.
   - 0.5 * (1 - power(2, -least(age_days / 180, 200)))
 )));
 
 comment on function importance.importance(
   double precision, text, double precision, double precision, double precision, double precision, double precision) is
-  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1), useful feedback and use; it falls with useless feedback, contradictions and age. useful and useless are sums over agents, each below 1 (see opinion); uses is decayed to the present. docs/explanation/importance.md lists the weights. Pure.';
+  'How much a memory matters, above 0 and below 1: rises with the writer''s estimate (0 to 1), useful feedback and use; falls with useless feedback, contradictions and age. useful, useless: sums over agents, each below 1 (opinion). uses: decayed to now. The weights are those of docs/explanation/importance.md. Pure.';
 
 create function importance.opinion(votes_for bigint, votes_against bigint)
 returns double precision
@@ -6396,7 +6036,7 @@ parallel safe
 return greatest(votes_for - votes_against, 0)::double precision / (votes_for + votes_against + 1);
 
 comment on function importance.opinion(bigint, bigint) is
-  'The strength of one agent''s opinion from its votes, from 0 to below 1: 0.5 after one vote, 0.95 after twenty. However often an agent votes, it counts as one agent.';
+  'How far one agent is for something, from 0 to below 1, by its votes: .5 after one, .95 after twenty. However often it votes, it stays one agent.';
 
 create function importance.decayed(amount double precision, since timestamptz, until timestamptz)
 returns double precision
@@ -6404,12 +6044,11 @@ language sql
 immutable
 parallel safe
 return coalesce(
-  -- The exponent is capped so that a double does not underflow.
+  -- Up to a point, beyond which a double would run out of digits.
   amount * power(2::double precision, -least(greatest(extract(epoch from until - since)::double precision / (30 * 86400), 0), 200)),
   0);
 
-comment on function importance.decayed(double precision, timestamptz, timestamptz) is
-  'The amount left after a time: it halves every 30 days. The result is 0 if the amount or a time is null.';
+comment on function importance.decayed(double precision, timestamptz, timestamptz) is 'What is left of an amount after a time: half in 30 days; nothing of what never was.';
 
 grant execute on function
   importance.kind_weight(text),
@@ -6431,23 +6070,22 @@ create table public.memory_signals (
   constraint signals_not_negative check (
     access_count >= 0 and use_weight >= 0 and useful >= 0 and useless >= 0 and contradiction_count >= 0)
 ) with (
-  -- All rows of a page may change at once and still fit beside their old versions; with no index but the key each update
-  -- is HOT.
+  -- Every row of a page may change in one go, and each then fits beside its former self. No index but the key: each of these
+  -- updates is HOT.
   fillfactor = 45
 );
 
 comment on table public.memory_signals is
-  'Usage statistics of memories: one narrow row for each memory that was ever used, kept up to date by a job. Importance is not stored; importance() computes it from these statistics, the writer''s estimate and the memory''s age.';
+  'What is known of how memories are used: one narrow row for each that ever was, kept by a job. What a memory is worth is not stored but made of this, of what its writer thought and of its age, by importance().';
 comment on column public.memory_signals.packet_id is 'The memory.';
-comment on column public.memory_signals.tenant_id is 'The tenant of the memory.';
-comment on column public.memory_signals.last_accessed is 'When the memory was last found or read.';
-comment on column public.memory_signals.access_count is 'How often the memory was found or read.';
+comment on column public.memory_signals.tenant_id is 'As of the memory.';
+comment on column public.memory_signals.last_accessed is 'When it was last found or read.';
+comment on column public.memory_signals.access_count is 'How often it was found or read.';
 comment on column public.memory_signals.use_weight is
-  'The memory''s use as of last_accessed, each use halved every 30 days: 1 for a read in full, 0.1 for a hit in a search.';
-comment on column public.memory_signals.useful is 'How useful agents found the memory: the sum of their opinions, each below 1.';
-comment on column public.memory_signals.useless is
-  'How useless agents found the memory: the sum of their opinions, each below 1.';
-comment on column public.memory_signals.contradiction_count is 'How many facts from other memories contradict this one.';
+  'Its use as of last_accessed, each halved in 30 days: 1 for having been read whole, 0.1 for having been among the hits.';
+comment on column public.memory_signals.useful is 'How far agents found it useful: the sum of what each thinks, each below 1.';
+comment on column public.memory_signals.useless is 'How far agents found it useless: the sum of what each thinks, each below 1.';
+comment on column public.memory_signals.contradiction_count is 'How many facts from other memories contradict it.';
 
 alter table public.memory_signals enable row level security;
 alter table public.memory_signals force row level security;
@@ -6460,20 +6098,18 @@ create policy platform_override on public.memory_signals for select to l9_platfo
   using ((select identity.allow_and_audit_operator_read('memory_signals')));
 create policy worker_access on public.memory_signals to l9_worker using (true);
 
-comment on policy tenant_isolation on public.memory_signals is 'Nothing is shared between tenants.';
-comment on policy scope_access on public.memory_signals is
-  'Callers see the statistics of memories that they may read. The caller''s own policies are applied, so this holds when a memory moves.';
-comment on policy platform_override on public.memory_signals is 'Operators read across tenants, and each read is audited.';
-comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log maintains the statistics.';
+comment on policy tenant_isolation on public.memory_signals is 'Nothing crosses tenants.';
+comment on policy scope_access on public.memory_signals is 'Of memories that the caller may read: under its own policies, so that it follows them wherever they move.';
+comment on policy platform_override on public.memory_signals is 'Operators read across tenants, each look on the record.';
+comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log keeps them.';
 
 grant select on public.memory_signals to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, tenant_id, last_accessed, access_count, use_weight, useful, useless, contradiction_count)
   on public.memory_signals to l9_worker;
 grant update (last_accessed, access_count, use_weight, useful, useless, contradiction_count) on public.memory_signals to l9_worker;
 grant maintain on public.memory_signals to l9_worker;
--- Callers may not write: no single caller decides what matters.
---! EndIncluded 070-importance/070-memory-signals.sql
---! Included 070-importance/080-importance-of-memory.sql
+-- Callers write none: what matters is not for one of them to say.
+
 create function importance.importance_of(memory public.packet_store, signals public.memory_signals, at timestamptz)
 returns real
 language sql
@@ -6484,14 +6120,14 @@ return importance.importance(
   (memory).packet_type,
   coalesce((signals).useful, 0),
   coalesce((signals).useless, 0),
-  -- Use before the import counts as that many search hits.
+  -- What a memory brought along from another store counts as so many hits.
   importance.decayed(coalesce((signals).use_weight, 0), (signals).last_accessed, at)
     + importance.decayed(0.1 * (memory).access_count, (memory).last_accessed, at),
   (memory).contradiction_count + coalesce((signals).contradiction_count, 0),
   greatest(extract(epoch from at - (memory)."timestamp")::double precision / 86400, 0))::real;
 
 comment on function importance.importance_of(public.packet_store, public.memory_signals, timestamptz) is
-  'The importance() of a memory at a time, given its usage statistics; null signals mean that it was never used. Pure.';
+  'importance() of a memory at a time, by what is known of its use; null signals: it was never used. Pure.';
 
 grant execute on function importance.importance_of(public.packet_store, public.memory_signals, timestamptz)
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -6533,20 +6169,17 @@ return (memory).contradiction_count
   + coalesce((select s.contradiction_count from public.memory_signals s where s.packet_id = (memory).packet_id), 0);
 
 comment on function public.packet_store_importance_score(public.packet_store) is
-  'How much the memory matters, from 0 to 1: computed from the writer''s estimate, its kind, feedback, use, contradictions and age.';
-comment on function public.packet_store_access_count(public.packet_store) is
-  'How often the memory was found or read, up to the last roll-up of the access log.';
-comment on function public.packet_store_last_accessed(public.packet_store) is
-  'When the memory was last found or read, up to the last roll-up of the access log.';
-comment on function public.packet_store_contradiction_count(public.packet_store) is
-  'How many facts from other memories contradict this one.';
+  'How much it matters, from 0 to 1: learned from the writer''s estimate, its kind, feedback, use, contradictions and age.';
+comment on function public.packet_store_access_count(public.packet_store) is 'How often it was found or read, up to the last roll-up of the access log.';
+comment on function public.packet_store_last_accessed(public.packet_store) is 'When it was last found or read.';
+comment on function public.packet_store_contradiction_count(public.packet_store) is 'How many facts from other memories contradict it.';
 
 grant execute on function
   public.packet_store_importance_score(public.packet_store), public.packet_store_access_count(public.packet_store),
   public.packet_store_last_accessed(public.packet_store), public.packet_store_contradiction_count(public.packet_store)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 070-importance/080-importance-of-memory.sql
---! Included 070-importance/090-access-roll-up.sql
+--! EndIncluded 070-importance/070-memory-signals.sql
+--! Included 070-importance/080-roll-up.sql
 create table importance.access_roll_up (
   is_only boolean primary key default true check (is_only),
   to_xid xid8 not null default '0',
@@ -6556,26 +6189,23 @@ create table importance.access_roll_up (
 );
 
 comment on table importance.access_roll_up is 'How far the access log and feedback have been rolled up: one row.';
-comment on column importance.access_roll_up.is_only is 'Always true; as the primary key it limits the table to one row.';
-comment on column importance.access_roll_up.to_xid is
-  'Everything written by transactions before this one is included in memory_signals.';
+comment on column importance.access_roll_up.is_only is 'There is one row.';
+comment on column importance.access_roll_up.to_xid is 'All that transactions before this one wrote is in memory_signals.';
 comment on column importance.access_roll_up.era_after is
   'Accesses up to this time were written in another cluster, from which this database was restored, and are all rolled up.';
-comment on column importance.access_roll_up.newest_at is 'The time of the newest access that is rolled up.';
-comment on column importance.access_roll_up.rolled_up_at is 'When the last roll-up that found something ran.';
+comment on column importance.access_roll_up.newest_at is 'The newest access that is rolled up.';
+comment on column importance.access_roll_up.rolled_up_at is 'When something was last rolled up.';
 
 alter table importance.access_roll_up enable row level security;
 alter table importance.access_roll_up force row level security;
 create policy worker_access on importance.access_roll_up to l9_worker using (true);
 create policy definer_functions on importance.access_roll_up to l9_owner using (true);
-comment on policy worker_access on importance.access_roll_up is 'The job continues from this position.';
-comment on policy definer_functions on importance.access_roll_up is
-  'drop_access_partition() drops only partitions that are rolled up.';
+comment on policy worker_access on importance.access_roll_up is 'The job goes on from there.';
+comment on policy definer_functions on importance.access_roll_up is 'drop_access_partition() drops only what is rolled up.';
 grant select, update (to_xid, era_after, newest_at, rolled_up_at) on importance.access_roll_up to l9_worker;
 
 insert into importance.access_roll_up default values;
---! EndIncluded 070-importance/090-access-roll-up.sql
---! Included 070-importance/100-roll-up-accesses.sql
+
 create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
 language sql
@@ -6586,7 +6216,7 @@ begin atomic
     select a.target_id as packet_id, a.accessed_at, case a.access_context when 'get' then 1 else 0.1 end as weight,
       max(a.accessed_at) over (partition by a.target_id) as last_accessed
     from importance.memory_access_log a
-    -- An access counts only if the caller could read the memory, because callers could forge rows of the log.
+    -- Only where it is true of the memory that the caller could read it: what is in the log a caller said of itself.
     join public.packet_store p on p.packet_id = a.target_id and p.tenant_id = a.tenant_id and p.scope = a.scope
       and p.project_id is not distinct from a.project_id
       and (a.is_admin or (p.org_id is null or p.org_id = a.org_id) and (p.user_id is null or p.user_id = a.user_id))
@@ -6603,21 +6233,21 @@ begin atomic
     union
     select f.packet_id from public.memory_feedback f
     where f.xid >= roll_up_accesses_between.from_xid and f.xid < roll_up_accesses_between.to_xid
-  ), locked as materialized (
-    -- Rows are locked in order of their ids, so that this waits for a concurrent delete and can't deadlock.
+  ), kept as materialized (
+    -- In order, so that it waits for whoever deletes one, and deadlocks with nobody.
     select p.packet_id, p.tenant_id
     from public.packet_store p
     where p.packet_id in (select c.packet_id from changed c)
     order by p.packet_id
     for key share
   ), opinions as (
-    -- All votes on the memory, the last one for each access, so that counting them again does no harm.
+    -- All that was ever said of it: the last word of each access, so that it may be counted again without harm.
     select f.packet_id, f.agent_id, count(*) filter (where f.was_useful) as votes_for,
       count(*) filter (where not f.was_useful) as votes_against
     from public.memory_feedback f
-    where f.packet_id in (select k.packet_id from locked k)
+    where f.packet_id in (select k.packet_id from kept k)
     group by f.packet_id, f.agent_id
-  ), feedback as (
+  ), judged as (
     select o.packet_id, sum(importance.opinion(o.votes_for, o.votes_against)) as useful,
       sum(importance.opinion(o.votes_against, o.votes_for)) as useless
     from opinions o
@@ -6626,9 +6256,9 @@ begin atomic
   insert into public.memory_signals as s (packet_id, tenant_id, last_accessed, access_count, use_weight, useful, useless)
   select k.packet_id, k.tenant_id, a.last_accessed, coalesce(a.times, 0), coalesce(a.use_weight, 0),
     coalesce(j.useful, 0), coalesce(j.useless, 0)
-  from locked k
+  from kept k
   left join accessed a on a.packet_id = k.packet_id
-  left join feedback j on j.packet_id = k.packet_id
+  left join judged j on j.packet_id = k.packet_id
   order by k.packet_id
   on conflict (packet_id) do update set
     access_count = s.access_count + excluded.access_count,
@@ -6641,7 +6271,7 @@ begin atomic
 end;
 
 comment on function importance.roll_up_accesses_between(xid8, xid8, timestamptz) is
-  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts all votes on the memories these transactions voted on. Not executable by callers: roll_up_accesses() chooses the range.';
+  'Adds accesses of these transactions, later than era_after, to memory_signals, and counts all votes on memories that they voted on. Not executable by callers: roll_up_accesses() knows from where to where.';
 
 create function importance.are_accesses_waiting()
 returns boolean
@@ -6659,8 +6289,7 @@ begin atomic
   from importance.access_roll_up r;
 end;
 
-comment on function importance.are_accesses_waiting() is
-  'True if there may be something to roll up. Cheap, for a job that asks often.';
+comment on function importance.are_accesses_waiting() is 'Whether there may be something to roll up: cheap, for a job that asks often.';
 
 create function importance.access_backlog()
 returns table (waiting bigint, oldest_seconds double precision, rolled_up_at timestamptz)
@@ -6668,25 +6297,25 @@ language sql
 stable
 set search_path = ''
 begin atomic
-  with progress as (select r.to_xid, r.era_after, r.rolled_up_at from importance.access_roll_up r)
+  with done as (select r.to_xid, r.era_after, r.rolled_up_at from importance.access_roll_up r)
   select count(*), coalesce(extract(epoch from clock_timestamp() - min(w.at)), 0)::double precision,
-    (select d.rolled_up_at from progress d)
+    (select d.rolled_up_at from done d)
   from (
     (select a.accessed_at as at from importance.memory_access_log a
-     where a.xid >= (select d.to_xid from progress d) and a.accessed_at > (select d.era_after from progress d) limit 100000)
+     where a.xid >= (select d.to_xid from done d) and a.accessed_at > (select d.era_after from done d) limit 100000)
     union all
-    (select f.given_at from public.memory_feedback f where f.xid >= (select d.to_xid from progress d) limit 100000)
+    (select f.given_at from public.memory_feedback f where f.xid >= (select d.to_xid from done d) limit 100000)
   ) w;
 end;
 
 comment on function importance.access_backlog() is
-  'How many accesses and votes are not rolled up yet (at most 100,000 of each are counted), the age of the oldest in seconds, and when something was last rolled up.';
+  'How many accesses and votes are not rolled up yet (100,000 of each at most are counted), the age of the oldest in seconds, and when something was last rolled up.';
 
 grant execute on function
   importance.roll_up_accesses_between(xid8, xid8, timestamptz), importance.are_accesses_waiting(), importance.access_backlog()
 to l9_worker;
---! EndIncluded 070-importance/100-roll-up-accesses.sql
---! Included 070-importance/110-drop-access-partition.sql
+--! EndIncluded 070-importance/080-roll-up.sql
+--! Included 070-importance/090-drop-access-partition.sql
 create function public.drop_access_partition(month date)
 returns bigint
 language plpgsql
@@ -6698,7 +6327,7 @@ set lock_timeout = '5s'
 as $$
 declare
   partition text := 'memory_access_log' || to_char(date_trunc('month', month), '"_"YYYY"_"MM');
-  roll_up importance.access_roll_up;
+  done importance.access_roll_up;
   dropped bigint;
   is_rolled_up boolean;
 begin
@@ -6708,13 +6337,13 @@ begin
   if month is null or not exists (
     select from pg_catalog.pg_inherits i
     where i.inhparent = 'importance.memory_access_log'::regclass and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', 'month: memory_access_log has no partition for it', 'month');
+    perform identity.raise_error('L9VAL', 'month: not one that the access log has a partition for', 'month');
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
+    perform identity.raise_error('L9VAL', 'month: it is not over yet', 'month');
   end if;
   execute format('lock table only partitions.%I in access exclusive mode', partition);
-  select * into strict roll_up from importance.access_roll_up;
-  select count(*), coalesce(bool_and(a.xid < roll_up.to_xid or a.accessed_at <= roll_up.era_after), true) into dropped, is_rolled_up
+  select * into strict done from importance.access_roll_up;
+  select count(*), coalesce(bool_and(a.xid < done.to_xid or a.accessed_at <= done.era_after), true) into dropped, is_rolled_up
   from importance.memory_access_log a
   where a.accessed_at >= date_trunc('month', month::timestamptz)
     and a.accessed_at < date_trunc('month', month::timestamptz) + interval '1 month';
@@ -6729,14 +6358,14 @@ end
 $$;
 
 comment on function public.drop_access_partition(date) is
-  'Drops a past month of the access log once it is rolled up, and returns how many rows it held. The statistics in memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the owner of a table can drop partitions. Errors: L9VAL, naming month.';
+  'Drops a month of the access log that is over and rolled up, and returns how many rows it held. What was learned of them stays in memory_signals, feedback in memory_feedback. Audited. Definer: only the owner of a table drops partitions.';
 
 grant execute on function public.drop_access_partition(date) to l9_platform_admin;
---! EndIncluded 070-importance/110-drop-access-partition.sql
+--! EndIncluded 070-importance/090-drop-access-partition.sql
 --! Included 080-memories/000-schema.sql
 create schema memories;
 comment on schema memories is
-  'Helpers of the functions that save, read, change and delete memories. They are not exposed over GraphQL; callers may execute only the functions granted one by one.';
+  'Helpers of the functions that save, read, change and delete memories. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema memories to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 080-memories/000-schema.sql
 --! Included 080-memories/010-idempotency-keys.sql
@@ -6752,17 +6381,16 @@ create table public.idempotency_keys (
 );
 
 create index idempotency_keys_packet_idx on public.idempotency_keys (packet_id);
--- A key may contain text about its memory and is deleted with it, so the planner keeps no samples of it.
+-- A key may say something of its memory, and goes with it: the planner's statistics keep no samples.
 alter table public.idempotency_keys alter column idempotency_key set statistics 0;
 
-comment on table public.idempotency_keys is
-  'The first answer given for each idempotency key of a caller, so that a retried save returns it again.';
-comment on column public.idempotency_keys.tenant_id is 'The tenant of the caller.';
-comment on column public.idempotency_keys.caller is 'The caller that used the key.';
-comment on column public.idempotency_keys.idempotency_key is 'The key, 1 to 200 bytes.';
-comment on column public.idempotency_keys.created_at is 'When the key was first used.';
-comment on column public.idempotency_keys.packet_id is 'The memory of the first answer; the key is deleted with it.';
-comment on column public.idempotency_keys.status is 'The status first answered: inserted, updated or skipped_dedupe.';
+comment on table public.idempotency_keys is 'The first answer to each idempotency key of a caller, so that a retried save gives it again.';
+comment on column public.idempotency_keys.tenant_id is 'Tenant of the caller.';
+comment on column public.idempotency_keys.caller is 'The caller that used it.';
+comment on column public.idempotency_keys.idempotency_key is 'The key: 1 to 200 bytes.';
+comment on column public.idempotency_keys.created_at is 'When it was first used.';
+comment on column public.idempotency_keys.packet_id is 'The memory of the first answer; the key goes when the memory goes.';
+comment on column public.idempotency_keys.status is 'inserted, updated or skipped_dedupe, as first answered.';
 
 alter table public.idempotency_keys enable row level security;
 alter table public.idempotency_keys force row level security;
@@ -6771,18 +6399,16 @@ create policy tenant_isolation on public.idempotency_keys as restrictive to l9_a
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.idempotency_keys to l9_agent, l9_admin
   using (caller = (select identity.current_caller()))
-  -- A foreign key check sees every row. Without this condition its result would reveal whether a hidden memory has the
-  -- id.
+  -- A foreign key sees every row: without this, whether it takes an id would tell whether a hidden memory has it.
   with check (
     caller = (select identity.current_caller())
     and (packet_id is null or exists (select from public.packet_store p where p.packet_id = idempotency_keys.packet_id)));
 
-comment on policy tenant_isolation on public.idempotency_keys is 'Callers see keys of their own tenant only.';
-comment on policy scope_access on public.idempotency_keys is
-  'A key is visible only to the caller that used it, and may refer only to a memory that this caller may read.';
+comment on policy tenant_isolation on public.idempotency_keys is 'Keys of the caller''s tenant.';
+comment on policy scope_access on public.idempotency_keys is 'A key is known only to the caller that used it, and stands for a memory that this caller may read.';
 
 grant select, insert (tenant_id, caller, idempotency_key), update (packet_id, status) on public.idempotency_keys to l9_agent, l9_admin;
--- Nobody may delete: a key is deleted with its memory.
+-- No delete: a key goes with its memory.
 --! EndIncluded 080-memories/010-idempotency-keys.sql
 --! Included 080-memories/020-memory-json.sql
 create function memories.memory_json(memory public.packet_store)
@@ -6813,26 +6439,11 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'trace_id', (memory).trace_id
 ) end;
 
-comment on function memories.memory_json(public.packet_store) is
-  'A memory as the gateway returns it; its fields are named like the parameters of save_memory.';
+comment on function memories.memory_json(public.packet_store) is 'A memory as the gateway hands it out, in the words of save_memory''s parameters.';
 
 grant execute on function memories.memory_json(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/020-memory-json.sql
---! Included 080-memories/030-raise-not-yours.sql
-create function memories.raise_not_yours(packet_id uuid)
-returns void
-language sql
-immutable
-parallel safe
-set search_path = ''
-return identity.raise_error('L9OWN', pg_catalog.format('memory %s does not exist, or is not yours', packet_id), 'packet_id');
-
-comment on function memories.raise_not_yours(uuid) is
-  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all three so that callers can''t tell them apart.';
-
-grant execute on function memories.raise_not_yours(uuid) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/030-raise-not-yours.sql
---! Included 080-memories/040-save-memory.sql
+--! Included 080-memories/030-save-memory.sql
 create function public.save_memory(
   content text,
   scope text default 'developer',
@@ -6872,14 +6483,14 @@ begin
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
   if jsonb_typeof(save_memory.envelope) <> 'object' then
-    perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
+    perform identity.raise_error('L9VAL', 'envelope: an object', 'envelope');
   end if;
 
   if save_memory.idempotency_key is not null then
     if octet_length(save_memory.idempotency_key) not between 1 and 200 then
       perform identity.raise_error('L9LIM', 'idempotency_key: 1 to 200 bytes', 'idempotency_key');
     end if;
-    -- A concurrent save with the same key is waited for here; its answer is then found below.
+    -- Waits here for a concurrent save with the same key, and then finds its answer.
     insert into public.idempotency_keys (tenant_id, caller, idempotency_key)
     values (me.tenant_id, me.caller, save_memory.idempotency_key)
     on conflict do nothing;
@@ -6894,7 +6505,7 @@ begin
         answer.memory := saved;
         return answer;
       end if;
-      -- The caller can no longer see the key's memory. That must look as if it were deleted, so save again.
+      -- Its memory is no longer the caller's to see, which must look as if it were deleted: save anew.
     end if;
   end if;
 
@@ -6906,7 +6517,7 @@ begin
   end if;
 
   for attempt in 1..3 loop
-    -- A near-duplicate has already answered the save.
+    -- Already settled by a memory that says nearly the same.
     exit when answer.status is not null;
     insert into public.packet_store (
       packet_type, envelope, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
@@ -6928,8 +6539,7 @@ begin
     hash := coalesce(hash, packets.content_hash(save_memory.content));
     select p.* into saved
     from public.packet_store p
-    -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
-    -- scan all of it.
+    -- By the hash alone: as `=`, tenant and scope would look like a way in too, through every memory they have.
     where p.content_hash = hash
       and p.tenant_id is not distinct from me.tenant_id
       and p.scope is not distinct from coalesce(save_memory.scope, 'developer')
@@ -6942,11 +6552,11 @@ begin
       exit;
     end if;
 
-    -- The conflicting memory was deleted concurrently: retry.
+    -- What stood in the way was deleted a moment ago: try again.
   end loop;
 
   if answer.status is null then
-    raise exception using errcode = '40001', message = 'save_memory: too many concurrent saves of this content; try again';
+    raise exception using errcode = '40001', message = 'save_memory: too much contention on one content, try again';
   end if;
   if save_memory.idempotency_key is not null then
     update public.idempotency_keys k
@@ -6961,13 +6571,26 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text) is
-  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project and kind. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two; null does not search for them. content_vector, of the given model, lets the search compare meaning too. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Saves a memory. Answers inserted, or skipped_dedupe with the memory that already says the same (case and white space aside) in this scope, project and kind. on_similar: what to do about memories that say nearly the same (keep: save, and report them; skip: save nothing; merge: join the two); null: they are not looked for. content_vector, of the model named, lets meaning count there. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+
+grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text)
   to l9_agent, l9_admin;
---! EndIncluded 080-memories/040-save-memory.sql
---! Included 080-memories/050-get-memory.sql
+--! EndIncluded 080-memories/030-save-memory.sql
+--! Included 080-memories/040-get-memory.sql
+create function memories.raise_not_yours(packet_id uuid)
+returns void
+language sql
+immutable
+parallel safe
+set search_path = ''
+return identity.raise_error('L9OWN', pg_catalog.format('memory %s is not there, or not yours', packet_id), 'packet_id');
+
+comment on function memories.raise_not_yours(uuid) is
+  'The error for a memory that is not there, not visible, or someone else''s: one text for all, so that none can be told from another.';
+
 create function public.get_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
@@ -6989,10 +6612,12 @@ end
 $$;
 
 comment on function public.get_memory(uuid) is
-  'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the memory does not exist or is not visible; the two cases give the same error.';
+  'One memory, whole. Leaves an audit row, and one in the access log. L9OWN when it is not there or not visible: the two are never told apart.';
+
+grant execute on function memories.raise_not_yours(uuid) to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function public.get_memory(uuid) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/050-get-memory.sql
---! Included 080-memories/060-update-memory.sql
+--! EndIncluded 080-memories/040-get-memory.sql
+--! Included 080-memories/050-update-memory.sql
 create function public.update_memory(
   packet_id uuid,
   content text default null,
@@ -7021,7 +6646,7 @@ declare
   new_scope text;
   new_project text;
 begin
-  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
+  -- Under row-level security FOR UPDATE finds only rows the caller may change.
   select p.* into old_row from public.packet_store p where p.packet_id = update_memory.packet_id for update;
   if not found then
     perform memories.raise_not_yours(update_memory.packet_id);
@@ -7029,12 +6654,12 @@ begin
   if update_memory.ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future; delete the memory instead', 'ttl');
   elsif jsonb_typeof(update_memory.envelope) <> 'object' then
-    perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
+    perform identity.raise_error('L9VAL', 'envelope: an object', 'envelope');
   elsif jsonb_typeof(update_memory.metadata) <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
+    perform identity.raise_error('L9VAL', 'metadata: an object', 'metadata');
   end if;
   new_scope := coalesce(update_memory.scope, old_row.scope);
-  -- A memory that moves to a scope without projects loses its project.
+  -- A memory that moves to a scope without projects leaves its project behind.
   new_project := case
     when update_memory.project_id is not null then update_memory.project_id
     when update_memory.scope is null or packets.scope_has_projects(new_scope) then old_row.project_id
@@ -7056,7 +6681,7 @@ begin
     where p.packet_id = update_memory.packet_id
     returning p.* into saved;
   exception when unique_violation then
-    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project and kind already has this content', 'content');
+    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project and kind already says this', 'content');
   end;
   answer.status := 'updated';
   answer.memory := saved;
@@ -7066,12 +6691,12 @@ $$;
 
 comment on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb) is
-  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. Changed content is embedded again. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Changes what is given of a memory and leaves the rest; ttl infinity takes the expiry away. Agents change only what they wrote: else, or where nothing is there, L9OWN. Changed content is embedded anew.';
 
 grant execute on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb) to l9_agent, l9_admin;
---! EndIncluded 080-memories/060-update-memory.sql
---! Included 080-memories/070-delete-memory.sql
+--! EndIncluded 080-memories/050-update-memory.sql
+--! Included 080-memories/060-delete-memory.sql
 create function public.delete_memory(packet_id uuid)
 returns uuid
 language plpgsql
@@ -7090,11 +6715,11 @@ end
 $$;
 
 comment on function public.delete_memory(uuid) is
-  'Deletes a memory and everything derived from it, and returns its id. Agents may delete only what they wrote; otherwise, or if the memory does not exist, L9OWN.';
+  'Deletes a memory and what was derived from it, and returns its id. Agents delete only what they wrote: else, or where nothing is there, L9OWN.';
 
 grant execute on function public.delete_memory(uuid) to l9_agent, l9_admin;
---! EndIncluded 080-memories/070-delete-memory.sql
---! Included 080-memories/080-delete-expired-memories.sql
+--! EndIncluded 080-memories/060-delete-memory.sql
+--! Included 080-memories/070-delete-expired-memories.sql
 create function memories.delete_expired(
   max_rows integer, me identity.identity default null)
 returns table (of_tenant uuid, deleted bigint)
@@ -7104,30 +6729,30 @@ set search_path = ''
 as $$
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
-    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 100000', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
   end if;
   return query
-  with expired as (
+  with doomed as (
     select p.packet_id from public.packet_store p
     where p.ttl <= now()
       and ((me).caller is null
         or p.tenant_id = (me).tenant_id and identity.may_write(me, p.project_id, p.scope)
-          -- Agents clean up the memories of their org and user, admins those of the whole tenant.
+          -- Agents see what belongs to their org and user, admins all of the tenant: so they clean up.
           and ((me).role = 'l9_admin' or (
             (p.org_id is null or p.org_id = (me).org_id) and (p.user_id is null or p.user_id = (me).user_id))))
     order by p.ttl
     limit max_rows
-    -- Rows locked by another cleanup or a job are skipped.
+    -- What another cleanup is deleting, or a job holds, is left to it.
     for update skip locked
-  ), removed as (
-    delete from public.packet_store p using expired where p.packet_id = expired.packet_id returning p.tenant_id
+  ), gone as (
+    delete from public.packet_store p using doomed where p.packet_id = doomed.packet_id returning p.tenant_id
   )
-  select g.tenant_id, count(*) from removed g group by g.tenant_id;
+  select g.tenant_id, count(*) from gone g group by g.tenant_id;
 end
 $$;
 
 comment on function memories.delete_expired(integer, identity.identity) is
-  'Deletes expired memories, the oldest first, and returns how many in each tenant. An identity restricts it to the memories in that identity''s reach; without one it covers all. Not executable by callers: the two functions that call it check who may.';
+  'Deletes what has expired, the oldest first, and says how many of which tenant: as far as this identity reaches; without one, of all. Not executable by callers: the two functions below say who may.';
 
 create function public.delete_expired_memories(max_rows integer default 10000)
 returns bigint
@@ -7141,17 +6766,17 @@ declare
   deleted bigint;
 begin
   if not me.can_clean_up then
-    perform identity.raise_error('L9SCP', 'delete_expired_memories: you are not allowed to clean up expired memories');
+    perform identity.raise_error('L9SCP', 'delete_expired_memories: cleanup is not yours to do');
   end if;
-  select coalesce(sum(d.deleted), 0) into deleted
-  from memories.delete_expired(max_rows, me) d;
+  select coalesce(sum(gone.deleted), 0) into deleted
+  from memories.delete_expired(max_rows, me) gone;
   perform audit.write_audit('CLEANUP', 'packet_store', details => jsonb_build_object('deleted', deleted, 'max_rows', max_rows));
   return deleted;
 end
 $$;
 
 comment on function public.delete_expired_memories(integer) is
-  'Deletes expired memories of the caller''s tenant, org, user (for an admin: the whole tenant), scopes and projects, the oldest first and at most max_rows (1 to 100000); returns how many. L9SCP unless the actor may clean up. Definer: expired memories are hidden from everyone.';
+  'Deletes memories of the caller''s tenant, org, user (an admin''s: the whole tenant), scopes and projects whose ttl has passed, the oldest first, max_rows (1 to 100000) at most; returns how many. Only for actors that may clean up: else L9SCP. Definer: expired memories are hidden from everyone.';
 
 create function memories.delete_expired_batch(max_rows integer default 1000)
 returns bigint
@@ -7161,25 +6786,25 @@ security definer
 set search_path = ''
 as $$
 declare
-  tenant_result record;
+  gone record;
   deleted bigint := 0;
 begin
-  for tenant_result in select g.of_tenant, g.deleted from memories.delete_expired(max_rows) g loop
-    perform audit.write_audit_of_tenant(tenant_result.of_tenant, 'CLEANUP', 'packet_store',
-      details => jsonb_build_object('deleted', tenant_result.deleted, 'max_rows', max_rows));
-    deleted := deleted + tenant_result.deleted;
+  for gone in select g.of_tenant, g.deleted from memories.delete_expired(max_rows) g loop
+    perform audit.write_audit_of_tenant(gone.of_tenant, 'CLEANUP', 'packet_store',
+      details => jsonb_build_object('deleted', gone.deleted, 'max_rows', max_rows));
+    deleted := deleted + gone.deleted;
   end loop;
   return deleted;
 end
 $$;
 
 comment on function memories.delete_expired_batch(integer) is
-  'The scheduled cleanup: deletes expired memories of every tenant, the oldest first and at most max_rows (1 to 100000), returns how many and audits them in each tenant. Fewer than max_rows means that only rows locked by others are left. Definer: expired memories are hidden from everyone.';
+  'The scheduled cleanup: deletes memories of every tenant whose ttl has passed, the oldest first, max_rows (1 to 100000) at most; returns how many, and puts them on each tenant''s record. Fewer than max_rows: nothing is left but what others hold. Definer: expired memories are hidden from everyone.';
 
 grant execute on function public.delete_expired_memories(integer) to l9_agent, l9_admin;
 grant execute on function memories.delete_expired_batch(integer) to l9_worker;
---! EndIncluded 080-memories/080-delete-expired-memories.sql
---! Included 080-memories/090-memory-history.sql
+--! EndIncluded 080-memories/070-delete-expired-memories.sql
+--! Included 080-memories/080-memory-history.sql
 create type public.memory_change as (
   version integer,
   version_id uuid,
@@ -7193,20 +6818,18 @@ create type public.memory_change as (
   state jsonb
 );
 
-comment on type public.memory_change is 'One state of a memory: who wrote it, when, and what the change was.';
-comment on column public.memory_change.version is
-  'The number of the state, counted from 1 for the oldest that the caller may see; the highest is the present state.';
-comment on column public.memory_change.version_id is 'The version; null for the present state.';
-comment on column public.memory_change.changed_at is 'Start of the period in which the memory had this state.';
-comment on column public.memory_change.until is 'When this state was replaced; null for the present state.';
-comment on column public.memory_change.creator is 'The writer of this state.';
-comment on column public.memory_change.source is 'The source of the writer.';
-comment on column public.memory_change.tool_name is
-  'The tool or mutation that wrote this state; null if the caller may not see the state that it replaced.';
+comment on type public.memory_change is 'One state of a memory: who made it so, when, and what that changed.';
+comment on column public.memory_change.version is 'Counted from 1, the oldest that the caller may see; the highest is the memory as it is now.';
+comment on column public.memory_change.version_id is 'The version; null for the memory as it is now.';
+comment on column public.memory_change.changed_at is 'When it became so.';
+comment on column public.memory_change.until is 'When it was changed again; null for the memory as it is now.';
+comment on column public.memory_change.creator is 'Who wrote it so.';
+comment on column public.memory_change.source is 'The source of whoever wrote it so.';
+comment on column public.memory_change.tool_name is 'The tool or mutation that made it so; null where what it replaced is not the caller''s to see.';
 comment on column public.memory_change.changed_fields is
-  'The fields that differ from the previous state, named like the parameters of save_memory, and creator; empty for the oldest state.';
-comment on column public.memory_change.content is 'The text in this state.';
-comment on column public.memory_change.state is 'The other fields of this state, named like the parameters of save_memory.';
+  'What differs from the state before, in the words of save_memory''s parameters, and creator; empty for the oldest.';
+comment on column public.memory_change.content is 'The text it had.';
+comment on column public.memory_change.state is 'The rest of it, in the words of save_memory''s parameters.';
 
 create function public.memory_history(packet_id uuid, max_versions integer default 100)
 returns setof public.memory_change
@@ -7216,17 +6839,17 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  current_row public.packet_store;
+  now_so public.packet_store;
 begin
   perform identity.require_identity();
   if max_versions is null or max_versions not between 1 and 1000 then
-    perform identity.raise_error('L9VAL', 'max_versions: must be from 1 to 1000', 'max_versions');
+    perform identity.raise_error('L9VAL', 'max_versions: from 1 to 1000', 'max_versions');
   end if;
-  select p.* into current_row from public.packet_store p where p.packet_id = memory_history.packet_id;
+  select p.* into now_so from public.packet_store p where p.packet_id = memory_history.packet_id;
   if not found then
     perform memories.raise_not_yours(memory_history.packet_id);
   end if;
-  perform audit.audit_read('READ', '{"history": true}', current_row.packet_id, current_row.project_id, current_row.scope);
+  perform audit.audit_read('READ', '{"history": true}', now_so.packet_id, now_so.project_id, now_so.scope);
 
   return query
   with states as (
@@ -7238,16 +6861,16 @@ begin
     from public.packet_versions v
     where v.packet_id = memory_history.packet_id
     union all
-    select null, current_row.updated_at, null, null, current_row.envelope ->> 'content',
-      memories.memory_json(current_row) - array['packet_id', 'content', 'timestamp', 'updated_at']
-  ), numbered as (
+    select null, now_so.updated_at, null, null, now_so.envelope ->> 'content',
+      memories.memory_json(now_so) - array['packet_id', 'content', 'timestamp', 'updated_at']
+  ), placed as (
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,
-      -- The previous state here is the previous visible one, which need not be the state that was replaced.
-      lag(s.valid_until) over past as previous_until,
-      lag(s.replaced_with) over past as previous_replaced_with,
-      lag(s.content) over past as previous_content,
-      lag(s.memory) over past as previous_memory
+      -- Of the state before that the caller may see, which need not be the one that was replaced.
+      lag(s.valid_until) over past as before_until,
+      lag(s.replaced_with) over past as before_replaced_with,
+      lag(s.content) over past as before_content,
+      lag(s.memory) over past as before_memory
     from states s
     window past as (order by s.version_id nulls last)
   )
@@ -7255,36 +6878,36 @@ begin
     p.place::integer, p.version_id, p.changed_at, p.valid_until, p.memory -> 'metadata' ->> 'creator',
     p.memory -> 'metadata' ->> 'source',
     case
-      when p.previous_until = p.changed_at then p.previous_replaced_with
-      when p.changed_at = current_row."timestamp" then p.memory -> 'metadata' ->> 'tool_name'
+      when p.before_until = p.changed_at then p.before_replaced_with
+      when p.changed_at = now_so."timestamp" then p.memory -> 'metadata' ->> 'tool_name'
     end,
-    case when p.previous_memory is null then '{}' else array(
+    case when p.before_memory is null then '{}' else array(
       select f.name
       from (
-        select 'content', p.content is distinct from p.previous_content
+        select 'content', p.content is distinct from p.before_content
         union all
-        select 'creator', p.memory -> 'metadata' -> 'creator' is distinct from p.previous_memory -> 'metadata' -> 'creator'
+        select 'creator', p.memory -> 'metadata' -> 'creator' is distinct from p.before_memory -> 'metadata' -> 'creator'
         union all
         select 'metadata', (p.memory -> 'metadata') - array['creator', 'source']
-          is distinct from (p.previous_memory -> 'metadata') - array['creator', 'source']
+          is distinct from (p.before_memory -> 'metadata') - array['creator', 'source']
         union all
-        select m.key, m.value is distinct from p.previous_memory -> m.key from jsonb_each(p.memory) as m where m.key <> 'metadata'
+        select m.key, m.value is distinct from p.before_memory -> m.key from jsonb_each(p.memory) as m where m.key <> 'metadata'
       ) as f (name, is_changed)
       where f.is_changed
       order by f.name) end,
     p.content, p.memory
-  from numbered p
+  from placed p
   order by p.place desc
   limit max_versions;
 end
 $$;
 
 comment on function public.memory_history(uuid, integer) is
-  'Returns who changed a memory, which fields and when: its states, the newest first, at most max_versions (1 to 1000). A state is listed if the caller may see both the memory and that state. Writes an audit row. L9OWN if the memory does not exist or is not visible.';
+  'Who changed a memory, what of it, and when: its states, the newest first, max_versions (1 to 1000) at most, as far as the caller may see both the memory and the state. Leaves an audit row. L9OWN when the memory is not there or not visible.';
 
 grant execute on function public.memory_history(uuid, integer) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/090-memory-history.sql
---! Included 080-memories/100-memory-stats.sql
+--! EndIncluded 080-memories/080-memory-history.sql
+--! Included 080-memories/090-memory-stats.sql
 create type public.memory_stats as (
   total bigint,
   by_kind jsonb,
@@ -7297,18 +6920,16 @@ create type public.memory_stats as (
   newest timestamptz
 );
 
-comment on type public.memory_stats is 'Counts of the memories that the caller may read, and of no others.';
-comment on column public.memory_stats.total is 'The number of memories.';
-comment on column public.memory_stats.oldest is 'When the oldest memory was saved.';
-comment on column public.memory_stats.newest is 'When the newest memory was saved.';
-comment on column public.memory_stats.by_kind is 'An object of kind and count.';
-comment on column public.memory_stats.by_scope is 'An object of scope and count.';
-comment on column public.memory_stats.by_project is
-  'An object of project and count; memories without a project are not included.';
-comment on column public.memory_stats.by_creator is 'An object of creator and count.';
-comment on column public.memory_stats.embedded is 'The number of memories that can be found by meaning.';
-comment on column public.memory_stats.awaiting_embedding is
-  'The number of memories that can be found only by words until their vectors are stored.';
+comment on type public.memory_stats is 'Counts of the memories that the caller may read, and of nothing else.';
+comment on column public.memory_stats.total is 'How many memories there are.';
+comment on column public.memory_stats.oldest is 'When the oldest was saved.';
+comment on column public.memory_stats.newest is 'When the newest was saved.';
+comment on column public.memory_stats.by_kind is 'Kind → count.';
+comment on column public.memory_stats.by_scope is 'Scope → count.';
+comment on column public.memory_stats.by_project is 'Project → count; memories of no project are not in it.';
+comment on column public.memory_stats.by_creator is 'Creator → count.';
+comment on column public.memory_stats.embedded is 'How many can be found by meaning.';
+comment on column public.memory_stats.awaiting_embedding is 'How many can be found by words only, until their vectors land.';
 
 create function public.get_memory_stats(project_id text default null)
 returns public.memory_stats
@@ -7321,7 +6942,7 @@ declare
   stats public.memory_stats;
 begin
   perform identity.require_identity();
-  with readable as (
+  with seen as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p.metadata ->> 'creator' as creator, p."timestamp",
       exists (
         select from public.memory_embeddings e
@@ -7335,7 +6956,7 @@ begin
       grouping(creator) = 0 as is_creator,
       coalesce(packet_type, scope, project_id, creator) as name, count(*) as n,
       count(*) filter (where is_embedded) as embedded, min("timestamp") as oldest, max("timestamp") as newest
-    from readable
+    from seen
     group by grouping sets ((), (packet_type), (scope), (project_id), (creator))
   )
   select
@@ -7357,19 +6978,18 @@ end
 $$;
 
 comment on function public.get_memory_stats(text) is
-  'Counts the memories that the caller may read, in one project or in all. Writes an audit row.';
+  'Counts of the memories that the caller may read, of one project or of all. Leaves an audit row.';
 
 grant execute on function public.get_memory_stats(text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/100-memory-stats.sql
+--! EndIncluded 080-memories/090-memory-stats.sql
 --! Included 090-derived/000-schema.sql
 create schema derived;
 comment on schema derived is
-  'Shared by all tables whose rows are derived from memories: their triggers, and the lock of the source memory. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
+  'What every table that is derived from memories shares: its triggers, and the lock of the source memory. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema derived to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 090-derived/000-schema.sql
 --! Included 090-derived/010-definer-sources.sql
--- Functions of the owner derive rows from memories of other writers: they see, and lock, the memories that the caller
--- sees.
+-- Functions of the owner make rows of memories that are not their own: they see the caller's, and lock them.
 
 do $$
 begin
@@ -7389,16 +7009,16 @@ create policy definer_source_locks on public.packet_store for update to l9_owner
   with check (false);
 
 comment on policy definer_sources on public.packet_store is
-  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories that have not expired.';
+  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all that have not expired.';
 comment on policy definer_source_locks on public.packet_store is
-  'Functions of the owner lock a memory that the caller sees while they derive from it. They can''t change any.';
+  'Functions of the owner lock a memory that the caller sees while they derive from it; they change nothing.';
 
 create function derived.is_source(memory public.packet_store)
 returns boolean
 language sql
 stable
 set search_path = ''
--- Other policies show the owner more: expired memories for cleanup, and a whole tenant for erasure.
+-- Other policies show the owner more: what has expired, for cleanup, and all of a tenant, for erasure.
 return case
   when identity.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()
   when identity.current_role_name() in ('l9_agent', 'l9_admin') then
@@ -7409,9 +7029,9 @@ return case
 end;
 
 comment on function derived.is_source(public.packet_store) is
-  'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. Functions of the owner check it for each memory named to them. It is always true for migrations, which import old memories. Not executable by callers.';
+  'Whether the caller sees a memory, and may derive from it: the condition of policy definer_sources. Functions of the owner ask it of each memory that is named to them. For migrations that move old memories in: always. Not executable by callers.';
 --! EndIncluded 090-derived/010-definer-sources.sql
---! Included 090-derived/020-lock-source-memory.sql
+--! Included 090-derived/020-source-of.sql
 create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet')
 returns public.packet_store
 language plpgsql
@@ -7423,11 +7043,11 @@ as $$
 declare
   source public.packet_store;
 begin
-  -- The lock makes a concurrent move to other readers wait, and that move then also moves the new row; a move that came
-  -- first is read here.
+  -- Locked: whoever moves it to other readers meanwhile waits, and then takes along what is derived now; or was first, and
+  -- then it is read as it has become.
   select p.* into source from public.packet_store p where p.packet_id = lock_source_memory.packet_id and derived.is_source(p) for share;
   if not found then
-    perform identity.raise_error('L9OWN', format('%s: memory %s does not exist, or is not yours', field, lock_source_memory.packet_id), field);
+    perform identity.raise_error('L9OWN', format('%s: memory %s is not there, or not yours', field, lock_source_memory.packet_id), field);
   end if;
   if identity.current_role_name() in ('l9_agent', 'l9_admin') then
     perform packets.check_scope(source.scope, source.project_id);
@@ -7437,25 +7057,10 @@ end
 $$;
 
 comment on function derived.lock_source_memory(uuid, text) is
-  'Returns the memory that a row is derived from, locked until the end of the transaction. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Not executable by callers: functions of the owner call it. Definer: locks memories of other writers.';
---! EndIncluded 090-derived/020-lock-source-memory.sql
---! Included 090-derived/025-packet-for.sql
-create function derived.packet_for(
-  kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}')
-returns uuid
-language sql
-volatile
-set search_path = ''
-return coalesce(source_packet, ((public.save_memory(
-  content => content, scope => scope, project_id => project_id, kind => kind, envelope => envelope)).memory).packet_id);
-
-comment on function derived.packet_for(text, text, text, text, uuid, jsonb) is
-  'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and content. Runs with the rights of the caller.';
-
-grant execute on function derived.packet_for(text, text, text, text, uuid, jsonb) to l9_agent, l9_admin;
---! EndIncluded 090-derived/025-packet-for.sql
---! Included 090-derived/030-triggers.sql
--- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source.
+  'The memory that something is derived from, locked until the end of the transaction. The caller must see it (else L9OWN) and may write in its scope and project (else L9SCP). Not executable by callers: functions of the owner call it. Definer: locks memories of other writers.';
+--! EndIncluded 090-derived/020-source-of.sql
+--! Included 090-derived/040-triggers.sql
+-- Triggers that derive_from_packets() puts on each table. Their first argument is the column that names the source.
 
 create function derived.tg__take_from_source()
 returns trigger
@@ -7480,7 +7085,7 @@ end
 $$;
 
 comment on function derived.tg__take_from_source() is
-  'Copies owner, project, scope and expiry from the source memory to a derived row, and records who derived it. Definer: reads and locks the source.';
+  'A derived row is its source''s owner''s, in its project and scope, until it expires; and says who derived it. Definer: reads and locks the source.';
 
 create function derived.tg_packet_store__derived_follow()
 returns trigger
@@ -7498,14 +7103,14 @@ end
 $$;
 
 comment on function derived.tg_packet_store__derived_follow() is
-  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it. Arguments: the table, its column that names the source. Definer: callers can''t write these tables.';
+  'Moves what was derived from a memory to where the memory has moved. Arguments: the table, its column that names the source. Definer: callers can''t write these tables.';
 
 create function derived.tg__audit_derived()
 returns trigger
 language plpgsql
 security definer
 set search_path = ''
--- As for packets, a plan cached for a few rows must not be used for a thousand.
+-- As for packets: what is planned for a few rows must not be kept for a thousand.
 set enable_nestloop = off
 as $$
 declare
@@ -7522,7 +7127,7 @@ begin
       jsonb_build_object('source_packet', o.row -> tg_argv[0]) || actor
     from (select to_jsonb(old_rows) as row from old_rows) o;
   else
-    -- Counters that jobs keep leave updated_at unchanged and are not audited.
+    -- Counters that jobs keep leave updated_at alone, and are no change.
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
       jsonb_build_object('source_packet', n.row -> tg_argv[0])
@@ -7537,9 +7142,9 @@ end
 $$;
 
 comment on function derived.tg__audit_derived() is
-  'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key. Definer: callers can''t insert into audit_log.';
---! EndIncluded 090-derived/030-triggers.sql
---! Included 090-derived/040-follow-packets.sql
+  'One audit row for each derived row written, without contents. Arguments: the column that names the source, the key. Definer: callers can''t insert into audit_log.';
+--! EndIncluded 090-derived/040-triggers.sql
+--! Included 090-derived/045-follow-packets.sql
 create procedure derived.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
 language plpgsql
 set search_path = ''
@@ -7560,15 +7165,14 @@ end
 $$;
 
 comment on procedure derived.follow_packets(text, text, text[]) is
-  'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry change. Run by migrations only.';
---! EndIncluded 090-derived/040-follow-packets.sql
+  'Makes a trigger that runs a trigger function (named with its schema) for each memory that comes to other readers, or is to expire at another time. Run by migrations only.';
+--! EndIncluded 090-derived/045-follow-packets.sql
 --! Included 090-derived/050-derive-from-packets.sql
 create procedure derived.derive_from_packets(
   derived regclass,
   key_column text,
   source_column text default 'source_packet',
-  follows boolean default true,
-  takes_from_source boolean default true
+  follows boolean default true
 )
 language plpgsql
 set search_path = ''
@@ -7590,24 +7194,22 @@ begin
 
   for described in
     select * from (values
-      ('tenant_id', 'The tenant of the source memory.'),
-      ('org_id', 'The org of the source memory.'),
-      ('user_id', 'The user of the source memory.'),
-      ('project_id', 'The project of the source memory.'),
-      ('scope', 'The scope of the source memory; it decides who may read the row.'),
-      ('ttl', 'The expiry of the source memory; after it nobody can read the row.'),
-      ('creator', 'Who derived the row: the creator name of the caller, or job.'),
-      ('created_at', 'When the row was first derived.'),
-      ('updated_at', 'When the row last changed, or moved with its source memory.')
+      ('tenant_id', 'As of the memory it comes from.'),
+      ('org_id', 'As of the memory it comes from.'),
+      ('user_id', 'As of the memory it comes from.'),
+      ('project_id', 'As of the memory it comes from.'),
+      ('scope', 'As of the memory it comes from: what decides who sees it.'),
+      ('ttl', 'As of the memory it comes from: from then on nobody reads it.'),
+      ('creator', 'Who derived it: the creator name of the caller, or job.'),
+      ('created_at', 'When it was first derived.'),
+      ('updated_at', 'When it last changed, or moved with the memory it comes from.')
     ) as c (name, description)
   loop
     execute format('comment on column %s.%I is %L', derived, described.name, described.description);
   end loop;
 
-  if takes_from_source then
-    execute format('create trigger _300_take_from_source before insert on %s for each row
-      execute function derived.tg__take_from_source(%L)', derived, source_column);
-  end if;
+  execute format('create trigger _300_take_from_source before insert on %s for each row
+    execute function derived.tg__take_from_source(%L)', derived, source_column);
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L)', derived, source_column, key_column);
   execute format('create trigger _500_audit_update after update on %s referencing old table as old_rows new table as new_rows for each statement
@@ -7620,8 +7222,8 @@ begin
 end
 $$;
 
-comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean) is
-  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and triggers that copy owner, project, scope and expiry from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets(regclass, text, text, boolean) is
+  'Makes a table one of rows derived from memories: row-level security with the policies of all such tables, grants to read, comments, and triggers that take owner, project, scope and expiry from the source, put each write on the record, and (follows) keep rows with their source. The table has source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
 --! EndIncluded 090-derived/050-derive-from-packets.sql
 --! Included 100-entities/000-schema.sql
 create schema entities;
@@ -7724,7 +7326,7 @@ return (
   -- Rounded, so that the result does not depend on the order in which the logarithms are added. The bounds keep ln() and
   -- exp() from failing on a confidence of 1; they change nothing within these digits.
   select pg_catalog.round(
-    least(highest, 1 - pg_catalog.exp(greatest(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), -99)))::numeric, 12)
+    least(highest, 1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric, 12)
     ::double precision
   from pg_catalog.unnest(confidences) as c (confidence));
 
@@ -7760,7 +7362,7 @@ alter table public.entity_aliases
   alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
 
 comment on table public.entity_aliases is
-  'Other names of entities: one row for each memory that states an alias. Readers of facts and relations resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
+  'Other names of entities: one row for each memory that states an alias. Readers of facts and relationships resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
 comment on column public.entity_aliases.alias_id is 'UUID version 7.';
 comment on column public.entity_aliases.alias is 'The other name, as the memory spells it.';
 comment on column public.entity_aliases.entity is 'The entity that the alias names, as the memory spells it.';
@@ -7911,7 +7513,7 @@ end
 $$;
 
 comment on function public.add_alias(text, text, uuid, text, text) is
-  'States that alias is another name of entity, so that facts and relations of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that alias is another name of entity, so that facts and relationships of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;
@@ -9952,7 +9554,7 @@ create table public.entity_relationships (
   first_seen timestamptz not null default clock_timestamp(),
   last_seen timestamptz not null default clock_timestamp(),
   -- References relationship_evidence, which references the memory. A foreign key to packet_store would deadlock with a
-  -- concurrent delete that recomputes this relation.
+  -- concurrent delete that recomputes this relationship.
   source_packet uuid not null,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
@@ -9979,24 +9581,24 @@ alter table public.entity_relationships
 comment on table public.entity_relationships is
   'The entity graph: how two entities are related, one row for each triple (source, type, target) in one tenant, org, user, project and scope. Everything but the triple is computed from relationship_evidence. relate() writes this table.';
 comment on column public.entity_relationships.relationship_id is
-  'UUID version 7, so ids are ordered by when the relation was first stated.';
+  'UUID version 7, so ids are ordered by when the relationship was first stated.';
 comment on column public.entity_relationships.source_entity is
-  'The entity that the relation starts from, as its source memory spells it.';
+  'The entity that the relationship starts from, as its source memory spells it.';
 comment on column public.entity_relationships.relationship_type is
-  'The type of the relation: lower case with underscores, such as depends_on.';
+  'The type of the relationship: lower case with underscores, such as depends_on.';
 comment on column public.entity_relationships.target_entity is
-  'The entity that the relation leads to, as its source memory spells it.';
+  'The entity that the relationship leads to, as its source memory spells it.';
 comment on column public.entity_relationships.source_normalized is
   'source_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.target_normalized is
   'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.confidence is
   'From 0 to 0.99: 1 - Π(1 - c) over the confidences c of all mentions (noisy-or), so it grows with every mention.';
-comment on column public.entity_relationships.mention_count is 'How often the relation was stated.';
-comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relation.';
-comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relation.';
+comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
+comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
+comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
 comment on column public.entity_relationships.source_packet is
-  'The memory that states the relation and expires last; of several such memories, the oldest.';
+  'The memory that states the relationship and expires last; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false);
 
@@ -10023,7 +9625,7 @@ declare
   normalised constant text := replace(entities.normalise_name(type), ' ', '_');
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', format('%s: a relation type is required, such as depends_on', field), field);
+    perform identity.raise_error('L9VAL', format('%s: a relationship type is required, such as depends_on', field), field);
   end if;
   perform identity.check_bytes(type, 200, field), identity.check_bytes(normalised, 200, field);
   return normalised;
@@ -10031,7 +9633,7 @@ end
 $$;
 
 comment on function graph.check_relationship_type(text, text) is
-  'Returns the stored form of a relation type: normalised like a name, with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
+  'Returns the stored form of a relationship type: normalised like a name, with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
 
 grant execute on function graph.check_relationship_type(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/010-entity-relationships.sql
@@ -10062,7 +9664,7 @@ create table public.relationship_evidence (
   constraint evidence_extractor_short check (octet_length(extracted_by) <= 200)
 ) with (fillfactor = 90);
 
--- Deferred, because a relation is inserted before its evidence.
+-- Deferred, because a relationship is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
   foreign key (relationship_id, source_packet) references public.relationship_evidence (relationship_id, packet_id)
   deferrable initially deferred;
@@ -10071,21 +9673,21 @@ alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by set statistics 0;
 
 comment on table public.relationship_evidence is
-  'Evidence of relations: which memory states a relation, with which confidence and how often. Confidence and counts of a relation are computed from these rows.';
+  'Evidence of relationships: which memory states a relationship, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
 comment on column public.relationship_evidence.relationship_id is
-  'The relation; it has the same tenant, org, user, project and scope as the memory.';
-comment on column public.relationship_evidence.packet_id is 'The memory that states the relation.';
+  'The relationship; it has the same tenant, org, user, project and scope as the memory.';
+comment on column public.relationship_evidence.packet_id is 'The memory that states the relationship.';
 comment on column public.relationship_evidence.source_entity is
-  'The entity that the relation starts from, as this memory spells it.';
+  'The entity that the relationship starts from, as this memory spells it.';
 comment on column public.relationship_evidence.target_entity is
-  'The entity that the relation leads to, as this memory spells it.';
+  'The entity that the relationship leads to, as this memory spells it.';
 comment on column public.relationship_evidence.confidence is
-  'The confidence in the relation that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
-comment on column public.relationship_evidence.mentions is 'How often the relation was stated from this memory.';
+  'The confidence in the relationship that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
+comment on column public.relationship_evidence.mentions is 'How often the relationship was stated from this memory.';
 comment on column public.relationship_evidence.extracted_by is
-  'The chat model that extracted the relation from the memory. Null: a caller stated it, possibly besides a model.';
-comment on column public.relationship_evidence.last_seen is 'When the relation was last stated from this memory.';
+  'The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a model.';
+comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
 
@@ -10106,7 +9708,7 @@ end
 $$;
 
 comment on function graph.lock_relationships(uuid[]) is
-  'Locks these relations until the end of the transaction. Not executable by callers: functions of the owner call it.';
+  'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner call it.';
 
 create function graph.recompute_relationships(ids uuid[])
 returns void
@@ -10142,10 +9744,10 @@ end
 $$;
 
 comment on function graph.recompute_relationships(uuid[]) is
-  'Recomputes relations from their evidence and deletes relations without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
+  'Recomputes relationships from their evidence and deletes relationships without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
 --! EndIncluded 140-graph/030-recompute-relationships.sql
 --! Included 140-graph/040-follow-memories.sql
--- The relations of a memory are deleted and moved with it; relations that other memories also state are recomputed.
+-- The relationships of a memory are deleted and moved with it; relationships that other memories also state are recomputed.
 
 create function graph.tg_packet_store__withdraw_relationships()
 returns trigger
@@ -10158,7 +9760,7 @@ declare
     select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = old.packet_id);
 begin
   if ids <> '{}' then
-    -- Done here because the foreign key would delete the evidence without recomputing shared relations.
+    -- Done here because the foreign key would delete the evidence without recomputing shared relationships.
     perform graph.lock_relationships(ids);
     delete from public.relationship_evidence e where e.packet_id = old.packet_id;
     perform graph.recompute_relationships(ids);
@@ -10168,7 +9770,7 @@ end
 $$;
 
 comment on function graph.tg_packet_store__withdraw_relationships() is
-  'Deletes the evidence of a memory that is about to be deleted and recomputes its relations. Definer: callers can''t write these tables.';
+  'Deletes the evidence of a memory that is about to be deleted and recomputes its relationships. Definer: callers can''t write these tables.';
 
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
@@ -10225,7 +9827,7 @@ end
 $$;
 
 comment on function graph.tg_packet_store__relationships_follow() is
-  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relations on both sides. Definer: callers can''t write these tables.';
+  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relationships on both sides. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');
 --! EndIncluded 140-graph/040-follow-memories.sql
@@ -10249,7 +9851,7 @@ declare
   source_name constant text := entities.check_name(relate_from.source, 'source');
   type_name constant text := graph.check_relationship_type(relate_from.type);
   target_name constant text := entities.check_name(relate_from.target, 'target');
-  -- Only a job may name the model that extracted the relation.
+  -- Only a job may name the model that extracted the relationship.
   extractor constant text := case when identity.current_role_name() = 'l9_worker' then relate_from.extracted_by end;
   stated record;
   relation public.entity_relationships;
@@ -10289,7 +9891,7 @@ end
 $$;
 
 comment on function graph.relate_from(uuid, text, text, text, double precision, text) is
-  'States a relation from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
+  'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
 
 create function public.relate(
   source text,
@@ -10326,7 +9928,7 @@ end
 $$;
 
 comment on function public.relate(text, text, text, double precision, uuid, text, text) is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again raises its confidence towards 0.99 and counts a mention. source_packet: the memory that states the relation and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again raises its confidence towards 0.99 and counts a mention. source_packet: the memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function graph.relate_from(uuid, text, text, text, double precision, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;
@@ -10345,7 +9947,7 @@ create type graph.graph_edge as (
 );
 
 comment on type graph.graph_edge is
-  'A relation as seen from one of its two entities, the name at a position (place) of a list.';
+  'A relationship as seen from one of its two entities, the name at a position (place) of a list.';
 
 create function graph.max_edges_per_name()
 returns integer
@@ -10356,7 +9958,7 @@ set search_path = ''
 return 1000;
 
 comment on function graph.max_edges_per_name() is
-  'The number of relations of one name that a walk follows at most, most confident first.';
+  'The number of relationships of one name that a walk follows at most, most confident first.';
 
 create function graph.edges_of(names text[], max_edges integer)
 returns setof graph.graph_edge
@@ -10365,7 +9967,7 @@ stable
 set search_path = ''
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- Only an index scan returns the most confident relation of a name first, so other plans are ruled out.
+-- Only an index scan returns the most confident relationship of a name first, so other plans are ruled out.
 set enable_bitmapscan = off
 set enable_nestloop = on
 set plan_cache_mode = force_generic_plan
@@ -10410,7 +10012,7 @@ end
 $$;
 
 comment on function graph.edges_of(text[], integer) is
-  'Returns the relations of these names that the caller can read: names in the order of the list, relations of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
+  'Returns the relationships of these names that the caller can read: names in the order of the list, relationships of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
 
 grant execute on function graph.max_edges_per_name(), graph.edges_of(text[], integer)
   to l9_agent, l9_admin, l9_platform_admin;
@@ -10425,16 +10027,16 @@ create type public.graph_step as (
   relationship_ids uuid[]
 );
 
-comment on type public.graph_step is 'One step of a path: a relation and the direction in which it is followed.';
-comment on column public.graph_step.source_entity is 'The entity that the relation starts from.';
-comment on column public.graph_step.relationship_type is 'The type of the relation, such as depends_on.';
-comment on column public.graph_step.target_entity is 'The entity that the relation leads to.';
+comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
+comment on column public.graph_step.source_entity is 'The entity that the relationship starts from.';
+comment on column public.graph_step.relationship_type is 'The type of the relationship, such as depends_on.';
+comment on column public.graph_step.target_entity is 'The entity that the relationship leads to.';
 comment on column public.graph_step.direction is
   'outgoing: the path leads from source to target; incoming: from target to source.';
 comment on column public.graph_step.confidence is
-  'The combined confidence of all relations with this triple that the caller can read.';
+  'The combined confidence of all relationships with this triple that the caller can read.';
 comment on column public.graph_step.relationship_ids is
-  'The relations with this triple, most confident first: one for each scope, project, owner and spelling.';
+  'The relationships with this triple, most confident first: one for each scope, project, owner and spelling.';
 
 create type graph.graph_node as (
   name text,
@@ -10450,7 +10052,7 @@ comment on type graph.graph_node is 'An entity that a walk reached, and the best
 create type graph.graph_walk as (nodes graph.graph_node[], followed integer, is_truncated boolean);
 
 comment on type graph.graph_walk is
-  'The result of a walk: the entities reached (start entities first, then most confident first), the number of relations followed, and whether there are more.';
+  'The result of a walk: the entities reached (start entities first, then most confident first), the number of relationships followed, and whether there are more.';
 
 create function graph.max_edges_followed()
 returns integer
@@ -10460,7 +10062,7 @@ parallel safe
 set search_path = ''
 return 20000;
 
-comment on function graph.max_edges_followed() is 'The number of relations that one walk follows at most.';
+comment on function graph.max_edges_followed() is 'The number of relationships that one walk follows at most.';
 
 create function graph.walk_graph(
   entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
@@ -10585,7 +10187,7 @@ end
 $$;
 
 comment on function graph.walk_graph(text[], integer, text[], double precision, integer) is
-  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relations, and max_edges_per_name() of one name; is_truncated is true if there were more.';
+  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; is_truncated is true if there were more.';
 
 grant execute on function
   graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)
@@ -10603,7 +10205,7 @@ comment on type public.graph_path is 'An entity that was reached, and the best p
 comment on column public.graph_path.entity is 'The entity that was reached.';
 comment on column public.graph_path.confidence is 'The product of the confidences of the steps.';
 comment on column public.graph_path.depth is 'The number of steps.';
-comment on column public.graph_path.steps is 'The relations of the path, in order.';
+comment on column public.graph_path.steps is 'The relationships of the path, in order.';
 
 create type public.graph_exploration as (
   entity text,
@@ -10619,9 +10221,9 @@ comment on column public.graph_exploration.entity is
 comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
 comment on column public.graph_exploration.paths is
   'The entities that were reached, each with its best path, most confident first.';
-comment on column public.graph_exploration.edges_followed is 'The number of relations that were followed.';
+comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
 comment on column public.graph_exploration.is_truncated is
-  'True if there is more: more entities than limit, or more relations than a call follows (20000 in total, and the 1000 most confident of one name).';
+  'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
 
 create function public.explore_graph(
   entity text,
@@ -10670,7 +10272,7 @@ end
 $$;
 
 comment on function public.explore_graph(text, integer, text[], double precision, integer) is
-  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relations are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relations of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relationships are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
@@ -10865,7 +10467,7 @@ comment on function graph.named_entities(text, integer) is
 grant execute on function graph.max_query_words(), graph.phrases_of(text), graph.named_entities(text, integer)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/100-named-entities.sql
---! Included 140-graph/110-relations-of-memories.sql
+--! Included 140-graph/110-relationships-of-memories.sql
 create function public.packet_store_relationships(packet public.packet_store)
 returns setof public.entity_relationships
 language sql
@@ -10880,7 +10482,7 @@ begin atomic
   order by r.relationship_id;
 end;
 
-comment on function public.packet_store_relationships(public.packet_store) is 'The relations that this memory states.';
+comment on function public.packet_store_relationships(public.packet_store) is 'The relationships that this memory states.';
 
 create function public.entity_relationships_memories(relationship public.entity_relationships)
 returns setof public.packet_store
@@ -10897,11 +10499,11 @@ begin atomic
 end;
 
 comment on function public.entity_relationships_memories(public.entity_relationships) is
-  'The memories that state this relation, oldest first.';
+  'The memories that state this relationship, oldest first.';
 
 grant execute on function public.packet_store_relationships(public.packet_store), public.entity_relationships_memories(public.entity_relationships)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/110-relations-of-memories.sql
+--! EndIncluded 140-graph/110-relationships-of-memories.sql
 --! Included 150-search/000-schema.sql
 create schema search;
 comment on schema search is
@@ -12693,43 +12295,9 @@ grant execute on function public.search_memory(
 --! Included 160-world-model/000-schema.sql
 create schema world_model;
 comment on schema world_model is
-  'The world model: an event log of insights, folded into entities. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
+  'The world model: an event log of insights, folded into entities. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema world_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 160-world-model/000-schema.sql
---! Included 160-world-model/005-limits.sql
--- Limits and forms that several tables and functions of this chapter share.
-
-create function world_model.max_description_bytes()
-returns integer
-language sql
-immutable
-parallel safe
-return 1000;
-
-create function world_model.is_insight_type(value text)
-returns boolean
-language sql
-immutable
-parallel safe
-return value ~ '^[a-z][a-z0-9_]{0,62}$';
-
-create function world_model.is_version_number(value text)
-returns boolean
-language sql
-immutable
-parallel safe
-return value ~ '^\d{1,9}$';
-
-comment on function world_model.max_description_bytes() is 'The maximum length of the description of a snapshot, in bytes.';
-comment on function world_model.is_insight_type(text) is
-  'True for a word of lower-case letters, digits and _, at most 63 characters long.';
-comment on function world_model.is_version_number(text) is
-  'True for the number of a version; where a snapshot or a version can be given, any other text must be the id of a snapshot.';
-
-grant execute on function
-  world_model.max_description_bytes(), world_model.is_insight_type(text), world_model.is_version_number(text)
-to l9_agent, l9_admin;
---! EndIncluded 160-world-model/005-limits.sql
 --! Included 160-world-model/010-worlds.sql
 create table world_model.worlds (
   audience_id uuid primary key,
@@ -12737,9 +12305,8 @@ create table world_model.worlds (
 );
 
 comment on table world_model.worlds is
-  'The current version number of each world. It is a table of its own so that no version number is used twice, even after updates were erased.';
-comment on column world_model.worlds.state_version is
-  'The current version of the world. A transaction that changes the world locks this row.';
+  'How far the versions of each world have come. Apart from the updates, so that no number comes twice when updates are erased.';
+comment on column world_model.worlds.state_version is 'The version that the world is at. Whoever changes the world holds the lock of this row.';
 
 create table world_model.removed_entities (
   audience_id uuid not null references world_model.worlds,
@@ -12750,9 +12317,9 @@ create table world_model.removed_entities (
 alter table world_model.removed_entities alter column entity_key set statistics 0;
 
 comment on table world_model.removed_entities is
-  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, its version numbers continue.';
-comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
-comment on column world_model.removed_entities.version is 'The last version that the entity had.';
+  'Entities that are no more, for as long as an update still speaks of them: should they come back, their versions go on.';
+comment on column world_model.removed_entities.entity_key is 'As entity_id_normalized.';
+comment on column world_model.removed_entities.version is 'The last version that it had.';
 
 create table world_model.stale_worlds (
   audience_id uuid not null,
@@ -12760,9 +12327,8 @@ create table world_model.stale_worlds (
 );
 
 comment on table world_model.stale_worlds is
-  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement trigger deletes and recomputes them.';
-comment on column world_model.stale_worlds.state_version is
-  'The version of an update that left the world; null when updates were added or their expiry changed.';
+  'Worlds to be worked out again before the statement that moves memories ends: a trigger for each row writes it, one for the statement works it off.';
+comment on column world_model.stale_worlds.state_version is 'The version of an update that has left; null: updates have come, or live longer or shorter.';
 
 do $$
 declare
@@ -12773,7 +12339,7 @@ begin
     execute format('alter table world_model.%I force row level security', name);
     execute format('create policy definer_functions on world_model.%I to l9_owner using (true)', name);
     execute format('comment on policy definer_functions on world_model.%I is %L', name,
-      'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
+      'Functions of the owner alone, which know the world from a memory that the caller sees.');
   end loop;
 end
 $$;
@@ -12795,7 +12361,7 @@ end
 $$;
 
 comment on function world_model.lock_world(uuid) is
-  'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable by callers.';
+  'The version that a world is at, 0 for a new one; until the end of the transaction nobody else changes it. Not executable by callers.';
 --! EndIncluded 160-world-model/010-worlds.sql
 --! Included 160-world-model/020-world-model-updates.sql
 create table public.world_model_updates (
@@ -12823,7 +12389,7 @@ create table public.world_model_updates (
   updated_at timestamptz not null,
   constraint world_versions_once unique (audience_id, state_version_after),
   constraint world_versions_rise check (state_version_before >= 0 and state_version_after = state_version_before + 1),
-  constraint world_update_type_plain check (world_model.is_insight_type(insight_type)),
+  constraint world_update_type_plain check (insight_type ~ '^[a-z][a-z0-9_]{0,62}$'),
   constraint world_update_entities_list check (jsonb_typeof(entities) = 'array'),
   constraint world_update_confidence check (confidence between 0 and 1),
   constraint world_update_restores check (
@@ -12839,29 +12405,23 @@ create index world_model_updates_restores_idx on public.world_model_updates (aud
   where restored_versions is not null;
 
 comment on table public.world_model_updates is
-  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, and nothing else.';
+  'What changed the world, an insight a row, in the order of their versions: the world is these folded, and nothing else.';
 comment on column public.world_model_updates.update_id is 'UUID version 7.';
-comment on column public.world_model_updates.source_packet is
-  'The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.';
-comment on column public.world_model_updates.insight_id is
-  'The id that the caller gave to the insight; by default the id of the memory.';
-comment on column public.world_model_updates.insight_type is
-  'The type of the insight, a lower-case word. An update of type restore takes the world back to restored_version.';
+comment on column public.world_model_updates.source_packet is 'The memory that the insight comes from: with it goes what it changed.';
+comment on column public.world_model_updates.insight_id is 'The caller''s own id of the insight, else the memory''s.';
+comment on column public.world_model_updates.insight_type is 'What sort of insight: a lower-case word. restore: the world went back to restored_version.';
 comment on column public.world_model_updates.entities is
-  'The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
+  'What it says of which entities: entity_id, entity_type, attributes (set, or with null taken away), confidence, delete.';
 comment on column public.world_model_updates.content is 'The insight in words.';
-comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
-comment on column public.world_model_updates.restored_version is
-  'For a restore: the version that the world went back to. Null for other updates.';
-comment on column public.world_model_updates.restored_versions is
-  'For a restore: the versions of the updates that make up the restored state. Null for other updates.';
-comment on column public.world_model_updates.applied_at is 'The time when the update was applied.';
-comment on column public.world_model_updates.state_version_before is 'The version of the world before this update.';
-comment on column public.world_model_updates.state_version_after is 'The version of the world after this update.';
-comment on column public.world_model_updates.audience_id is
-  'The world. There is one for each owner (tenant, org, user), project and scope.';
+comment on column public.world_model_updates.confidence is 'How sure it is, from 0 to 1.';
+comment on column public.world_model_updates.restored_version is 'Of a restore: the version that the world went back to.';
+comment on column public.world_model_updates.restored_versions is 'Of a restore: the versions whose updates made that up.';
+comment on column public.world_model_updates.applied_at is 'When it was applied.';
+comment on column public.world_model_updates.state_version_before is 'The version that the world was at.';
+comment on column public.world_model_updates.state_version_after is 'The version that it made.';
+comment on column public.world_model_updates.audience_id is 'Its world: one for each owner, project and scope.';
 
--- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
+-- It follows its source by a trigger of its own: in another world it needs another version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
 --! EndIncluded 160-world-model/020-world-model-updates.sql
 --! Included 160-world-model/030-world-model-entities.sql
@@ -12873,8 +12433,8 @@ create table public.world_model_entities (
   attributes jsonb not null,
   confidence double precision not null,
   version integer not null,
-  -- A foreign key here could deadlock with a concurrent delete of that memory. None is needed: deleting a memory deletes its
-  -- updates, and the same statement recomputes the entities under the lock of the world.
+  -- No foreign key. When a memory goes its updates do, and the entities are worked out again in the same statement, under the
+  -- lock of the world; to name another memory with a key would be to wait for it, which may be going, too, and waiting for us.
   source_packet uuid not null,
   audience_id uuid not null generated always as (packets.audience_id(tenant_id, org_id, user_id, project_id, scope)) stored,
   tenant_id uuid not null references public.tenants,
@@ -12900,27 +12460,24 @@ create index world_model_entities_readers_idx on public.world_model_entities (te
 create index world_model_entities_expiry_idx on public.world_model_entities (audience_id, ttl) where ttl is not null;
 
 comment on table public.world_model_entities is
-  'The current state of each world, one entity a row. It is computed from world_model_updates, and recomputed whenever one of those is deleted or moves.';
-comment on column public.world_model_entities.entity_row_id is
-  'UUID version 7, for references from other rows. The name of the entity is entity_id.';
-comment on column public.world_model_entities.entity_id is 'The name of the entity, as it was last spelled.';
-comment on column public.world_model_entities.entity_id_normalized is
-  'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
-comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
-comment on column public.world_model_entities.attributes is
-  'The attributes of the entity: for each key the value that was set last.';
-comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
-comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
-comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity.';
-comment on column public.world_model_entities.audience_id is
-  'The world. There is one for each owner (tenant, org, user), project and scope.';
+  'The world as it is now: what all updates of a world make up, entity by entity. Worked out from world_model_updates, and again whenever one of those goes.';
+comment on column public.world_model_entities.entity_row_id is 'UUID version 7, for references; entity_id is its name.';
+comment on column public.world_model_entities.entity_id is 'Its name, as it was last spelt.';
+comment on column public.world_model_entities.entity_id_normalized is 'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.world_model_entities.entity_type is 'What sort of thing it is.';
+comment on column public.world_model_entities.attributes is 'What holds of it: for each key the value that was said last.';
+comment on column public.world_model_entities.confidence is 'How sure the last update was of it, from 0 to 1.';
+comment on column public.world_model_entities.version is 'Rises by one with each change.';
+comment on column public.world_model_entities.source_packet is 'The memory behind the last update of it.';
+comment on column public.world_model_entities.audience_id is 'Its world: one for each owner, project and scope.';
 
-call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false);
+call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false);
 comment on column public.world_model_entities.ttl is
-  'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed without that memory.';
+  'When the first of the memories behind it expires: from then on nobody reads it, until it is worked out again without that memory.';
 
--- An entity takes its owner and scope from the updates it is folded from, which took theirs from their source. It does not ask
--- for the caller's permission again, because deleting a memory refolds other callers' updates, too.
+-- Its room is that of the updates it is folded from, which took theirs from the source: nobody is asked again, since whoever
+-- deletes a memory has others'' updates folded.
+drop trigger _300_take_from_source on public.world_model_entities;
 
 create function world_model.tg_world_model_entities__take_from_update()
 returns trigger
@@ -12941,7 +12498,7 @@ end
 $$;
 
 comment on function world_model.tg_world_model_entities__take_from_update() is
-  'Gives an entity the owner, project and scope of its updates. Definer: callers can''t write entities.';
+  'An entity is its updates'' owner''s, in their project and scope. Definer: callers can''t write entities.';
 
 create trigger _300_take_from_update before insert on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__take_from_update();
@@ -12961,7 +12518,7 @@ end
 $$;
 
 comment on function world_model.tg_world_model_entities__record_removal() is
-  'Records the last version of an entity that is removed. Definer: callers can''t write removed_entities.';
+  'Remembers how far the versions of an entity had come. Definer: callers don''t see that list.';
 
 create trigger _610_record_removal after delete on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__record_removal();
@@ -12986,7 +12543,7 @@ create table public.world_model_snapshots (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint world_snapshot_description_short check (octet_length(description) <= world_model.max_description_bytes()),
+  constraint world_snapshot_description_short check (octet_length(description) <= 1000),
   constraint world_snapshot_counts check (state_version >= 0 and entity_count >= 0 and relation_count >= 0)
 );
 
@@ -12998,28 +12555,23 @@ create index world_model_snapshots_readers_idx on public.world_model_snapshots (
 create index world_model_snapshots_world_idx on public.world_model_snapshots (audience_id, state_version);
 
 comment on table public.world_model_snapshots is
-  'Versions of a world that can be compared and restored. A snapshot holds no copy: the updates that make it up are folded on request, so it never shows anything that was erased.';
+  'Versions of the world that somebody wants to come back to. None holds a copy: the updates that make it up are folded again, so what was erased is in no snapshot either.';
 comment on column public.world_model_snapshots.snapshot_id is 'UUID version 7.';
 comment on column public.world_model_snapshots.snapshot is
-  'The versions of the updates that make up the snapshot; get_world_model(version => …) and diff_world() fold them.';
-comment on column public.world_model_snapshots.state_version is 'The version of the world when the snapshot was made.';
-comment on column public.world_model_snapshots.entity_count is
-  'The number of entities in the snapshot. Entities erased since are not counted.';
+  'The versions whose updates make it up: get_world_model(version => …) and diff_world() fold them.';
+comment on column public.world_model_snapshots.state_version is 'The version that the world was at.';
+comment on column public.world_model_snapshots.entity_count is 'How many entities it has, without those that were erased since.';
 comment on column public.world_model_snapshots.relation_count is
-  'The number of attribute values that name another entity of the snapshot. Entities erased since are not counted.';
-comment on column public.world_model_snapshots.description is
-  'The purpose of the snapshot in the words of its creator: at most 1000 bytes.';
-comment on column public.world_model_snapshots.created_by is 'The caller that made the snapshot.';
-comment on column public.world_model_snapshots.source_packet is
-  'The memory that records the snapshot. The snapshot is deleted when that memory is deleted or moves to another world.';
-comment on column public.world_model_snapshots.audience_id is
-  'The world. There is one for each owner (tenant, org, user), project and scope.';
+  'How many of their attributes name another entity of the snapshot, without those that were erased since.';
+comment on column public.world_model_snapshots.description is 'What for, in the words of whoever made it: 1000 bytes at most.';
+comment on column public.world_model_snapshots.created_by is 'The caller that made it.';
+comment on column public.world_model_snapshots.source_packet is 'The memory that says that it was made: the snapshot goes with it, or where it moves to another scope.';
+comment on column public.world_model_snapshots.audience_id is 'Its world: one for each owner, project and scope.';
 
 call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);
 --! EndIncluded 160-world-model/040-world-model-snapshots.sql
 --! Included 160-world-model/050-fold-world.sql
--- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
--- audience, so that a caller folds all of them or none.
+-- Both run with the rights of whoever asks: a caller folds what it may read, which of a world is all or nothing.
 
 create function world_model.world_lineage(audience_id uuid, version integer)
 returns int4multirange
@@ -13039,7 +12591,7 @@ begin atomic
 end;
 
 comment on function world_model.world_lineage(uuid, integer) is
-  'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those of the restored state and all since.';
+  'The versions whose updates make up a version of a world: all up to it, or those of what it was last restored to, and all since.';
 
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
@@ -13049,43 +12601,41 @@ stable
 parallel safe
 set search_path = ''
 begin atomic
-  with changes as (
-    select entities.normalise_name(change.entity ->> 'entity_id') as entity_key, change.entity, u.state_version_after as version,
-      coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl
+  with said as (
+    select entities.normalise_name(said.entity ->> 'entity_id') as entity_key, said.entity, u.state_version_after as version,
+      coalesce((said.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl
     from public.world_model_updates u
-    cross join lateral jsonb_array_elements(u.entities) as change (entity)
+    cross join lateral jsonb_array_elements(u.entities) as said (entity)
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
-  ), dated_changes as (
-    select c.*, max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key) as deleted_at_version
-    from changes c
-  ), effective_changes as (
-    select d.* from dated_changes d where d.deleted_at_version is null or d.version > d.deleted_at_version
-  ), last_values as (
-    select distinct on (c.entity_key, a.key) c.entity_key, a.key, a.value
-    from effective_changes c cross join lateral jsonb_each(coalesce(c.entity -> 'attributes', '{}')) as a (key, value)
-    order by c.entity_key, a.key, c.version desc
+  ), since as (
+    select s.*, max(s.version) filter (where s.entity -> 'delete' = 'true') over (partition by s.entity_key) as ended from said s
+  ), kept as (
+    select s.* from since s where s.ended is null or s.version > s.ended
+  ), last_said as (
+    select distinct on (k.entity_key, a.key) k.entity_key, a.key, a.value
+    from kept k cross join lateral jsonb_each(coalesce(k.entity -> 'attributes', '{}')) as a (key, value)
+    order by k.entity_key, a.key, k.version desc
   ), merged as (
     select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes
-    from last_values l group by l.entity_key
+    from last_said l group by l.entity_key
   ), entities as (
-    select c.entity_key,
-      (array_agg(c.entity ->> 'entity_id' order by c.version desc))[1] as entity_id,
-      (array_agg(c.entity ->> 'entity_type' order by c.version desc) filter (where c.entity ? 'entity_type'))[1] as entity_type,
-      (array_agg(c.confidence order by c.version desc))[1] as confidence,
-      (array_agg(c.source_packet order by c.version desc))[1] as source_packet,
-      min(c.ttl) as ttl
-    from effective_changes c group by c.entity_key
+    select k.entity_key,
+      (array_agg(k.entity ->> 'entity_id' order by k.version desc))[1] as entity_id,
+      (array_agg(k.entity ->> 'entity_type' order by k.version desc) filter (where k.entity ? 'entity_type'))[1] as entity_type,
+      (array_agg(k.confidence order by k.version desc))[1] as confidence,
+      (array_agg(k.source_packet order by k.version desc))[1] as source_packet,
+      min(k.ttl) as ttl
+    from kept k group by k.entity_key
   )
   select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
 
 comment on function world_model.fold_world(uuid, int4multirange) is
-  'The entities that the updates of these versions make up: for each attribute the last value that was set since the entity was last deleted. Expired updates are left out.';
+  'The entities that the updates of these versions make up: for each attribute what was said last, since the entity was last deleted. What has expired is not among them.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
-comment on type world_model.world_size is
-  'The number of entities in a state of a world, and the number of attribute values that name another of these entities.';
+comment on type world_model.world_size is 'How many entities a state has, and how many of their attributes name another.';
 
 create function world_model.measure_world(audience_id uuid, versions int4multirange)
 returns world_model.world_size
@@ -13106,7 +12656,7 @@ begin atomic
 end;
 
 comment on function world_model.measure_world(uuid, int4multirange) is
-  'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
+  'How many entities the updates of these versions make up, and how many attributes of theirs, or members of lists, name another of them.';
 
 grant execute on function
   world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
@@ -13130,7 +12680,7 @@ begin
   end if;
   with folded as materialized (
     select f.* from world_model.fold_world(world, world_model.world_lineage(world, at_version)) f
-  ), removed as (
+  ), gone as (
     delete from public.world_model_entities e
     where e.audience_id = world and not exists (select from folded f where f.entity_key = e.entity_id_normalized)
   ), changed as (
@@ -13141,8 +12691,8 @@ begin
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
       and (e.entity_id, e.entity_type, e.attributes, e.confidence) is distinct from
         (f.entity_id, f.entity_type, f.attributes, f.confidence)
-  ), resourced as (
-    -- Only the memories behind the entity changed, so its version stays.
+  ), carried as (
+    -- The same as before, but for other memories behind it.
     update public.world_model_entities e set source_packet = f.source_packet, ttl = f.ttl
     from folded f
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
@@ -13157,39 +12707,39 @@ begin
   where not exists (
     select from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = f.entity_key);
 
-  -- The name of a removed entity is kept only while an update names the entity.
+  -- Not even the name stays of what no update speaks of any more.
   delete from world_model.removed_entities d
   where d.audience_id = world and (
     d.entity_key not in (
-      select entities.normalise_name(change.entity ->> 'entity_id')
-      from public.world_model_updates u cross join lateral jsonb_array_elements(u.entities) as change (entity)
+      select entities.normalise_name(said.entity ->> 'entity_id')
+      from public.world_model_updates u cross join lateral jsonb_array_elements(u.entities) as said (entity)
       where u.audience_id = world)
     or exists (select from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = d.entity_key));
 end
 $$;
 
 comment on function world_model.recompute_world(uuid, boolean) is
-  'Recomputes the entities of a world from its updates. With counts_as_change this is a new version of the world. Not executable by callers.';
+  'Works the entities of a world out again from its updates; counts_as_change: as a new version of it. Not executable by callers.';
 
-create function world_model.recompute_world_without(audience_id uuid, lost_versions integer[])
+create function world_model.recompute_world_without(audience_id uuid, lost integer[])
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
 begin
-  perform world_model.recompute_world(recompute_world_without.audience_id, lost_versions <> '{}');
+  perform world_model.recompute_world(recompute_world_without.audience_id, lost <> '{}');
   update public.world_model_snapshots s
   set entity_count = size.entity_count, relation_count = size.relation_count
   from public.world_model_snapshots other
   cross join lateral world_model.measure_world(other.audience_id, other.snapshot) as size
   where s.snapshot_id = other.snapshot_id and other.audience_id = recompute_world_without.audience_id
-    and exists (select from unnest(lost_versions) as lost (version) where lost.version <@ other.snapshot);
+    and exists (select from unnest(lost) as gone (version) where gone.version <@ other.snapshot);
 end
 $$;
 
 comment on function world_model.recompute_world_without(uuid, integer[]) is
-  'Recomputes a world and the counts of its snapshots after it lost the updates of these versions. Not executable by callers.';
+  'Works a world, and the counts of its snapshots, out again without the updates of the versions that it lost. Not executable by callers.';
 
 create function world_model.tg_world_model_updates__recompute()
 returns trigger
@@ -13198,20 +12748,19 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
+  perform world_model.recompute_world_without(lost.audience_id, lost.versions)
   from (
-    select o.audience_id, array_agg(o.state_version_after) as lost_versions
-    from old_rows o group by o.audience_id order by o.audience_id
-  ) stale;
+    select o.audience_id, array_agg(o.state_version_after) as versions from old_rows o group by o.audience_id order by o.audience_id
+  ) lost;
   return null;
 end
 $$;
 
 comment on function world_model.tg_world_model_updates__recompute() is
-  'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
+  'Works out what is left of worlds that lost updates with their memories. Definer: callers can''t write these tables.';
 
--- A statement that deletes memories fires this once, after foreign keys have deleted the updates of all of them.
-create trigger _600_recompute after delete on public.world_model_updates
+-- It fires once for all that foreign keys took along with the memories of one statement, when all of that is gone.
+create trigger _700_settle after delete on public.world_model_updates
   referencing old table as old_rows
   for each statement execute function world_model.tg_world_model_updates__recompute();
 
@@ -13224,35 +12773,34 @@ as $$
 declare
   target uuid := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   former uuid := packets.audience_id(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
-  world_update record;
+  applied record;
   next_version integer;
 begin
-  -- A snapshot belongs to one world and can't move to another.
+  -- A snapshot is of the world that it was made of.
   delete from public.world_model_snapshots s where s.source_packet = new.packet_id and s.audience_id <> target;
   update public.world_model_snapshots s set ttl = new.ttl, updated_at = clock_timestamp()
   where s.source_packet = new.packet_id and s.ttl is distinct from new.ttl;
   if not exists (select from public.world_model_updates u where u.source_packet = new.packet_id) then
     return null;
   end if;
-  -- Every transaction locks worlds in the order of their ids, so that two can't deadlock.
+  -- Both in the one order that all take.
   perform world_model.lock_world(w.audience_id) from (values (target), (former)) as w (audience_id) group by w.audience_id order by w.audience_id;
-  for world_update in
+  for applied in
     select u.update_id, u.audience_id, u.state_version_after from public.world_model_updates u
     where u.source_packet = new.packet_id order by u.state_version_after
   loop
-    if world_update.audience_id = target then
-      update public.world_model_updates u set ttl = new.ttl, updated_at = clock_timestamp() where u.update_id = world_update.update_id;
+    if applied.audience_id = target then
+      update public.world_model_updates u set ttl = new.ttl, updated_at = clock_timestamp() where u.update_id = applied.update_id;
     else
       update world_model.worlds w set state_version = w.state_version + 1 where w.audience_id = target
       returning w.state_version into next_version;
-      -- A restore loses its reference, which is to a version of the former world.
+      -- What a restore went back to was a version of the other world.
       update public.world_model_updates u
       set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, scope = new.scope,
         ttl = new.ttl, state_version_before = next_version - 1, state_version_after = next_version,
         restored_version = null, restored_versions = null, updated_at = clock_timestamp()
-      where u.update_id = world_update.update_id;
-      insert into world_model.stale_worlds (audience_id, state_version)
-      values (world_update.audience_id, world_update.state_version_after);
+      where u.update_id = applied.update_id;
+      insert into world_model.stale_worlds (audience_id, state_version) values (applied.audience_id, applied.state_version_after);
     end if;
   end loop;
   insert into world_model.stale_worlds (audience_id) values (target);
@@ -13261,7 +12809,7 @@ end
 $$;
 
 comment on function world_model.tg_packet_store__worlds_follow() is
-  'Moves updates with their memory: they become the newest updates of the other world. Definer: callers can''t write these tables.';
+  'Moves updates with their memory, to the end of the other world. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_worlds_follow', 'world_model.tg_packet_store__worlds_follow');
 
@@ -13275,24 +12823,24 @@ declare
   stale record;
 begin
   for stale in
-    with deleted as (delete from world_model.stale_worlds returning audience_id, state_version)
-    select d.audience_id, coalesce(array_agg(d.state_version) filter (where d.state_version is not null), '{}') as lost_versions
-    from deleted d group by d.audience_id order by d.audience_id
+    with taken as (delete from world_model.stale_worlds returning audience_id, state_version)
+    select t.audience_id, coalesce(array_agg(t.state_version) filter (where t.state_version is not null), '{}') as lost
+    from taken t group by t.audience_id order by t.audience_id
   loop
-    perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions);
+    perform world_model.recompute_world_without(stale.audience_id, stale.lost);
   end loop;
   return null;
 end
 $$;
 
 comment on function world_model.tg_packet_store__recompute_worlds() is
-  'Recomputes, at the end of a statement that moved memories, the worlds that lost or gained updates. Definer: callers can''t write these tables.';
+  'At the end of a statement that moved memories: works out the worlds that updates left or came to. Definer: callers can''t write these tables.';
 
-create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
+create trigger _700_settle_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
   for each statement execute function world_model.tg_packet_store__recompute_worlds();
 --! EndIncluded 160-world-model/060-settle-world.sql
 --! Included 160-world-model/070-check-insight.sql
-create function world_model.check_keys(value jsonb, allowed text[], field text)
+create function world_model.check_keys(value jsonb, known text[], field text)
 returns void
 language plpgsql
 immutable
@@ -13300,17 +12848,15 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  unknown_key text := (select min(k.key) from jsonb_object_keys(value) as k (key) where k.key <> all (allowed));
+  stray text := (select min(k.key) from jsonb_object_keys(value) as k (key) where k.key <> all (known));
 begin
-  if unknown_key is not null then
-    perform identity.raise_error('L9VAL',
-      format('%s: the key %s is unknown; use %s', field, left(unknown_key, 60), array_to_string(allowed, ', ')), field);
+  if stray is not null then
+    perform identity.raise_error('L9VAL', format('%s: has %s, not %s', field, array_to_string(known, ', '), left(stray, 60)), field);
   end if;
 end
 $$;
 
-comment on function world_model.check_keys(jsonb, text[], text) is
-  'Raises L9VAL, naming the field and the allowed keys, if an object has another key.';
+comment on function world_model.check_keys(jsonb, text[], text) is 'L9VAL, naming the field and what it has, where an object has other keys.';
 
 create function world_model.check_insight_entity(entity jsonb)
 returns jsonb
@@ -13321,18 +12867,18 @@ set search_path = ''
 as $$
 begin
   if jsonb_typeof(entity) <> 'object' or jsonb_typeof(entity -> 'entity_id') is distinct from 'string' then
-    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id', 'insight.entities');
+    perform identity.raise_error('L9VAL', 'insight.entities: a list of objects with an entity_id', 'insight.entities');
   end if;
   perform entities.check_name(entity ->> 'entity_id', 'insight.entities.entity_id');
   perform world_model.check_keys(entity, '{entity_id,entity_type,attributes,confidence,delete}', 'insight.entities');
   if jsonb_typeof(entity -> 'delete') not in ('boolean', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.delete: must be true or false', 'insight.entities.delete');
+    perform identity.raise_error('L9VAL', 'insight.entities.delete: true or false', 'insight.entities.delete');
   elsif jsonb_typeof(entity -> 'entity_type') not in ('string', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.entity_type: must be a text', 'insight.entities.entity_type');
+    perform identity.raise_error('L9VAL', 'insight.entities.entity_type: a text', 'insight.entities.entity_type');
   elsif jsonb_typeof(entity -> 'attributes') not in ('object', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.attributes: must be an object', 'insight.entities.attributes');
+    perform identity.raise_error('L9VAL', 'insight.entities.attributes: an object', 'insight.entities.attributes');
   elsif jsonb_typeof(entity -> 'confidence') not in ('number', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.confidence: must be from 0 to 1', 'insight.entities.confidence');
+    perform identity.raise_error('L9VAL', 'insight.entities.confidence: from 0 to 1', 'insight.entities.confidence');
   end if;
   if jsonb_typeof(entity -> 'entity_type') = 'string' then
     perform entities.check_name(entity ->> 'entity_type', 'insight.entities.entity_type');
@@ -13343,14 +12889,13 @@ begin
   if entity -> 'delete' = 'true' then
     return jsonb_build_object('entity_id', btrim(entity ->> 'entity_id'), 'delete', true);
   end if;
-  -- A null means that a key is not given; within attributes a null removes the key, so those stay.
+  -- Nulls are left out here; within attributes they take a key away.
   return (select jsonb_object_agg(e.key, e.value) from jsonb_each(entity) as e where e.value <> 'null' and e.key <> 'delete')
     || jsonb_build_object('entity_id', btrim(entity ->> 'entity_id'));
 end
 $$;
 
-comment on function world_model.check_insight_entity(jsonb) is
-  'Checks what an insight says about one entity, and returns it without empty keys. Raises L9VAL or L9LIM, naming the field.';
+comment on function world_model.check_insight_entity(jsonb) is 'What an insight says of one entity, checked and without what it does not say.';
 
 create function world_model.check_insight(insight jsonb)
 returns jsonb
@@ -13363,7 +12908,7 @@ declare
   entities jsonb;
 begin
   if insight is null or jsonb_typeof(insight) <> 'object' then
-    perform identity.raise_error('L9VAL', 'insight: must be an object with insight_type, content, confidence and entities', 'insight');
+    perform identity.raise_error('L9VAL', 'insight: an object with insight_type, content, confidence and entities', 'insight');
   end if;
   perform identity.check_bytes(insight::text, 262144, 'insight');
   if jsonb_path_exists(insight, '$.**{64}') then
@@ -13371,19 +12916,19 @@ begin
   end if;
   perform world_model.check_keys(insight, '{insight_id,insight_type,content,confidence,entities}', 'insight');
   if jsonb_typeof(insight -> 'insight_type') is distinct from 'string'
-    or not world_model.is_insight_type(insight ->> 'insight_type') then
+    or insight ->> 'insight_type' !~ '^[a-z][a-z0-9_]{0,62}$' then
     perform identity.raise_error('L9VAL',
-      'insight.insight_type: must be a word of lower-case letters, digits and _, at most 63 characters', 'insight.insight_type');
+      'insight.insight_type: a lower-case word of letters, digits and _, 63 characters at most', 'insight.insight_type');
   elsif insight ->> 'insight_type' = 'restore' then
-    perform identity.raise_error('L9VAL', 'insight.insight_type: restore is reserved for restore_world()', 'insight.insight_type');
+    perform identity.raise_error('L9VAL', 'insight.insight_type: restore is what restore_world() makes', 'insight.insight_type');
   elsif jsonb_typeof(insight -> 'content') not in ('string', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.content: must be a text', 'insight.content');
+    perform identity.raise_error('L9VAL', 'insight.content: a text', 'insight.content');
   elsif jsonb_typeof(insight -> 'insight_id') not in ('string', 'null') or not pg_input_is_valid(insight ->> 'insight_id', 'uuid') then
-    perform identity.raise_error('L9VAL', 'insight.insight_id: must be a uuid', 'insight.insight_id');
+    perform identity.raise_error('L9VAL', 'insight.insight_id: a uuid', 'insight.insight_id');
   elsif jsonb_typeof(insight -> 'confidence') not in ('number', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.confidence: must be from 0 to 1', 'insight.confidence');
+    perform identity.raise_error('L9VAL', 'insight.confidence: from 0 to 1', 'insight.confidence');
   elsif jsonb_typeof(insight -> 'entities') not in ('array', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id', 'insight.entities');
+    perform identity.raise_error('L9VAL', 'insight.entities: a list of objects with an entity_id', 'insight.entities');
   end if;
   perform identity.check_bytes(insight ->> 'content', 65536, 'insight.content');
   perform entities.check_confidence(coalesce((insight ->> 'confidence')::double precision, 1), 'insight.confidence');
@@ -13393,26 +12938,26 @@ begin
     perform identity.raise_error('L9LIM', format('insight.entities: at most 200, got %s', jsonb_array_length(entities)), 'insight.entities');
   end if;
   entities := coalesce((
-    select jsonb_agg(world_model.check_insight_entity(change.entity) order by change.place)
-    from jsonb_array_elements(entities) with ordinality as change (entity, place)), '[]');
-  if (select count(distinct entities.normalise_name(change.entity ->> 'entity_id')) < count(*)
-      from jsonb_array_elements(entities) as change (entity)) then
-    perform identity.raise_error('L9VAL', 'insight.entities: must name each entity only once', 'insight.entities');
+    select jsonb_agg(world_model.check_insight_entity(said.entity) order by said.place)
+    from jsonb_array_elements(entities) with ordinality as said (entity, place)), '[]');
+  if (select count(distinct entities.normalise_name(said.entity ->> 'entity_id')) < count(*)
+      from jsonb_array_elements(entities) as said (entity)) then
+    perform identity.raise_error('L9VAL', 'insight.entities: each entity once', 'insight.entities');
   end if;
   return insight || jsonb_build_object('entities', entities);
 end
 $$;
 
 comment on function world_model.check_insight(jsonb) is
-  'Checks an insight and its entities (at most 200 of them, 256 KiB in all) and returns it. Raises L9VAL or L9LIM, naming the field.';
+  'An insight with its entities checked: 200 of them at most, 256 KiB in all; else L9VAL or L9LIM, naming the field.';
 
 grant execute on function
   world_model.check_keys(jsonb, text[], text), world_model.check_insight_entity(jsonb), world_model.check_insight(jsonb)
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/070-check-insight.sql
 --! Included 160-world-model/080-apply-world-update.sql
-create function world_model.merge_into_entity(
-  audience_id uuid, change jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
+create function world_model.touch_entity(
+  audience_id uuid, said jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
 returns void
 language plpgsql
 volatile
@@ -13420,44 +12965,44 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  key text := entities.normalise_name(change ->> 'entity_id');
-  new_attributes jsonb := coalesce(change -> 'attributes', '{}');
-  removed_keys text[] := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
-  new_confidence double precision := coalesce((change ->> 'confidence')::double precision, merge_into_entity.confidence);
+  key text := entities.normalise_name(said ->> 'entity_id');
+  given jsonb := coalesce(said -> 'attributes', '{}');
+  removed text[] := array(select a.key from jsonb_each(given) as a where a.value = 'null');
+  sure double precision := coalesce((said ->> 'confidence')::double precision, touch_entity.confidence);
   bytes integer;
 begin
-  if change -> 'delete' = 'true' then
-    delete from public.world_model_entities e where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key;
+  if said -> 'delete' = 'true' then
+    delete from public.world_model_entities e where e.audience_id = touch_entity.audience_id and e.entity_id_normalized = key;
     return;
   end if;
   update public.world_model_entities e
-  set entity_id = change ->> 'entity_id', entity_type = coalesce(change ->> 'entity_type', e.entity_type),
-    attributes = (e.attributes || new_attributes) - removed_keys, confidence = new_confidence, version = e.version + 1,
-    source_packet = merge_into_entity.source_packet, ttl = least(e.ttl, merge_into_entity.ttl), updated_at = clock_timestamp()
-  where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key
+  set entity_id = said ->> 'entity_id', entity_type = coalesce(said ->> 'entity_type', e.entity_type),
+    attributes = (e.attributes || given) - removed, confidence = sure, version = e.version + 1,
+    source_packet = touch_entity.source_packet, ttl = least(e.ttl, touch_entity.ttl), updated_at = clock_timestamp()
+  where e.audience_id = touch_entity.audience_id and e.entity_id_normalized = key
   returning octet_length(e.attributes::text) into bytes;
   if not found then
     insert into public.world_model_entities as e (entity_id, entity_type, attributes, confidence, version, source_packet, ttl)
     values (
-      change ->> 'entity_id', coalesce(change ->> 'entity_type', 'entity'), new_attributes - removed_keys, new_confidence,
+      said ->> 'entity_id', coalesce(said ->> 'entity_type', 'entity'), given - removed, sure,
       1 + coalesce((
         select d.version from world_model.removed_entities d
-        where d.audience_id = merge_into_entity.audience_id and d.entity_key = key), 0),
-      merge_into_entity.source_packet, merge_into_entity.ttl)
+        where d.audience_id = touch_entity.audience_id and d.entity_key = key), 0),
+      touch_entity.source_packet, touch_entity.ttl)
     returning octet_length(e.attributes::text) into bytes;
-    delete from world_model.removed_entities d where d.audience_id = merge_into_entity.audience_id and d.entity_key = key;
+    delete from world_model.removed_entities d where d.audience_id = touch_entity.audience_id and d.entity_key = key;
   end if;
   if bytes > 65536 then
     perform identity.raise_error('L9LIM',
-      format('insight.entities.attributes: an entity has at most 65536 bytes (64 KiB), this one would have %s', bytes), 'insight.entities.attributes');
+      format('insight.entities.attributes: at most 65536 bytes (64 KiB) of an entity, would be %s', bytes), 'insight.entities.attributes');
   end if;
 end
 $$;
 
-comment on function world_model.merge_into_entity(uuid, jsonb, double precision, uuid, timestamptz) is
-  'Merges what an update says about one entity into it, with the same result as fold_world(). Not executable by callers.';
+comment on function world_model.touch_entity(uuid, jsonb, double precision, uuid, timestamptz) is
+  'Folds what an update says of one entity into it, as fold_world() would. Not executable by callers.';
 
-create function world_model.take_next_version(audience_id uuid, expected_version integer)
+create function world_model.next_world_version(audience_id uuid, expected_version integer)
 returns integer
 language plpgsql
 volatile
@@ -13469,15 +13014,15 @@ declare
 begin
   if expected_version <> version then
     perform identity.raise_error('L9VAL', format('expected_version: the world is at version %s', version), 'expected_version',
-      'Read the world again, then decide.');
+      'Read it again, and decide anew.');
   end if;
-  update world_model.worlds w set state_version = version + 1 where w.audience_id = take_next_version.audience_id;
+  update world_model.worlds w set state_version = version + 1 where w.audience_id = next_world_version.audience_id;
   return version + 1;
 end
 $$;
 
-comment on function world_model.take_next_version(uuid, integer) is
-  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
+comment on function world_model.next_world_version(uuid, integer) is
+  'Takes the next version of a world, which nobody else changes until the end of the transaction; L9VAL where another one than expected is the present one. Not executable by callers.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
@@ -13492,10 +13037,10 @@ declare
   checked jsonb := world_model.check_insight(insight);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
   applied public.world_model_updates;
-  version integer := world_model.take_next_version(world, expected_version);
+  version integer := world_model.next_world_version(world, expected_version);
 begin
   if exists (select from public.world_model_entities e where e.audience_id = world and e.ttl <= now()) then
-    -- Leave out memories that have expired and are not cleaned up yet.
+    -- Nothing is to be built on what has expired, and is not cleaned up yet.
     perform world_model.recompute_world(world, false);
   end if;
   insert into public.world_model_updates as u (
@@ -13504,14 +13049,14 @@ begin
     source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
     checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
-  perform world_model.merge_into_entity(world, change.entity, applied.confidence, applied.source_packet, applied.ttl)
-  from jsonb_array_elements(applied.entities) with ordinality as change (entity, place) order by change.place;
+  perform world_model.touch_entity(world, said.entity, applied.confidence, applied.source_packet, applied.ttl)
+  from jsonb_array_elements(applied.entities) with ordinality as said (entity, place) order by said.place;
   return applied;
 end
 $$;
 
 comment on function world_model.write_world_update(uuid, jsonb, integer) is
-  'Does the work of apply_world_update() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
+  'apply_world_update() for a memory that is there. Definer: callers can''t write these tables. The caller must see the memory, and may write where it is.';
 
 create function public.apply_world_update(
   insight jsonb,
@@ -13525,28 +13070,35 @@ language plpgsql
 volatile
 set search_path = ''
 as $$
+declare
+  packet_id uuid := source_packet;
 begin
   perform identity.require_identity();
-  if source_packet is null and coalesce(world_model.check_insight(insight) ->> 'content', '') !~ '\S' then
-    perform identity.raise_error('L9VAL', 'insight.content: required unless source_packet is given', 'insight.content');
+  if packet_id is null then
+    if coalesce(world_model.check_insight(insight) ->> 'content', '') !~ '\S' then
+      perform identity.raise_error('L9VAL', 'insight.content: required where no source_packet is given', 'insight.content');
+    end if;
+    packet_id := (
+      (public.save_memory(
+        content => insight ->> 'content', scope => apply_world_update.scope, project_id => apply_world_update.project_id,
+        kind => 'insight')).memory).packet_id;
   end if;
-  return world_model.write_world_update(
-    derived.packet_for('insight', insight ->> 'content', scope, project_id, source_packet), insight, expected_version);
+  return world_model.write_world_update(packet_id, insight, expected_version);
 end
 $$;
 
 comment on function public.apply_world_update(jsonb, integer, uuid, text, text) is
-  'Changes a world by an insight: insight_type, content, confidence (1 by default) and entities, each with entity_id, entity_type, attributes (merged; null removes a key), confidence, or delete: true. The world is that of source_packet; without source_packet the content is saved as a memory of kind insight in this scope and project, whose world it is. With expected_version the insight is applied only if that is the current version; else L9VAL names the current one. The versions of the world and of each entity in the insight rise by one. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'Changes the world by an insight: insight_type, content, confidence (1 unless said) and entities, each with entity_id, entity_type, attributes (merged; null takes a key away), confidence, or delete: true. The world of source_packet; without one the content is saved as a memory of kind insight in that scope and project, and the world is the one there. With expected_version only if that is the present version: else L9VAL, which names the present one. Versions of the world and of each entity touched rise by one. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_update(uuid, jsonb, integer) to l9_agent, l9_admin;
 grant execute on function public.apply_world_update(jsonb, integer, uuid, text, text) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/080-apply-world-update.sql
 --! Included 160-world-model/090-world-points.sql
-create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer, versions int4multirange);
-comment on type world_model.world_version is 'A version of a world, current or former.';
+create type world_model.world_point as (audience_id uuid, scope text, project_id text, state_version integer, versions int4multirange);
+comment on type world_model.world_point is 'A world, or one of its former versions.';
 
-create function world_model.resolve_world(scope text, project_id text, audience_id uuid default null)
-returns world_model.world_version
+create function world_model.reach_world(scope text, project_id text, audience_id uuid default null)
+returns world_model.world_point
 language plpgsql
 stable
 security definer
@@ -13555,82 +13107,82 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  resolved world_model.world_version;
+  reached world_model.world_point;
 begin
   if audience_id is null then
-    -- The error is the same for a scope that does not exist and for one that the caller may not read.
+    -- One text for a scope that does not exist and one that is not the caller's.
     if scope is null or scope <> all (me.readable_scopes) then
       perform identity.raise_error('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')), 'scope');
     elsif not identity.has_project(me, project_id) then
       perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
-    elsif packets.scope_has_projects(resolve_world.scope) and project_id is null then
+    elsif packets.scope_has_projects(reach_world.scope) and project_id is null then
       perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
-    elsif not packets.scope_has_projects(resolve_world.scope) and project_id is not null then
+    elsif not packets.scope_has_projects(reach_world.scope) and project_id is not null then
       perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
     end if;
-    resolved.scope := resolve_world.scope;
-    resolved.project_id := resolve_world.project_id;
-    resolved.audience_id := packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope);
+    reached.scope := reach_world.scope;
+    reached.project_id := reach_world.project_id;
+    reached.audience_id := packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope);
   else
-    -- The policies for functions of the owner show only worlds of which the caller may read a row.
-    select visible.audience_id, visible.scope, visible.project_id into resolved.audience_id, resolved.scope, resolved.project_id
+    -- The policies for functions of the owner: no world but one of which the caller could read a row.
+    select known.audience_id, known.scope, known.project_id into reached.audience_id, reached.scope, reached.project_id
     from (
       select u.audience_id, u.scope, u.project_id from public.world_model_updates u
-      where u.audience_id = resolve_world.audience_id and (u.ttl is null or u.ttl > now())
+      where u.audience_id = reach_world.audience_id and (u.ttl is null or u.ttl > now())
       union all
       select s.audience_id, s.scope, s.project_id from public.world_model_snapshots s
-      where s.audience_id = resolve_world.audience_id and (s.ttl is null or s.ttl > now())
-    ) visible
+      where s.audience_id = reach_world.audience_id and (s.ttl is null or s.ttl > now())
+    ) known
     limit 1;
     if not found then
-      perform identity.raise_error('L9OWN', format('audience_id: world %s does not exist or is not yours', resolve_world.audience_id), 'audience_id');
+      perform identity.raise_error('L9OWN', format('audience_id: world %s is not there, or not yours', reach_world.audience_id), 'audience_id');
     end if;
   end if;
-  resolved.state_version := coalesce((select w.state_version from world_model.worlds w where w.audience_id = resolved.audience_id), 0);
-  return resolved;
+  reached.state_version := coalesce((select w.state_version from world_model.worlds w where w.audience_id = reached.audience_id), 0);
+  return reached;
 end
 $$;
 
-comment on function world_model.resolve_world(text, text, uuid) is
-  'Resolves a scope and project to the caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
+comment on function world_model.reach_world(text, text, uuid) is
+  'The world of this scope and project that is the caller''s own (as its org''s and user''s memories are), or (audience_id) any of which it could read a row; and the version that it is at. Else L9SCP, L9VAL or L9OWN. Definer: reads how far the versions have come.';
 
-create function world_model.resolve_version(point text, field text, scope text, project_id text, audience_id uuid default null)
-returns world_model.world_version
+create function world_model.world_point(point text, field text, scope text, project_id text, audience_id uuid default null)
+returns world_model.world_point
 language plpgsql
 stable
 set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  resolved world_model.world_version;
+  found_point world_model.world_point;
 begin
-  if point is not null and not world_model.is_version_number(point) then
+  if point is not null and point !~ '^\d{1,9}$' then
     if not pg_input_is_valid(point, 'uuid') then
-      perform identity.raise_error('L9VAL', format('%s: must be the id of a snapshot or a version', field), field);
+      perform identity.raise_error('L9VAL', format('%s: the id of a snapshot, or a version', field), field);
     end if;
-    -- The policies of the caller apply to this query.
-    select s.audience_id, s.scope, s.project_id, s.state_version, s.snapshot into resolved
+    -- Under the caller's own policies.
+    select s.audience_id, s.scope, s.project_id, s.state_version, s.snapshot into found_point
     from public.world_model_snapshots s
-    where s.snapshot_id = point::uuid and (resolve_version.audience_id is null or s.audience_id = resolve_version.audience_id);
+    where s.snapshot_id = point::uuid and (world_point.audience_id is null or s.audience_id = world_point.audience_id);
     if not found then
-      perform identity.raise_error('L9OWN', format('%s: snapshot %s does not exist, is not yours or is of another world', field, point), field);
+      perform identity.raise_error('L9OWN', format('%s: snapshot %s is not there, or not yours, or of another world', field, point), field);
     end if;
-    return resolved;
+    return found_point;
   end if;
-  resolved := world_model.resolve_world(scope, project_id, audience_id);
-  if point::integer > resolved.state_version then
-    perform identity.raise_error('L9VAL', format('%s: at most %s, the current version of the world', field, resolved.state_version), field);
+  found_point := world_model.reach_world(scope, project_id, audience_id);
+  if point::integer > found_point.state_version then
+    perform identity.raise_error('L9VAL', format('%s: the world is at version %s', field, found_point.state_version), field);
   end if;
-  resolved.state_version := coalesce(point::integer, resolved.state_version);
-  resolved.versions := world_model.world_lineage(resolved.audience_id, resolved.state_version);
-  return resolved;
+  found_point.state_version := coalesce(point::integer, found_point.state_version);
+  found_point.versions := world_model.world_lineage(found_point.audience_id, found_point.state_version);
+  return found_point;
 end
 $$;
 
-comment on function world_model.resolve_version(text, text, text, text, uuid) is
-  'Resolves the id of a snapshot, a version of a world, or null for its current version.';
+comment on function world_model.world_point(text, text, text, text, uuid) is
+  'What a caller means by the id of a snapshot, by a version of a world, or (null) by its present.';
 
-grant execute on function world_model.resolve_world(text, text, uuid), world_model.resolve_version(text, text, text, text, uuid)
+grant execute on function world_model.reach_world(text, text, uuid), world_model.world_point(text, text, text, text, uuid)
   to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/090-world-points.sql
 --! Included 160-world-model/100-get-world-model.sql
@@ -13643,13 +13195,12 @@ create type public.world_entity as (
   source_packet uuid
 );
 comment on type public.world_entity is 'An entity of a world.';
-comment on column public.world_entity.entity_id is 'The name of the entity, as it was last spelled.';
-comment on column public.world_entity.entity_type is 'The type of the entity, such as service.';
-comment on column public.world_entity.attributes is 'The attributes of the entity: for each key the value that was set last.';
-comment on column public.world_entity.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
-comment on column public.world_entity.version is
-  'The version of the entity. It rises by one with each change; null in a former version of the world.';
-comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity.';
+comment on column public.world_entity.entity_id is 'Its name, as it was last spelled.';
+comment on column public.world_entity.entity_type is 'What sort of thing it is, such as service.';
+comment on column public.world_entity.attributes is 'What holds of it.';
+comment on column public.world_entity.confidence is 'How sure that is, from 0 to 1.';
+comment on column public.world_entity.version is 'Rises by one with each change; null in a former version of the world.';
+comment on column public.world_entity.source_packet is 'The memory behind the last update of it.';
 
 create type public.world_model as (
   audience_id uuid,
@@ -13659,15 +13210,13 @@ create type public.world_model as (
   entity_count integer,
   entities public.world_entity[]
 );
-comment on type public.world_model is 'A world at one of its versions.';
-comment on column public.world_model.audience_id is
-  'The world. There is one for each owner (tenant, org, user), project and scope.';
+comment on type public.world_model is 'A world, at one of its versions.';
+comment on column public.world_model.audience_id is 'The world: one for each owner, project and scope.';
 comment on column public.world_model.scope is 'The scope of the world.';
-comment on column public.world_model.project_id is 'The project of the world; null in scope global.';
-comment on column public.world_model.version is 'The version of the world. apply_world_update() takes it as expected_version.';
-comment on column public.world_model.entity_count is
-  'The number of entities that match. It can be larger than the number in entities, which max_entities limits.';
-comment on column public.world_model.entities is 'The entities that match, sorted by name.';
+comment on column public.world_model.project_id is 'Its project; null in scope global.';
+comment on column public.world_model.version is 'The version: what apply_world_update() takes as expected_version.';
+comment on column public.world_model.entity_count is 'How many entities match, of which entities may hold the first only.';
+comment on column public.world_model.entities is 'The entities, by their names.';
 
 create function public.get_world_model(
   scope text default 'developer',
@@ -13685,35 +13234,35 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  wanted_keys text[];
-  resolved world_model.world_version;
-  result public.world_model;
+  wanted text[];
+  at world_model.world_point;
+  answer public.world_model;
 begin
   if max_entities is null or max_entities not between 1 and 1000 then
-    perform identity.raise_error('L9VAL', 'max_entities: must be from 1 to 1000', 'max_entities');
+    perform identity.raise_error('L9VAL', 'max_entities: from 1 to 1000', 'max_entities');
   elsif cardinality(entity_ids) > 1000 then
     perform identity.raise_error('L9LIM', format('entity_ids: at most 1000, got %s', cardinality(entity_ids)), 'entity_ids');
   elsif get_world_model.version < 0 then
-    perform identity.raise_error('L9VAL', 'version: must be 0 or more', 'version');
+    perform identity.raise_error('L9VAL', 'version: 0 or more', 'version');
   end if;
-  wanted_keys := case when entity_ids is not null then array(select entities.normalise_name(i.id) from unnest(entity_ids) as i (id)) end;
-  resolved := world_model.resolve_version(get_world_model.version::text, 'version', get_world_model.scope, get_world_model.project_id,
+  wanted := case when entity_ids is not null then array(select entities.normalise_name(i.id) from unnest(entity_ids) as i (id)) end;
+  at := world_model.world_point(get_world_model.version::text, 'version', get_world_model.scope, get_world_model.project_id,
     get_world_model.audience_id);
-  result.audience_id := resolved.audience_id;
-  result.scope := resolved.scope;
-  result.project_id := resolved.project_id;
-  result.version := resolved.state_version;
+  answer.audience_id := at.audience_id;
+  answer.scope := at.scope;
+  answer.project_id := at.project_id;
+  answer.version := at.state_version;
   with matching as (
     select e.entity_id, e.entity_type, e.attributes, e.confidence, e.version, e.source_packet
     from public.world_model_entities e
-    where get_world_model.version is null and e.audience_id = resolved.audience_id
-      and (wanted_keys is null or e.entity_id_normalized = any (wanted_keys))
+    where get_world_model.version is null and e.audience_id = at.audience_id
+      and (wanted is null or e.entity_id_normalized = any (wanted))
       and (get_world_model.entity_type is null or e.entity_type = get_world_model.entity_type)
     union all
     select f.entity_id, f.entity_type, f.attributes, f.confidence, null, f.source_packet
-    from world_model.fold_world(resolved.audience_id, resolved.versions) f
+    from world_model.fold_world(at.audience_id, at.versions) f
     where get_world_model.version is not null
-      and (wanted_keys is null or f.entity_key = any (wanted_keys))
+      and (wanted is null or f.entity_key = any (wanted))
       and (get_world_model.entity_type is null or f.entity_type = get_world_model.entity_type)
   ), first as (
     select * from matching order by entity_id limit max_entities
@@ -13723,18 +13272,18 @@ begin
       select array_agg(row(f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet)::public.world_entity
         order by f.entity_id)
       from first f), '{}')
-  into result.entity_count, result.entities;
+  into answer.entity_count, answer.entities;
   perform audit.audit_read(
     'READ',
     jsonb_build_object(
-      'tables', jsonb_build_object('world_model_entities', cardinality(result.entities)), 'version', result.version),
-    project_id => result.project_id, scope => result.scope);
-  return result;
+      'tables', jsonb_build_object('world_model_entities', cardinality(answer.entities)), 'version', answer.version),
+    project_id => answer.project_id, scope => answer.scope);
+  return answer;
 end
 $$;
 
 comment on function public.get_world_model(text, text, text[], text, integer, integer, uuid) is
-  'The world of a scope and project, as it is now or as it was at a former version: its version and its entities by name, at most max_entities (1 to 1000); with entity_ids or entity_type only these. The world is that of the caller''s own org and user, unless audience_id names another one that the caller may read. A former version does not show anything that was erased since. Writes a READ audit row, hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
+  'The world of a scope and project, as it is or (version) as it was: its version and entities, by name, max_entities (1 to 1000) at most; only those named, or of one type. The world is that of the caller''s own org and user, unless audience_id names another that it may read. What was erased since is in no former version either. Writes a READ audit row, hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.get_world_model(text, text, text[], text, integer, integer, uuid) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/100-get-world-model.sql
@@ -13750,24 +13299,24 @@ as $$
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
-  current_version integer := world_model.lock_world(world);
-  lineage int4multirange := world_model.world_lineage(world, current_version);
+  at_version integer := world_model.lock_world(world);
+  lineage int4multirange := world_model.world_lineage(world, at_version);
   size world_model.world_size := world_model.measure_world(world, lineage);
-  saved public.world_model_snapshots;
+  made public.world_model_snapshots;
 begin
-  perform identity.check_bytes(write_world_snapshot.description, world_model.max_description_bytes(), 'description');
+  perform identity.check_bytes(write_world_snapshot.description, 1000, 'description');
   insert into public.world_model_snapshots as s (
     snapshot, state_version, entity_count, relation_count, description, created_by, source_packet)
   values (
-    lineage, current_version, size.entity_count, size.relation_count, write_world_snapshot.description,
+    lineage, at_version, size.entity_count, size.relation_count, write_world_snapshot.description,
     coalesce(identity.current_caller(), 'job'), source.packet_id)
-  returning s.* into saved;
-  return saved;
+  returning s.* into made;
+  return made;
 end
 $$;
 
 comment on function world_model.write_world_snapshot(uuid, text) is
-  'Does the work of snapshot_world() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
+  'snapshot_world() for a memory that is there. Definer: callers can''t write these tables. The caller must see the memory, and may write where it is.';
 
 create function public.snapshot_world(
   description text default null,
@@ -13780,19 +13329,23 @@ language plpgsql
 volatile
 set search_path = ''
 as $$
+declare
+  packet_id uuid := source_packet;
 begin
   perform identity.require_identity();
-  perform identity.check_bytes(description, world_model.max_description_bytes(), 'description');
-  return world_model.write_world_snapshot(
-    derived.packet_for(
-      'world_snapshot', concat_ws(' ', 'Snapshot of the world,', clock_timestamp()::text, nullif(': ' || description, ': ')),
-      scope, project_id, source_packet),
-    description);
+  perform identity.check_bytes(description, 1000, 'description');
+  if packet_id is null then
+    packet_id := (
+      (public.save_memory(
+        content => concat_ws(' ', 'Snapshot of the world,', clock_timestamp()::text, nullif(': ' || description, ': ')),
+        scope => snapshot_world.scope, project_id => snapshot_world.project_id, kind => 'world_snapshot')).memory).packet_id;
+  end if;
+  return world_model.write_world_snapshot(packet_id, description);
 end
 $$;
 
 comment on function public.snapshot_world(text, text, text, uuid) is
-  'Records the current version of the world of a scope and project (or of the world of source_packet), to compare with and to restore later. Without source_packet a memory of kind world_snapshot is saved; the snapshot is deleted with it. A snapshot holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
+  'Notes the present version of the world of a scope and project (or of source_packet''s), to compare with and come back to. Without source_packet a memory of kind world_snapshot is saved; the snapshot goes with it. It holds no copy. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_snapshot(uuid, text) to l9_agent, l9_admin;
 grant execute on function public.snapshot_world(text, text, text, uuid) to l9_agent, l9_admin;
@@ -13808,20 +13361,17 @@ create type public.world_difference as (
   confidence double precision,
   former_confidence double precision
 );
-comment on type public.world_difference is 'The difference of one entity between two versions of a world.';
-comment on column public.world_difference.entity_id is
-  'The name of the entity as spelled in the later version, or in the earlier version if it was removed.';
-comment on column public.world_difference.entity_type is 'The type of the entity in the later version.';
-comment on column public.world_difference.former_type is 'The type of the entity in the earlier version.';
-comment on column public.world_difference.confidence is 'The confidence of the entity in the later version, from 0 to 1.';
-comment on column public.world_difference.former_confidence is 'The confidence of the entity in the earlier version, from 0 to 1.';
-comment on column public.world_difference.change is 'The kind of change: added, removed or changed.';
-comment on column public.world_difference.attributes is
-  'The attributes that differ, with their values in the later version; null for one that was removed.';
-comment on column public.world_difference.former_attributes is
-  'The attributes that differ, with their values in the earlier version; null for one that was added.';
+comment on type public.world_difference is 'What is another in one state of a world than in another, of one entity.';
+comment on column public.world_difference.entity_id is 'The entity, as it is spelled in the later state, or in the earlier where it is gone.';
+comment on column public.world_difference.entity_type is 'Its type in the later state.';
+comment on column public.world_difference.former_type is 'Its type in the earlier state.';
+comment on column public.world_difference.confidence is 'How sure it is in the later state.';
+comment on column public.world_difference.former_confidence is 'How sure it was in the earlier state.';
+comment on column public.world_difference.change is 'added, removed or changed.';
+comment on column public.world_difference.attributes is 'Those that are new or others, as they became; null where one is gone.';
+comment on column public.world_difference.former_attributes is 'The same ones as they were, where they were.';
 
-create function world_model.changed_keys(attributes jsonb, other_attributes jsonb)
+create function world_model.changed_keys(attributes jsonb, other jsonb)
 returns jsonb
 language sql
 immutable
@@ -13829,11 +13379,11 @@ parallel safe
 set search_path = ''
 return coalesce((
   select pg_catalog.jsonb_object_agg(a.key, attributes -> a.key)
-  from pg_catalog.jsonb_object_keys(attributes || other_attributes) as a (key)
-  where attributes -> a.key is distinct from other_attributes -> a.key), '{}');
+  from pg_catalog.jsonb_object_keys(attributes || other) as a (key)
+  where attributes -> a.key is distinct from other -> a.key), '{}');
 
 comment on function world_model.changed_keys(jsonb, jsonb) is
-  'The keys that differ between two objects, with their values in the first; null for a key that the first lacks.';
+  'Of the keys that are not the same in two objects, the values in the first; null for those that it has not.';
 
 create function public.diff_world(
   a text,
@@ -13850,21 +13400,21 @@ rows 100
 as $$
 #variable_conflict use_column
 declare
-  b_is_snapshot boolean := not world_model.is_version_number(b);
-  earlier world_model.world_version;
-  later world_model.world_version;
+  b_is_snapshot boolean := b !~ '^\d{1,9}$';
+  one world_model.world_point;
+  other world_model.world_point;
 begin
   if a is null then
-    perform identity.raise_error('L9VAL', 'a: must be the id of a snapshot or a version', 'a');
+    perform identity.raise_error('L9VAL', 'a: the id of a snapshot, or a version', 'a');
   end if;
-  -- If one of the two is a snapshot, the other one is a version of its world.
+  -- Where one is a snapshot, the other is of its world.
   if b_is_snapshot then
-    later := world_model.resolve_version(b, 'b', diff_world.scope, diff_world.project_id, diff_world.audience_id);
+    other := world_model.world_point(b, 'b', diff_world.scope, diff_world.project_id, diff_world.audience_id);
   end if;
-  earlier := world_model.resolve_version(a, 'a', diff_world.scope, diff_world.project_id, coalesce(later.audience_id, diff_world.audience_id));
+  one := world_model.world_point(a, 'a', diff_world.scope, diff_world.project_id, coalesce(other.audience_id, diff_world.audience_id));
   if b_is_snapshot is distinct from true then
-    later := world_model.resolve_version(b, 'b', earlier.scope, earlier.project_id, case
-      when not world_model.is_version_number(a) then earlier.audience_id else diff_world.audience_id end);
+    other := world_model.world_point(b, 'b', one.scope, one.project_id, case
+      when a !~ '^\d{1,9}$' then one.audience_id else diff_world.audience_id end);
   end if;
   return query
   select coalesce(n.entity_id, o.entity_id),
@@ -13873,8 +13423,8 @@ begin
     case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end,
     case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end,
     n.confidence, o.confidence
-  from world_model.fold_world(earlier.audience_id, earlier.versions) o
-  full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
+  from world_model.fold_world(one.audience_id, one.versions) o
+  full join world_model.fold_world(other.audience_id, other.versions) n on n.entity_key = o.entity_key
   where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
     or o.entity_key is null or n.entity_key is null
   order by coalesce(n.entity_id, o.entity_id);
@@ -13882,7 +13432,7 @@ end
 $$;
 
 comment on function public.diff_world(text, text, text, text, uuid) is
-  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither shows anything that was erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'What changed in a world from a to b, each the id of a snapshot or a version (b null: the present): entities added, removed, and changed with the attributes that are others. Both are folded from what is left of the updates, so what was erased is in neither. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.changed_keys(jsonb, jsonb) to l9_agent, l9_admin;
 grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;
@@ -13899,31 +13449,31 @@ as $$
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
-  version integer := world_model.take_next_version(world, expected_version);
-  target_version integer;
+  version integer := world_model.next_world_version(world, expected_version);
+  wanted integer;
   lineage int4multirange;
   applied public.world_model_updates;
 begin
-  if world_model.is_version_number(snapshot) then
-    target_version := snapshot::integer;
-    if target_version >= version then
-      perform identity.raise_error('L9VAL', format('snapshot: at most %s, the current version of the world', version - 1), 'snapshot');
+  if snapshot ~ '^\d{1,9}$' then
+    wanted := snapshot::integer;
+    if wanted >= version then
+      perform identity.raise_error('L9VAL', format('snapshot: the world is at version %s', version - 1), 'snapshot');
     end if;
-    lineage := world_model.world_lineage(world, target_version);
+    lineage := world_model.world_lineage(world, wanted);
   else
     if snapshot is null or not pg_input_is_valid(snapshot, 'uuid') then
-      perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version', 'snapshot');
+      perform identity.raise_error('L9VAL', 'snapshot: the id of a snapshot, or a version', 'snapshot');
     end if;
-    select s.state_version, s.snapshot into target_version, lineage from public.world_model_snapshots s
+    select s.state_version, s.snapshot into wanted, lineage from public.world_model_snapshots s
     where s.snapshot_id = write_world_restore.snapshot::uuid and s.audience_id = world and (s.ttl is null or s.ttl > now());
     if not found then
       perform identity.raise_error('L9OWN',
-        format('snapshot: snapshot %s does not exist, is not yours or is of another world', write_world_restore.snapshot), 'snapshot');
+        format('snapshot: snapshot %s is not there, or not yours, or of another world', write_world_restore.snapshot), 'snapshot');
     end if;
   end if;
   insert into public.world_model_updates as u (
     source_packet, insight_id, insight_type, restored_version, restored_versions, state_version_before, state_version_after)
-  values (source.packet_id, source.packet_id, 'restore', target_version, lineage, version - 1, version)
+  values (source.packet_id, source.packet_id, 'restore', wanted, lineage, version - 1, version)
   returning u.* into applied;
   perform world_model.recompute_world(world, false);
   return applied;
@@ -13931,7 +13481,7 @@ end
 $$;
 
 comment on function world_model.write_world_restore(uuid, text, integer) is
-  'Does the work of restore_world() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
+  'restore_world() for a memory that is there. Definer: callers can''t write these tables. The caller must see the memory, and may write where it is.';
 
 create function public.restore_world(
   snapshot text,
@@ -13946,29 +13496,30 @@ volatile
 set search_path = ''
 as $$
 declare
-  target world_model.world_version;
+  packet_id uuid := source_packet;
+  back_to world_model.world_point;
 begin
   perform identity.require_identity();
   if snapshot is null then
-    perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version', 'snapshot');
+    perform identity.raise_error('L9VAL', 'snapshot: the id of a snapshot, or a version', 'snapshot');
   end if;
-  if source_packet is null then
-    target := world_model.resolve_version(snapshot, 'snapshot', scope, project_id);
-    if target.audience_id <> (world_model.resolve_world(target.scope, target.project_id)).audience_id then
+  if packet_id is null then
+    back_to := world_model.world_point(snapshot, 'snapshot', scope, project_id);
+    if back_to.audience_id <> (world_model.reach_world(back_to.scope, back_to.project_id)).audience_id then
       perform identity.raise_error('L9VAL',
-        'source_packet: required, since the snapshot is of the world of another org or user; name a memory of theirs that gives the reason', 'source_packet');
+        'source_packet: the snapshot is of the world of another org or user; name a memory of theirs that says why', 'source_packet');
     end if;
+    packet_id := (
+      (public.save_memory(
+        content => format('The world is restored to version %s, %s', back_to.state_version, clock_timestamp()),
+        scope => back_to.scope, project_id => back_to.project_id, kind => 'insight')).memory).packet_id;
   end if;
-  return world_model.write_world_restore(
-    derived.packet_for(
-      'insight', format('The world is restored to version %s, %s', target.state_version, clock_timestamp()),
-      target.scope, target.project_id, source_packet),
-    snapshot, expected_version);
+  return world_model.write_world_restore(packet_id, snapshot, expected_version);
 end
 $$;
 
 comment on function public.restore_world(text, integer, uuid, text, text) is
-  'Takes a world back to a snapshot (by id) or to a former version. This makes a new version: an update of insight_type restore, which refers to the restored version and copies nothing. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'Brings a world back to a snapshot (its id) or to a former version, as a new version: an update of insight_type restore, which refers to it and copies nothing. Without source_packet a memory of kind insight is saved that says so. What was erased does not come back. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
 grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;
@@ -13976,58 +13527,9 @@ grant execute on function public.restore_world(text, integer, uuid, text, text) 
 --! Included 170-reflection/000-schema.sql
 create schema reflection;
 comment on schema reflection is
-  'Lessons and reflections on tasks. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
+  'Lessons and reflections on tasks. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema reflection to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/000-schema.sql
---! Included 170-reflection/005-choices.sql
--- The values that columns of this chapter take, and its limits: constraints, checks and ranks all use these functions.
-
-create function reflection.reflection_types()
-returns text[]
-language sql
-immutable
-parallel safe
-return array['lesson', 'pattern', 'failure', 'success', 'insight', 'improvement', 'false_constraint'];
-
-create function reflection.priorities()
-returns text[]
-language sql
-immutable
-parallel safe
-return array['low', 'medium', 'high', 'critical'];
-
-create function reflection.task_outcomes()
-returns text[]
-language sql
-immutable
-parallel safe
-return array['success', 'partial', 'failure', 'unknown'];
-
-create function reflection.max_list_length()
-returns integer
-language sql
-immutable
-parallel safe
-return 64;
-
-create function reflection.max_text_bytes()
-returns integer
-language sql
-immutable
-parallel safe
-return 8192;
-
-comment on function reflection.reflection_types() is 'The types of reflections.';
-comment on function reflection.priorities() is 'The priorities of reflections, lowest first.';
-comment on function reflection.task_outcomes() is 'The outcomes of tasks.';
-comment on function reflection.max_list_length() is 'The maximum number of entries in a list of entities, texts or memories.';
-comment on function reflection.max_text_bytes() is 'The maximum length of a context, or of a text in a list, in bytes.';
-
-grant execute on function
-  reflection.reflection_types(), reflection.priorities(), reflection.task_outcomes(), reflection.max_list_length(),
-  reflection.max_text_bytes()
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 170-reflection/005-choices.sql
 --! Included 170-reflection/010-reflection-store.sql
 create table public.reflection_store (
   reflection_id uuid primary key default uuidv7(),
@@ -14050,38 +13552,36 @@ create table public.reflection_store (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint reflection_type_known check (reflection_type = any (reflection.reflection_types())),
-  constraint reflection_priority_known check (priority = any (reflection.priorities())),
+  constraint reflection_type_known check (
+    reflection_type in ('lesson', 'pattern', 'failure', 'success', 'insight', 'improvement', 'false_constraint')),
+  constraint reflection_priority_known check (priority in ('critical', 'high', 'medium', 'low')),
   constraint reflection_confidence_from_0_to_99 check (confidence between 0 and 0.99),
   constraint reflection_seen_once_at_least check (times_seen >= 1),
-  constraint reflection_context_at_most_8_kib check (octet_length(context) <= reflection.max_text_bytes()),
-  constraint reflection_entities_at_most_64 check (cardinality(entities) <= reflection.max_list_length())
+  constraint reflection_context_at_most_8_kib check (octet_length(context) <= 8192),
+  constraint reflection_entities_at_most_64 check (cardinality(entities) <= 64)
 );
 
 alter table public.reflection_store alter column context set statistics 0, alter column entities set statistics 0;
 
--- A search uses this index to check whether the caller may read only few lessons.
+-- The lessons that a caller may read, where a search looks whether they are few.
 create index reflection_store_readers_idx on public.reflection_store (tenant_id, scope, user_id, org_id, project_id);
 
 comment on table public.reflection_store is
-  'Lessons that agents learned, one row for each memory of kind reflection. Text, tags, vector and access count belong to the memory: reflection_store_content(), reflection_store_tags() and reflection_store_access_count() return them, and memory_embeddings holds the vector.';
-comment on column public.reflection_store.reflection_id is
-  'UUID version 7, ordered by the time when the reflection was first saved.';
+  'What agents learned: what is particular to memories of kind reflection, one row each. Text, tags and vector are the memory''s own, and so is how often it was found: reflection_store_content(), reflection_store_tags() and reflection_store_access_count() give them, and memory_embeddings has the vector.';
+comment on column public.reflection_store.reflection_id is 'UUID version 7: ordered by when it was first told.';
 comment on column public.reflection_store.source_packet is
-  'The memory that holds the text, the tags and, in memory_embeddings, the vector. A memory has at most one row here.';
+  'The memory that says it: its text, tags and, in memory_embeddings, its vector. A row for each memory at most.';
 comment on column public.reflection_store.reflection_type is
-  'lesson, pattern, failure, success, insight, improvement, or false_constraint (a constraint that was believed to hold and does not).';
-comment on column public.reflection_store.context is
-  'The circumstances in which the reflection applies or was learned: at most 8 KiB.';
-comment on column public.reflection_store.entities is
-  'The names of the entities that the reflection is about: at most 64, normalised (case, white space, Unicode).';
+  'lesson, pattern, failure, success, insight, improvement, or false_constraint: what was thought to bind and does not.';
+comment on column public.reflection_store.context is 'When it applies, or how it was learned: 8 KiB at most.';
+comment on column public.reflection_store.entities is 'What it is about: 64 names at most, normalised (case, white space, Unicode).';
 comment on column public.reflection_store.confidence is
-  'The confidence, from 0 to 0.99. It is 1 - (1 - c) (1 - c) … over each time the reflection was saved, so it grows each time and never reaches 1.';
-comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that anyone gave it.';
-comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved.';
-comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
-comment on column public.reflection_store.source_agent is 'The agent that saved the reflection first.';
-comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
+  'How sure it is, from 0 to 0.99: 1 - (1 - c) (1 - c) … over all who told it, so it grows with each and never reaches 1.';
+comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest that anyone gave it.';
+comment on column public.reflection_store.times_seen is 'How often it was told.';
+comment on column public.reflection_store.last_seen is 'When it was last told.';
+comment on column public.reflection_store.source_agent is 'The agent that told it first.';
+comment on column public.reflection_store.expires_at is 'The same as ttl: from then on nobody recalls it.';
 
 call derived.derive_from_packets('public.reflection_store', 'reflection_id');
 --! EndIncluded 170-reflection/010-reflection-store.sql
@@ -14111,10 +13611,10 @@ set search_path = ''
 return (
   select public.packet_store_access_count(p) from public.packet_store p where p.packet_id = (reflection).source_packet);
 
-comment on function public.reflection_store_content(public.reflection_store) is 'The text of the reflection, from its memory.';
-comment on function public.reflection_store_tags(public.reflection_store) is 'The tags of the reflection, from its memory.';
+comment on function public.reflection_store_content(public.reflection_store) is 'What was learned: the text of its memory.';
+comment on function public.reflection_store_tags(public.reflection_store) is 'The tags of its memory.';
 comment on function public.reflection_store_access_count(public.reflection_store) is
-  'The number of times that the reflection was found, recalled or read, up to the last roll-up of the access log.';
+  'How often it was found, recalled or read, up to the last roll-up of the access log.';
 
 grant execute on function
   public.reflection_store_content(public.reflection_store), public.reflection_store_tags(public.reflection_store),
@@ -14127,20 +13627,20 @@ returns integer
 language sql
 immutable
 parallel safe
-return array_position(reflection.priorities(), priority) - 1;
+return array_position(array['low', 'medium', 'high', 'critical'], priority) - 1;
 
-comment on function reflection.priority_rank(text) is 'The rank of a priority: low 0, medium 1, high 2, critical 3.';
+comment on function reflection.priority_rank(text) is 'low 0, medium 1, high 2, critical 3.';
 
-create function reflection.can_reinforce(one_type text, other_type text)
+create function reflection.are_one_sort(one_type text, other_type text)
 returns boolean
 language sql
 immutable
 parallel safe
 return one_type = other_type
-  or array[one_type, other_type] <@ array['lesson', 'pattern', 'insight', 'improvement'];
+  or one_type in ('lesson', 'pattern', 'insight', 'improvement') and other_type in ('lesson', 'pattern', 'insight', 'improvement');
 
-comment on function reflection.can_reinforce(text, text) is
-  'True if reflections of these two types with the same text mean the same. The text of a success means something else as a failure, and the opposite as a false constraint.';
+comment on function reflection.are_one_sort(text, text) is
+  'Whether reflections of these types that say the same mean the same: the words of a success mean something else as a failure, and those of a false constraint the opposite.';
 
 create function reflection.check_choice(value text, choices text[], field text)
 returns void
@@ -14151,13 +13651,12 @@ set search_path = ''
 as $$
 begin
   if value is null or value <> all (choices) then
-    perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(choices, ', ')), field);
+    perform identity.raise_error('L9VAL', format('%s: one of %s', field, array_to_string(choices, ', ')), field);
   end if;
 end
 $$;
 
-comment on function reflection.check_choice(text, text[], text) is
-  'Raises L9VAL, naming the field and the choices, if the value is not one of them.';
+comment on function reflection.check_choice(text, text[], text) is 'L9VAL, naming the field and the choices, unless it is one of them.';
 
 create function reflection.check_reflection(
   type text, context text, entities text[], confidence double precision, priority text, out names text[])
@@ -14168,31 +13667,32 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  perform reflection.check_choice(type, reflection.reflection_types(), 'type');
-  perform reflection.check_choice(priority, reflection.priorities(), 'priority');
+  perform reflection.check_choice(
+    type, '{lesson,pattern,failure,success,insight,improvement,false_constraint}', 'type');
+  perform reflection.check_choice(priority, '{critical,high,medium,low}', 'priority');
   perform entities.check_confidence(confidence);
-  perform identity.check_bytes(context, reflection.max_text_bytes(), 'context');
-  if cardinality(entities) > reflection.max_list_length() then
-    perform identity.raise_error('L9LIM',
-      format('entities: at most %s, got %s', reflection.max_list_length(), cardinality(entities)), 'entities');
+  perform identity.check_bytes(context, 8192, 'context');
+  if cardinality(entities) > 64 then
+    perform identity.raise_error('L9LIM', format('entities: at most 64, got %s', cardinality(entities)), 'entities');
   end if;
   names := entities.check_names(entities, 'entities');
 end
 $$;
 
 comment on function reflection.check_reflection(text, text, text[], double precision, text) is
-  'Raises L9VAL or L9LIM, naming the field, for values that a reflection can''t have. Returns the entities, normalised and without duplicates.';
+  'L9VAL or L9LIM, naming the field, for what a reflection can''t have; its entities, normalised, each once.';
 
 grant execute on function
-  reflection.priority_rank(text), reflection.can_reinforce(text, text), reflection.check_choice(text, text[], text),
+  reflection.priority_rank(text), reflection.are_one_sort(text, text), reflection.check_choice(text, text[], text),
   reflection.check_reflection(text, text, text[], double precision, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/020-check-reflection.sql
 --! Included 170-reflection/030-store-reflection.sql
 create type public.reflect_result as (status text, reflection public.reflection_store);
-comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
-comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
-comment on column public.reflect_result.reflection is 'The reflection as it is now.';
+comment on type public.reflect_result is
+  'status: inserted, or reinforced where it was known; reflection: the row as it is now.';
+comment on column public.reflect_result.status is 'inserted, or reinforced where it was known.';
+comment on column public.reflect_result.reflection is 'The row as it is now.';
 
 create function reflection.store_reflection(
   packet_id uuid, type text, context text, entities text[], confidence double precision, priority text)
@@ -14209,12 +13709,12 @@ declare
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
   is_new boolean;
-  result public.reflect_result;
+  answer public.reflect_result;
 begin
   if source.packet_type <> 'reflection' then
     perform identity.raise_error('L9VAL', 'source_packet: a memory of kind reflection', 'source_packet');
   end if;
-  -- A repetition raises the confidence and the priority. The rest stays as it was first saved.
+  -- What was told first stays as it was told: who repeats it makes it surer, and more urgent.
   insert into public.reflection_store as r (source_packet, reflection_type, context, entities, confidence, priority, source_agent)
   values (
     source.packet_id, store_reflection.type, nullif(btrim(store_reflection.context), ''), names,
@@ -14227,24 +13727,24 @@ begin
     times_seen = r.times_seen + 1,
     last_seen = clock_timestamp(),
     updated_at = clock_timestamp()
-  returning old.reflection_id is null, r into is_new, result.reflection;
-  if not reflection.can_reinforce((result.reflection).reflection_type, store_reflection.type) then
+  returning old.reflection_id is null, r into is_new, answer.reflection;
+  if not reflection.are_one_sort((answer.reflection).reflection_type, store_reflection.type) then
     perform identity.raise_error('L9VAL', format(
-      'content: this text is already saved as a %s; use another text for a %s',
-      (result.reflection).reflection_type, store_reflection.type), 'content');
+      'content: known in these words as a %s; say in other words what is a %s of it',
+      (answer.reflection).reflection_type, store_reflection.type), 'content');
   end if;
-  result.status := case when is_new then 'inserted' else 'reinforced' end;
-  return result;
+  answer.status := case when is_new then 'inserted' else 'reinforced' end;
+  return answer;
 end
 $$;
 
 comment on function reflection.store_reflection(uuid, text, text, text[], double precision, text) is
-  'Writes the row of a memory of kind reflection or, if there is one, reinforces it: confidence (at most 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+  'What is particular to a memory of kind reflection; or, where that is stored, reinforces it: confidence (bounded by 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/030-store-reflection.sql
 --! Included 170-reflection/040-reflect.sql
-create function reflection.distinguishing_words(content text)
+create function reflection.telling_words(content text)
 returns text[]
 language sql
 stable
@@ -14253,12 +13753,12 @@ set search_path = ''
 return array(
   select distinct case when w.word ~ '[0-9]' then w.word else 'not' end as word
   from pg_catalog.unnest(duplicates.distinct_words(content)) as w (word)
-  -- "don't" is split into "don" and "t".
+  -- "t" is what was left of "don't".
   where w.word ~ '[0-9]' or w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')
   order by word);
 
-comment on function reflection.distinguishing_words(text) is
-  'The numbers in a text, and "not" if the text negates. Two texts that differ in these are never the same lesson, however similar they are.';
+comment on function reflection.telling_words(text) is
+  'The numbers in a text, and whether it negates: texts that differ in these are never the same lesson, however alike they are.';
 
 create function reflection.find_reflection(
   content text, type text, scope text, project_id text, content_vector extensions.vector, model text)
@@ -14271,12 +13771,12 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
-  if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
-    return null; -- The insert raises the error that names the reason.
+  if content is null or content !~ '\S' or octet_length(content) > 1048576 then
+    return null; -- The insert says what is wrong with it.
   end if;
-  -- Check the scope before taking the lock: a caller that waited for it would learn that somebody writes in that scope.
+  -- First: who waited for a lock in a scope that is not its own would learn that somebody is writing there.
   perform packets.check_scope(scope, project_id);
-  -- Held until the end of the transaction. The next statement sees the rows that earlier holders of the lock committed.
+  -- Until the end of the transaction. The statement that follows sees what those committed who had it before.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory reflections %s',
     packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope)), 0));
   return (
@@ -14285,15 +13785,15 @@ begin
       content, scope, project_id, 'reflection', me.org_id, me.user_id, null, content_vector, model) s
     join public.reflection_store r on r.source_packet = s.packet_id
     join public.packet_store p on p.packet_id = s.packet_id
-    where reflection.can_reinforce(r.reflection_type, type)
-      and reflection.distinguishing_words(p.envelope ->> 'content') = reflection.distinguishing_words(content)
+    where reflection.are_one_sort(r.reflection_type, type)
+      and reflection.telling_words(p.envelope ->> 'content') = reflection.telling_words(content)
     order by s.similarity desc, s.packet_id
     limit 1);
 end
 $$;
 
 comment on function reflection.find_reflection(text, text, text, text, extensions.vector, text) is
-  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and project), or null. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
+  'The memory of a reflection that says the same or nearly the same in the caller''s room, or null; whoever asks holds the room until its transaction ends, so that none is told twice at once.';
 
 create function public.reflect(
   content text,
@@ -14318,50 +13818,49 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  target_scope text := coalesce(reflect.scope, 'developer');
-  wanted_type text := coalesce(reflect.type, 'lesson');
-  wanted_priority text := coalesce(reflect.priority, 'medium');
-  wanted_confidence double precision := coalesce(reflect.confidence, 0.7);
-  lesson_packet uuid;
+  place text := coalesce(reflect.scope, 'developer');
+  what text := coalesce(reflect.type, 'lesson');
+  urgency text := coalesce(reflect.priority, 'medium');
+  certainty double precision := coalesce(reflect.confidence, 0.7);
+  known uuid;
   refused_field text;
-  refused_message text;
+  refusal text;
 begin
-  perform reflection.check_reflection(wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
+  perform reflection.check_reflection(what, reflect.context, reflect.entities, certainty, urgency);
   if reflect.expires_at <= now() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   end if;
-  lesson_packet := reflection.find_reflection(
-    reflect.content, wanted_type, target_scope, reflect.project_id, reflect.content_vector, reflect.model);
-  if lesson_packet is null then
+  known := reflection.find_reflection(
+    reflect.content, what, place, reflect.project_id, reflect.content_vector, reflect.model);
+  if known is null then
     begin
-      lesson_packet := (public.save_memory(
-        reflect.content, scope => target_scope, project_id => reflect.project_id, kind => 'reflection', tags => reflect.tags,
+      known := (public.save_memory(
+        reflect.content, scope => place, project_id => reflect.project_id, kind => 'reflection', tags => reflect.tags,
         thread_id => reflect.thread_id, parent_ids => reflect.learned_from, ttl => reflect.expires_at,
-        importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
+        importance => (0.3 + 0.2 * reflection.priority_rank(urgency))::real)).memory.packet_id;
     exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
-      get stacked diagnostics refused_field = column_name, refused_message = message_text;
+      get stacked diagnostics refused_field = column_name, refusal = message_text;
       if refused_field <> 'parent_ids' then
         raise;
       end if;
-      -- Callers of this function know parent_ids as learned_from.
-      perform identity.raise_error(sqlstate, regexp_replace(refused_message, '^parent_ids', 'learned_from'), 'learned_from');
+      -- Named as the caller knows it.
+      perform identity.raise_error(sqlstate, regexp_replace(refusal, '^parent_ids', 'learned_from'), 'learned_from');
     end;
   else
-    -- Extend the expiry to the later one, if the policies let the caller change this memory.
+    -- Kept as long as any of them meant it to be, where it is the caller's to say: under its own policies.
     update public.packet_store p set ttl = reflect.expires_at
-    where p.packet_id = lesson_packet and p.ttl < coalesce(reflect.expires_at, 'infinity');
+    where p.packet_id = known and p.ttl < coalesce(reflect.expires_at, 'infinity');
   end if;
-  return reflection.store_reflection(
-    lesson_packet, wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
+  return reflection.store_reflection(known, what, reflect.context, reflect.entities, certainty, urgency);
 end
 $$;
 
 comment on function public.reflect(
   text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text) is
-  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope and project, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Saves what was learned, as a memory of kind reflection; where the same or nearly the same is known in that scope and project, reinforces that instead, whoever told it (reinforced): confidence, times_seen, the higher priority. type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: memories it was learned from. content_vector, of the model named, lets meaning count in what is nearly the same. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, extensions.vector, text),
+  reflection.telling_words(text), reflection.find_reflection(text, text, text, text, extensions.vector, text),
   public.reflect(
     text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text)
 to l9_agent, l9_admin;
@@ -14369,7 +13868,7 @@ to l9_agent, l9_admin;
 create function reflection.reflection_json(reflection public.reflection_store)
 returns jsonb
 language sql
--- Volatile, so that it sees a memory that the same statement has just saved.
+-- Volatile: so that it sees the memory which the same statement has just saved.
 volatile
 set search_path = ''
 return pg_catalog.jsonb_build_object(
@@ -14390,8 +13889,7 @@ return pg_catalog.jsonb_build_object(
   'last_seen', (reflection).last_seen,
   'expires_at', (reflection).ttl);
 
-comment on function reflection.reflection_json(public.reflection_store) is
-  'A reflection as the gateway returns it, with the text and tags of its memory.';
+comment on function reflection.reflection_json(public.reflection_store) is 'A reflection as the gateway hands it out, with what is its memory''s.';
 
 grant execute on function reflection.reflection_json(public.reflection_store) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/040-reflect.sql
@@ -14417,33 +13915,31 @@ create type public.recalled_lesson as (
   score real
 );
 
-comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
-comment on column public.recalled_lesson.reflection_id is 'The id of the reflection.';
-comment on column public.recalled_lesson.is_truncated is 'True if content was cut.';
-comment on column public.recalled_lesson.reflection_type is 'The type, as in reflection_store.';
+comment on type public.recalled_lesson is 'A reflection that was recalled.';
+comment on column public.recalled_lesson.reflection_id is 'The reflection.';
+comment on column public.recalled_lesson.is_truncated is 'Whether content was cut.';
+comment on column public.recalled_lesson.reflection_type is 'As of reflection_store.';
 comment on column public.recalled_lesson.priority is 'critical, high, medium or low.';
-comment on column public.recalled_lesson.confidence is 'The confidence, from 0 to 0.99.';
-comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved.';
-comment on column public.recalled_lesson.context is 'The circumstances in which the reflection applies or was learned.';
-comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about, normalised.';
-comment on column public.recalled_lesson.tags is 'The tags of the memory.';
-comment on column public.recalled_lesson.scope is 'The scope, which decides who can read the reflection.';
-comment on column public.recalled_lesson.project_id is 'The project; null in scope global.';
-comment on column public.recalled_lesson.source_agent is 'The agent that saved the reflection first.';
-comment on column public.recalled_lesson.last_seen is 'The time when the reflection was last saved.';
-comment on column public.recalled_lesson.expires_at is 'The time from which the reflection is no longer recalled; null: never.';
-comment on column public.recalled_lesson.packet_id is 'The memory of the reflection.';
-comment on column public.recalled_lesson.access_id is 'The id of this access, which record_feedback() takes.';
-comment on column public.recalled_lesson.content is 'The text: cut after 8000 characters, or earlier if max_tokens requires it.';
-comment on column public.recalled_lesson.score is
-  'The score from 0 to 1: as in search_memory(), raised by priority and confidence.';
+comment on column public.recalled_lesson.confidence is 'How sure it is, from 0 to 0.99.';
+comment on column public.recalled_lesson.times_seen is 'How often it was told.';
+comment on column public.recalled_lesson.context is 'When it applies, or how it was learned.';
+comment on column public.recalled_lesson.entities is 'What it is about: names, normalised.';
+comment on column public.recalled_lesson.tags is 'The labels of its memory.';
+comment on column public.recalled_lesson.scope is 'What decides who sees it.';
+comment on column public.recalled_lesson.project_id is 'Its project; null in scope global.';
+comment on column public.recalled_lesson.source_agent is 'The agent that told it first.';
+comment on column public.recalled_lesson.last_seen is 'When it was last told.';
+comment on column public.recalled_lesson.expires_at is 'From when on nobody recalls it; null: never.';
+comment on column public.recalled_lesson.packet_id is 'The memory that says it.';
+comment on column public.recalled_lesson.access_id is 'What record_feedback takes: this lesson of this recall.';
+comment on column public.recalled_lesson.content is 'What was learned, cut after 8000 characters, or a preview where max_tokens left no more room.';
+comment on column public.recalled_lesson.score is 'From 0 to 1: as of search_memory, lifted by priority and confidence.';
 
 create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb);
 
-comment on type public.recall_result is
-  'Lessons, best first, and a description of the search, so that an empty result can''t be mistaken for a missing permission.';
+comment on type public.recall_result is 'Lessons, best first, and what was searched: so that an empty result can''t be taken for a missing permission.';
 comment on column public.recall_result.lessons is 'The lessons, best first.';
-comment on column public.recall_result.searched is 'What was searched: the same object as in the result of search_memory().';
+comment on column public.recall_result.searched is 'What was searched, as of search_memory.';
 
 create function reflection.lesson_factor(priority text, confidence double precision)
 returns real
@@ -14453,7 +13949,7 @@ parallel safe
 return ((1 + 0.2 * reflection.priority_rank(priority) / 3.0 + 0.1 * confidence) / 1.3)::real;
 
 comment on function reflection.lesson_factor(text, double precision) is
-  'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. A lesson with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of the other''s.';
+  'What the score of a lesson is multiplied with: priority lifts by a fifth at most, confidence by a tenth. So of two lessons the one that scored less can come before the other only where it scored more than 1 / 1.3 of it: 77 %.';
 
 grant execute on function reflection.lesson_factor(text, double precision) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/050-recall-types.sql
@@ -14470,7 +13966,7 @@ return pg_catalog.concat_ws(' and ', 'true',
     'reflection.priority_rank(%I.priority) >= %s', alias, reflection.priority_rank(priority)) end);
 
 comment on function reflection.lesson_conditions(text, text[], text) is
-  'SQL conditions on the reflection_store columns of a lesson, with their values included.';
+  'Conditions on what reflection_store says of a lesson, with their values in them.';
 
 create function reflection.narrow_to_lessons(
   request search.search_request, me identity.identity, searched_scopes text[], scopes text[], project_id text,
@@ -14481,8 +13977,8 @@ stable
 set search_path = ''
 as $$
 declare
-  -- Scoring this many rows one by one costs as much as scanning an index past all memories that are no lessons.
-  max_scored_rows constant integer := 2000;
+  -- As for all searches: scoring so many one by one costs as much as walking an index past all that is no lesson.
+  bound constant integer := 2000;
   source search.search_source;
 begin
   if request.k is null then
@@ -14496,7 +13992,7 @@ begin
       reflection.lesson_conditions('r', types, priority)));
   request.on_states := request.on_packets;
 
-  -- Lessons are a small part of all memories and have their own index, which finds them fast.
+  -- Lessons are few among memories, and have an index of their own.
   source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
   source.columns := 'p.*';
   source.branches := search.reader_branches(me, 'p', searched_scopes, project_id);
@@ -14505,7 +14001,7 @@ begin
     case when tags is not null then format(
       'exists (select from public.packet_store memory where memory.packet_id = p.packet_id and %s)',
       search.packet_conditions('memory', null, tags, tags_match, null, null, null, null, null)) end);
-  request.ids := search.few_matches(source, max_scored_rows, max_scored_rows);
+  request.ids := search.few_matches(source, bound, bound);
   request.context_ids := request.ids;
   request.reasoning_ids := '{}';
   return search.choose_ways(request);
@@ -14514,7 +14010,7 @@ $$;
 
 comment on function reflection.narrow_to_lessons(
   search.search_request, identity.identity, text[], text[], text, text[], text, text[], text) is
-  'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart of narrow_search for recall_lessons().';
+  'As narrow_search, for a search among lessons: its conditions, and all that match where they are few.';
 
 grant execute on function
   reflection.lesson_conditions(text, text[], text),
@@ -14538,8 +14034,7 @@ return (
     project_id, tags, thread_id, creator, importance, "timestamp", explanation, place)
   join public.reflection_store r on r.source_packet = h.packet_id);
 
-comment on function reflection.to_lessons(public.memory_hit[]) is
-  'Adds the values of reflection_store to hits that are lessons, in the same order.';
+comment on function reflection.to_lessons(public.memory_hit[]) is 'Hits that are lessons, with what reflection_store says of them, in the same order.';
 
 create function public.recall_lessons(
   query text default null,
@@ -14572,7 +14067,7 @@ declare
   notice text;
   one_type text;
   request search.search_request;
-  fused search.fused;
+  found search.fused;
   hits public.memory_hit[];
   fitted record;
   result public.recall_result;
@@ -14580,14 +14075,15 @@ begin
   perform search.check_search(
     query, k, 'hybrid', tags_match, null, null, null, null, null, max_tokens, filters);
   foreach one_type in array coalesce(types, '{}') loop
-    perform reflection.check_choice(one_type, reflection.reflection_types(), 'types');
+    perform reflection.check_choice(
+      one_type, '{lesson,pattern,failure,success,insight,improvement,false_constraint}', 'types');
   end loop;
   if priority is not null then
-    perform reflection.check_choice(priority, reflection.priorities(), 'priority');
+    perform reflection.check_choice(priority, '{critical,high,medium,low}', 'priority');
   end if;
 
   request.query := query;
-  -- Find more than k lessons: priority and confidence can raise a later one into the first k.
+  -- More than are asked for: priority and confidence may lift one of the later ones.
   request.k := greatest(3 * k, 30);
   request.candidates := least(greatest(5 * request.k, 100), 300);
   request.settings := search.current_search_settings();
@@ -14600,7 +14096,7 @@ begin
       request.mode := 'lexical';
       notice := 'The embedder is not available: searched by words only.';
     elsif extensions.vector_dims(query_vector) <> 1536 then
-      perform identity.raise_error('L9VAL', 'query_vector: must have 1536 dimensions', 'query_vector');
+      perform identity.raise_error('L9VAL', 'query_vector: 1536 dimensions', 'query_vector');
     else
       request.mode := 'hybrid';
       request.vector := query_vector;
@@ -14609,14 +14105,14 @@ begin
   end if;
   request := reflection.narrow_to_lessons(
     request, me, searched_scopes, scopes, project_id, types, priority, tags, tags_match);
-  fused := search.find_hits(request);
+  found := search.find_hits(request);
 
   hits := array(
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
       h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h."timestamp", h.explanation
     )::public.memory_hit
-    from unnest(fused.hits) as h
+    from unnest(found.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id
     cross join lateral (select reflection.lesson_factor(r.priority, r.confidence) as factor) f
     order by h.score * f.factor desc, h."timestamp" desc, h.packet_id desc
@@ -14625,9 +14121,9 @@ begin
 
   result.searched := jsonb_build_object(
     'mode', request.mode, 'requested_mode', 'hybrid', 'scopes', searched_scopes, 'projects', me.projects, 'filters', filters,
-    'like', null, 'as_of', null, 'entities', null, 'k', k, 'threshold', null, 'candidates', coalesce(fused.considered, 0), 'cut', fitted.cut, 'notice', notice,
+    'like', null, 'as_of', null, 'entities', null, 'k', k, 'threshold', null, 'candidates', coalesce(found.considered, 0), 'cut', fitted.cut, 'notice', notice,
     'vectors', case request.mode when 'hybrid' then 'used' when 'recent' then 'not asked for' else 'unavailable' end);
-  -- A recall is logged as a search, and each lesson that it returns as an access.
+  -- All that a recall leaves behind is written here: it is a search, and each lesson that it shows was used.
   hits := search.log_hits(fitted.fitted, audit.audit_read('SEARCH', jsonb_build_object(
     'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', request.mode, 'k', k, 'filters', filters,
     'scopes', searched_scopes, 'ids', to_jsonb(array(select h.packet_id from unnest(fitted.fitted) as h)),
@@ -14642,7 +14138,7 @@ $$;
 
 comment on function public.recall_lessons(
   text, text[], text[], text, text, integer, text[], text, integer, extensions.vector, text) is
-  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Finds what was learned, as search_memory finds memories (by words, and by meaning where query_vector, of the model named, is given), among the reflections that the caller may read; priority and confidence lift a score by 30 % together at most. types: only these. priority: this one or a higher one. tags_match: any or all. k: 1 to 100. Without a query: of the newest, the most pressing. max_tokens: trims them to about that many. Leaves an audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.to_lessons(public.memory_hit[]),
@@ -14673,7 +14169,7 @@ create table public.task_reflections (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   constraint task_id_short check (task_id ~ '\S' and octet_length(task_id) <= 200),
-  constraint task_outcome_known check (outcome = any (reflection.task_outcomes())),
+  constraint task_outcome_known check (outcome in ('success', 'partial', 'failure', 'unknown')),
   constraint task_time_not_negative check (execution_time_ms >= 0)
 );
 
@@ -14682,26 +14178,25 @@ alter table public.task_reflections
   alter column what_failed set statistics 0, alter column recommendations set statistics 0, alter column related_decisions set statistics 0,
   alter column metrics_improved set statistics 0, alter column metrics_degraded set statistics 0;
 
--- One row for a task of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
+-- One for a task, in its room. The room is in the key, so that a collision is never with a row that the writer can't see.
 create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;
 
 comment on table public.task_reflections is
-  'Results of tasks: one row for each task of an audience (owner, project and scope). The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: task_reflections_lessons() returns them, task_reflections_lessons_learned() their texts.';
-comment on column public.task_reflections.task_reflection_id is
-  'UUID version 7, ordered by the time when the row was first written.';
-comment on column public.task_reflections.source_packet is 'The memory that holds the same in words.';
-comment on column public.task_reflections.task_id is 'The name that the writer gives to the task: at most 200 bytes.';
-comment on column public.task_reflections.description is 'The goal of the task.';
+  'What came of tasks: one row for each task of a room (owner, project and scope). The memory of kind task_reflection that it comes from says the same in words, so that it is found. Its lessons are reflections, linked: task_reflections_lessons() and, as texts, task_reflections_lessons_learned().';
+comment on column public.task_reflections.task_reflection_id is 'UUID version 7: ordered by when it was first written.';
+comment on column public.task_reflections.source_packet is 'The memory that says it in words.';
+comment on column public.task_reflections.task_id is 'The writer''s own name for the task: 200 bytes at most.';
+comment on column public.task_reflections.description is 'What was to be done.';
 comment on column public.task_reflections.outcome is 'success, partial, failure or unknown.';
-comment on column public.task_reflections.what_worked is 'The things that worked.';
-comment on column public.task_reflections.what_failed is 'The things that failed.';
-comment on column public.task_reflections.recommendations is 'Recommendations for the next such task.';
+comment on column public.task_reflections.what_worked is 'What worked.';
+comment on column public.task_reflections.what_failed is 'What failed.';
+comment on column public.task_reflections.recommendations is 'What to do the next time.';
 comment on column public.task_reflections.related_decisions is
-  'Memories of decisions that the task rests on. When the row was written, the writer and everyone who could read the row could read each of them.';
-comment on column public.task_reflections.execution_time_ms is 'The duration of the task in milliseconds.';
-comment on column public.task_reflections.metrics_improved is 'The metrics that improved, such as p95 120 ms to 80 ms.';
-comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse.';
+  'Memories of decisions that it rests on: each visible to the writer, and to everyone who could read this when it was written.';
+comment on column public.task_reflections.execution_time_ms is 'How long it took, in milliseconds.';
+comment on column public.task_reflections.metrics_improved is 'What got better, such as p95 120 ms to 80 ms.';
+comment on column public.task_reflections.metrics_degraded is 'What got worse.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
 
@@ -14716,12 +14211,12 @@ create table public.task_reflection_lessons (
 
 create index task_reflection_lessons_reflection_idx on public.task_reflection_lessons (reflection_id);
 
-comment on table public.task_reflection_lessons is 'Links between tasks and the lessons that were learned from them.';
+comment on table public.task_reflection_lessons is 'Which lessons came of which task.';
 comment on column public.task_reflection_lessons.task_reflection_id is 'The task.';
 comment on column public.task_reflection_lessons.reflection_id is 'The lesson.';
-comment on column public.task_reflection_lessons.tenant_id is 'The tenant of both the task and the lesson.';
-comment on column public.task_reflection_lessons.created_at is 'The time when the two were linked.';
-comment on column public.task_reflection_lessons.updated_at is 'The same as created_at, because a link never changes.';
+comment on column public.task_reflection_lessons.tenant_id is 'As of both.';
+comment on column public.task_reflection_lessons.created_at is 'When they were linked.';
+comment on column public.task_reflection_lessons.updated_at is 'As created_at: a link does not change.';
 
 alter table public.task_reflection_lessons enable row level security;
 alter table public.task_reflection_lessons force row level security;
@@ -14742,14 +14237,14 @@ create policy definer_functions on public.task_reflection_lessons to l9_owner
   using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
 
-comment on policy tenant_isolation on public.task_reflection_lessons is 'Nothing is shared between tenants.';
+comment on policy tenant_isolation on public.task_reflection_lessons is 'Nothing crosses tenants.';
 comment on policy scope_access on public.task_reflection_lessons is
-  'A link is visible to callers that may read both the task and the lesson. The policies of these two tables decide, so the link follows both wherever they move.';
+  'Of tasks and lessons that the caller may read, both: under its own policies, so that it follows either wherever it moves.';
 comment on policy platform_override on public.task_reflection_lessons is
-  'Operators read across tenants, and each read is audited. A link is hidden when the task or the lesson has expired.';
-comment on policy worker_access on public.task_reflection_lessons is 'Background jobs read all rows.';
+  'Operators read across tenants, each look on the record; what has expired at either end is gone.';
+comment on policy worker_access on public.task_reflection_lessons is 'Jobs read it.';
 comment on policy definer_functions on public.task_reflection_lessons is
-  'link_lesson() writes links in the tenant of the caller, after it has checked that the caller may read both ends.';
+  'The function that links writes them, in the caller''s tenant, once it has looked at both ends.';
 
 grant select on public.task_reflection_lessons to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.task_reflection_lessons to l9_worker;
@@ -14801,11 +14296,10 @@ begin atomic
   select p.* from public.packet_store p where p.packet_id = any ((task).related_decisions) order by p.packet_id;
 end;
 
-comment on function public.task_reflections_lessons(public.task_reflections) is 'The lessons from a task that the caller may read.';
+comment on function public.task_reflections_lessons(public.task_reflections) is 'The lessons that came of a task, as far as the caller may read them.';
 comment on function public.task_reflections_lessons_learned(public.task_reflections) is
-  'The texts of the lessons from a task that the caller may read. The texts are stored only with the lessons, so that erasing a lesson removes its text here too.';
-comment on function public.reflection_store_tasks(public.reflection_store) is
-  'The tasks that a lesson was learned from, as far as the caller may read them.';
+  'The texts of the lessons that came of a task, as far as the caller may read them. They are kept with the lessons alone: what is erased there is gone here.';
+comment on function public.reflection_store_tasks(public.reflection_store) is 'The tasks that a lesson came of, as far as the caller may read them.';
 comment on function public.task_reflections_decisions(public.task_reflections) is
   'The memories of decisions that a task rests on, as far as the caller may read them now.';
 
@@ -14824,19 +14318,17 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  if cardinality(texts) > reflection.max_list_length() then
-    perform identity.raise_error('L9LIM',
-      format('%s: at most %s, got %s', field, reflection.max_list_length(), cardinality(texts)), field);
-  elsif exists (select from unnest(texts) as t (text) where octet_length(t.text) > reflection.max_text_bytes()) then
-    perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
+  if cardinality(texts) > 64 then
+    perform identity.raise_error('L9LIM', format('%s: at most 64, got %s', field, cardinality(texts)), field);
+  elsif exists (select from unnest(texts) as t (text) where octet_length(t.text) > 8192) then
+    perform identity.raise_error('L9LIM', format('%s: at most 8192 bytes each', field), field);
   elsif exists (select from unnest(texts) as t (text) where coalesce(t.text, '') !~ '\S') then
-    perform identity.raise_error('L9VAL', format('%s: no text may be blank', field), field);
+    perform identity.raise_error('L9VAL', format('%s: texts, none of them blank', field), field);
   end if;
 end
 $$;
 
-comment on function reflection.check_texts(text[], text) is
-  'Raises L9LIM or L9VAL, naming the field, unless the list has at most 64 texts of at most 8 KiB each, none of them blank.';
+comment on function reflection.check_texts(text[], text) is 'L9LIM or L9VAL, naming the field, unless these are at most 64 texts of at most 8 KiB, none of them blank.';
 
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
@@ -14853,13 +14345,13 @@ begin
   elsif description is null or description !~ '\S' then
     perform identity.raise_error('L9VAL', 'description: required', 'description');
   elsif execution_time_ms < 0 then
-    perform identity.raise_error('L9VAL', 'execution_time_ms: must be 0 or more', 'execution_time_ms');
-  elsif cardinality(related_decisions) > reflection.max_list_length() then
-    perform identity.raise_error('L9LIM',
-      format('related_decisions: at most %s, got %s', reflection.max_list_length(), cardinality(related_decisions)), 'related_decisions');
+    perform identity.raise_error('L9VAL', 'execution_time_ms: 0 or more', 'execution_time_ms');
+  elsif cardinality(related_decisions) > 64 then
+    perform identity.raise_error(
+      'L9LIM', format('related_decisions: at most 64, got %s', cardinality(related_decisions)), 'related_decisions');
   end if;
   perform identity.check_bytes(task_id, 200, 'task_id'), identity.check_bytes(description, 65536, 'description');
-  perform reflection.check_choice(outcome, reflection.task_outcomes(), 'outcome');
+  perform reflection.check_choice(outcome, '{success,partial,failure,unknown}', 'outcome');
   perform reflection.check_texts(what_worked, 'what_worked');
   perform reflection.check_texts(what_failed, 'what_failed');
   perform reflection.check_texts(recommendations, 'recommendations');
@@ -14869,7 +14361,7 @@ end
 $$;
 
 comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]) is
-  'Raises L9VAL or L9LIM, naming the field, for values that a reflection on a task can''t have.';
+  'L9VAL or L9LIM, naming the field, for what a reflection on a task can''t have.';
 
 create function reflection.task_text(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
@@ -14889,7 +14381,7 @@ return (
   where pg_catalog.cardinality(part.texts) > 0);
 
 comment on function reflection.task_text(text, text, text, text[], text[], text[], text[], text[]) is
-  'The result of a task in words: the text of its memory. Its lessons are memories of their own.';
+  'What came of a task, in words: the text of its memory. Its lessons are memories of their own.';
 
 grant execute on function
   reflection.check_texts(text[], text),
@@ -14898,7 +14390,7 @@ grant execute on function
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 170-reflection/078-check-task.sql
 --! Included 170-reflection/080-store-task-reflection.sql
-create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store)
+create function reflection.are_readers_within(narrow public.packet_store, wide public.packet_store)
 returns boolean
 language sql
 stable
@@ -14908,8 +14400,8 @@ return packets.is_scope_within((narrow).scope, (wide).scope)
   and ((wide).org_id is null or (wide).org_id is not distinct from (narrow).org_id)
   and ((wide).user_id is null or (wide).user_id is not distinct from (narrow).user_id);
 
-comment on function reflection.is_audience_within(public.packet_store, public.packet_store) is
-  'True if everyone who may read the first memory may also read the second one, of the same tenant.';
+comment on function reflection.are_readers_within(public.packet_store, public.packet_store) is
+  'Whether everyone who may read the one memory may read the other, of the same tenant.';
 
 create function reflection.check_references(source public.packet_store, ids uuid[], field text)
 returns void
@@ -14918,25 +14410,25 @@ stable
 set search_path = ''
 as $$
 declare
-  visible_count integer;
-  all_readable boolean;
+  found_ones integer;
+  are_open boolean;
 begin
-  select count(*), bool_and(reflection.is_audience_within(source, p)) into visible_count, all_readable
+  select count(*), bool_and(reflection.are_readers_within(source, p)) into found_ones, are_open
   from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p);
-  if not all_readable then
-    -- Otherwise the row would show its readers the id of a memory that they may not know of.
-    perform identity.raise_error('L9VAL', format('%s: names a memory that not every reader of scope %s may read', field, source.scope), field);
+  if not are_open then
+    -- Else the row would show its readers the id of something they may not know of.
+    perform identity.raise_error('L9VAL', format('%s: a memory that fewer may read than scope %s', field, source.scope), field);
   end if;
-  if visible_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
-    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist or is not yours', field), field);
+  if found_ones < (select count(distinct i.id) from unnest(ids) as i (id)) then
+    perform identity.raise_error('L9OWN', format('%s: at least one of these memories is not there, or not yours', field), field);
   end if;
 end
 $$;
 
 comment on function reflection.check_references(public.packet_store, uuid[], text) is
-  'Raises L9OWN unless the caller may read all of these memories, and L9VAL if one of them has fewer readers than the source of the row that names it. Not executable by callers: functions of the owner, which see what the caller sees, call it.';
+  'L9OWN unless the caller sees all of these memories; L9VAL where one is for fewer readers than the source of the row that names them. Not executable by callers: functions of the owner, who see what the caller does, call it.';
 
-create function reflection.shareable_decisions(task public.task_reflections, ids uuid[])
+create function reflection.may_refer(task public.task_reflections, ids uuid[])
 returns uuid[]
 language sql
 stable
@@ -14945,10 +14437,10 @@ return array(
   select p.packet_id
   from public.packet_store p
   join public.packet_store source on source.packet_id = (task).source_packet
-  where p.packet_id = any (ids) and reflection.is_audience_within(source, p));
+  where p.packet_id = any (ids) and reflection.are_readers_within(source, p));
 
-comment on function reflection.shareable_decisions(public.task_reflections, uuid[]) is
-  'Those of these memories that the caller may read and that every reader of this task may read.';
+comment on function reflection.may_refer(public.task_reflections, uuid[]) is
+  'Of these memories those that the caller sees and that whoever reads this task may.';
 
 create function reflection.store_task_reflection(
   packet_id uuid, task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
@@ -14962,7 +14454,7 @@ as $$
 #variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_task_reflection.packet_id);
-  expired_packet uuid;
+  known uuid;
   saved public.task_reflections;
 begin
   if source.packet_type <> 'task_reflection' then
@@ -14977,13 +14469,13 @@ begin
     store_task_reflection.metrics_degraded);
   perform reflection.check_references(source, store_task_reflection.related_decisions, 'related_decisions');
 
-  -- An expired row of the same task that is not cleaned up yet would violate the unique index.
-  select t.source_packet into expired_packet
+  -- What has expired, and was not cleaned up yet, does not stand in the way.
+  select t.source_packet into known
   from public.task_reflections t
   where t.tenant_id = source.tenant_id and t.scope = source.scope and t.project_id is not distinct from source.project_id
     and t.org_id is not distinct from source.org_id and t.user_id is not distinct from source.user_id
     and t.task_id = store_task_reflection.task_id and t.ttl <= now() and t.source_packet <> source.packet_id;
-  delete from public.packet_store p where p.packet_id = expired_packet and p.ttl <= now();
+  delete from public.packet_store p where p.packet_id = known and p.ttl <= now();
 
   insert into public.task_reflections as t (
     source_packet, task_id, description, outcome, what_worked, what_failed, recommendations, related_decisions,
@@ -15003,7 +14495,7 @@ begin
   where t.task_id = excluded.task_id
   returning t.* into saved;
   if not found then
-    perform identity.raise_error('L9VAL', 'description: another task has the same text; describe this one in other words', 'description');
+    perform identity.raise_error('L9VAL', 'description: in these words another task is described', 'description');
   end if;
   return saved;
 end
@@ -15011,7 +14503,7 @@ $$;
 
 comment on function reflection.store_task_reflection(
   uuid, text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]) is
-  'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
+  'What came of a task, for a memory of kind task_reflection that the caller wrote (an admin: any), in its room; in place of what was stored for it before. related_decisions: memories that the caller sees, and whoever reads this may. Definer: callers can''t write task_reflections.';
 
 create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid)
 returns void
@@ -15030,14 +14522,14 @@ begin
   if packet_id is not null then
     source := derived.lock_source_memory(packet_id, 'task_reflection_id');
   end if;
-  -- The caller must see both rows and must have written the task.
+  -- The caller must see both, and the task must be its own.
   if source.packet_id is null
     or identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator()
     or not exists (
       select from public.reflection_store r
       where r.reflection_id = link_lesson.reflection_id and (r.ttl is null or r.ttl > now()))
   then
-    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: one of them does not exist or is not yours', 'reflection_id');
+    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: not there, or not yours', 'reflection_id');
   end if;
   insert into public.task_reflection_lessons (task_reflection_id, reflection_id, tenant_id)
   values (link_lesson.task_reflection_id, link_lesson.reflection_id, source.tenant_id)
@@ -15046,13 +14538,13 @@ end
 $$;
 
 comment on function reflection.link_lesson(uuid, uuid) is
-  'Links a lesson that the caller may read to a task that it wrote (an admin: any). Definer: callers can''t write task_reflection_lessons.';
+  'Links a lesson that the caller sees to a task that it wrote (an admin: any). Definer: callers can''t write task_reflection_lessons.';
 
 grant execute on function
   reflection.store_task_reflection(
     uuid, text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]),
-  reflection.link_lesson(uuid, uuid), reflection.shareable_decisions(public.task_reflections, uuid[]),
-  reflection.is_audience_within(public.packet_store, public.packet_store)
+  reflection.link_lesson(uuid, uuid), reflection.may_refer(public.task_reflections, uuid[]),
+  reflection.are_readers_within(public.packet_store, public.packet_store)
 to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/080-store-task-reflection.sql
 --! Included 170-reflection/085-reflect-on-task.sql
@@ -15079,26 +14571,26 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  target_scope text := coalesce(reflect_on_task.scope, 'developer');
+  place text := coalesce(reflect_on_task.scope, 'developer');
   task public.task_reflections;
   packet_id uuid;
   content text;
   lesson text;
-  known_lesson uuid;
-  saved_lesson public.reflection_store;
+  known uuid;
+  learned public.reflection_store;
 begin
-  perform packets.check_scope(target_scope, reflect_on_task.project_id);
+  perform packets.check_scope(place, reflect_on_task.project_id);
   perform reflection.check_texts(lessons, 'lessons');
-  -- Concurrent calls for the same task wait here, so that the second one adds to the row of the first.
+  -- Two who write of one task at once: the second adds to what the first wrote.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory task %s %s',
-    packets.audience_id(me.tenant_id, me.org_id, me.user_id, reflect_on_task.project_id, target_scope), reflect_on_task.task_id), 0));
+    packets.audience_id(me.tenant_id, me.org_id, me.user_id, reflect_on_task.project_id, place), reflect_on_task.task_id), 0));
   select t.* into task
   from public.task_reflections t
-  where t.tenant_id = me.tenant_id and t.scope = target_scope and t.project_id is not distinct from reflect_on_task.project_id
+  where t.tenant_id = me.tenant_id and t.scope = place and t.project_id is not distinct from reflect_on_task.project_id
     and t.org_id is not distinct from me.org_id and t.user_id is not distinct from me.user_id
     and t.task_id = reflect_on_task.task_id;
 
-  -- Arguments that are null leave the stored values as they are.
+  -- What is not given stays as it was.
   task.task_id := reflect_on_task.task_id;
   task.description := coalesce(reflect_on_task.description, task.description);
   task.outcome := coalesce(reflect_on_task.outcome, task.outcome, 'unknown');
@@ -15108,10 +14600,10 @@ begin
   task.execution_time_ms := coalesce(reflect_on_task.execution_time_ms, task.execution_time_ms);
   task.metrics_improved := coalesce(reflect_on_task.metrics_improved, task.metrics_improved, '{}');
   task.metrics_degraded := coalesce(reflect_on_task.metrics_degraded, task.metrics_degraded, '{}');
-  -- Stored decisions that were deleted or became hidden are dropped, so that the row can still be changed.
+  -- Of those that were named before some may be gone, or hidden, and that must not freeze the rest.
   task.related_decisions := array(
     select distinct d.id
-    from unnest(coalesce(reflect_on_task.related_decisions, reflection.shareable_decisions(task, task.related_decisions))) as d (id)
+    from unnest(coalesce(reflect_on_task.related_decisions, reflection.may_refer(task, task.related_decisions))) as d (id)
     where d.id is not null order by d.id);
   perform reflection.check_task(
     task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
@@ -15122,24 +14614,24 @@ begin
     task.metrics_improved, task.metrics_degraded);
   packet_id := task.source_packet;
   if packet_id is not null then
-    -- Raises L9OWN if another agent wrote the memory.
+    -- Where it is another's, this refuses.
     perform public.update_memory(packet_id, content => content);
   else
     packet_id := (public.save_memory(
-      content, scope => target_scope, project_id => reflect_on_task.project_id, kind => 'task_reflection')).memory.packet_id;
+      content, scope => place, project_id => reflect_on_task.project_id, kind => 'task_reflection')).memory.packet_id;
   end if;
   task := reflection.store_task_reflection(
     packet_id, task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
     task.related_decisions, task.execution_time_ms, task.metrics_improved, task.metrics_degraded);
 
   foreach lesson in array coalesce(lessons, '{}') loop
-    known_lesson := reflection.find_reflection(lesson, 'lesson', target_scope, reflect_on_task.project_id, null, null);
-    -- A lesson that is already linked to this task is not reinforced again.
+    known := reflection.find_reflection(lesson, 'lesson', place, reflect_on_task.project_id, null, null);
+    -- Told again for the same task it is not learned again.
     continue when exists (
-      select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
-    saved_lesson := (public.reflect(
-      lesson, scope => target_scope, project_id => reflect_on_task.project_id, learned_from => array[packet_id])).reflection;
-    perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
+      select from public.task_reflections_lessons(task) r where r.source_packet = known);
+    learned := (public.reflect(
+      lesson, scope => place, project_id => reflect_on_task.project_id, learned_from => array[packet_id])).reflection;
+    perform reflection.link_lesson(task.task_reflection_id, learned.reflection_id);
   end loop;
   return task;
 end
@@ -15147,7 +14639,7 @@ $$;
 
 comment on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text) is
-  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons: each is saved by reflect(), so repeated lessons are reinforced, and linked to the task. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Keeps what came of a task, once for each task_id of a scope and project: again with the same task_id, what is given replaces what was said, and the rest stays. Saved as a memory of kind task_reflection, which agents change only where they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons: each is told by reflect(), so repeated ones are reinforced, and linked. related_decisions: memories that the caller may read, and whoever may read this. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text)
@@ -15156,41 +14648,9 @@ to l9_agent, l9_admin;
 --! Included 180-summaries/000-schema.sql
 create schema summaries;
 comment on schema summaries is
-  'Summaries of memories, and the audiences that may read them. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
+  'Summaries of memories, and who may read them. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema summaries to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/000-schema.sql
---! Included 180-summaries/005-choices.sql
--- The values of scope_type and the limits of this chapter: constraints, checks and searches all use these functions.
-
-create function summaries.scope_types()
-returns text[]
-language sql
-immutable
-parallel safe
-return array['thread', 'agent', 'topic', 'time_period', 'project', 'task'];
-
-create function summaries.max_sources()
-returns integer
-language sql
-immutable
-parallel safe
-return 500;
-
-create function summaries.max_subject_bytes()
-returns integer
-language sql
-immutable
-parallel safe
-return 1000;
-
-comment on function summaries.scope_types() is
-  'The types of subjects that can be summarised. The column is named scope_type, but has nothing to do with the scope of memories.';
-comment on function summaries.max_sources() is 'The maximum number of memories that a summary can rest on.';
-comment on function summaries.max_subject_bytes() is 'The maximum length of scope_value in bytes.';
-
-grant execute on function summaries.scope_types(), summaries.max_sources(), summaries.max_subject_bytes()
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 180-summaries/005-choices.sql
 --! Included 180-summaries/010-memory-summaries.sql
 create table public.memory_summaries (
   summary_id uuid primary key default uuidv7(),
@@ -15214,9 +14674,9 @@ create table public.memory_summaries (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint summary_scope_type_known check (scope_type = any (summaries.scope_types())),
-  constraint summary_scope_value_short check (scope_value ~ '\S' and octet_length(scope_value) <= summaries.max_subject_bytes()),
-  constraint summary_rests_on_something check (packet_count between 1 and summaries.max_sources()),
+  constraint summary_scope_type_known check (scope_type in ('thread', 'agent', 'topic', 'time_period', 'project', 'task')),
+  constraint summary_scope_value_short check (scope_value ~ '\S' and octet_length(scope_value) <= 1000),
+  constraint summary_rests_on_something check (packet_count between 1 and 500),
   constraint summary_confidence_from_0_to_1 check (confidence between 0 and 1),
   constraint summary_coverage_in_order check (coverage_start <= coverage_end)
 );
@@ -15225,28 +14685,25 @@ alter table public.memory_summaries
   alter column scope_value set statistics 0, alter column key_facts set statistics 0, alter column key_entities set statistics 0,
   alter column key_decisions set statistics 0;
 
--- One row for a subject of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
+-- One for a subject, in its room. The room is in the key, so that a collision is never with a row that the writer can't see.
 create unique index memory_summaries_current_unique on public.memory_summaries
   (tenant_id, scope, project_id, org_id, user_id, scope_type, scope_value) nulls not distinct;
 
 comment on table public.memory_summaries is
-  'Summaries of many memories, one row for each memory of kind summary. Text and vector belong to that memory: memory_summaries_summary_text() returns the text, memory_embeddings holds the vector. memory_summaries_sources() and memory_summaries_source_packet_ids() return the memories that a summary rests on.';
-comment on column public.memory_summaries.summary_id is 'UUID version 7, ordered by the time when the summary was written.';
-comment on column public.memory_summaries.source_packet is 'The memory that holds the text and, in memory_embeddings, the vector.';
-comment on column public.memory_summaries.scope_type is
-  'The type of the subject: thread, agent, topic, time_period, project or task. It has nothing to do with scope, which decides who can read the summary.';
+  'What many memories say, in short: what is particular to memories of kind summary, one row each. Text and vector are the memory''s own: memory_summaries_summary_text(), memory_embeddings. What it rests on: memory_summaries_sources(), and memory_summaries_source_packet_ids().';
+comment on column public.memory_summaries.summary_id is 'UUID version 7: ordered by when it was written.';
+comment on column public.memory_summaries.source_packet is 'The memory that it is: its text and, in memory_embeddings, its vector.';
+comment on column public.memory_summaries.scope_type is 'What it sums up: thread, agent, topic, time_period, project or task.';
 comment on column public.memory_summaries.scope_value is
-  'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
-comment on column public.memory_summaries.key_facts is 'The most important facts.';
-comment on column public.memory_summaries.key_entities is
-  'The names of the entities that the summary is about, normalised (case, white space, Unicode).';
-comment on column public.memory_summaries.key_decisions is 'The decisions that were made.';
-comment on column public.memory_summaries.packet_count is 'The number of memories that the summary rests on, at most 500.';
-comment on column public.memory_summaries.confidence is 'The confidence of the writer in the summary, from 0 to 1.';
-comment on column public.memory_summaries.coverage_start is 'The time when the oldest source was saved.';
-comment on column public.memory_summaries.coverage_end is 'The time when the newest source was saved.';
-comment on column public.memory_summaries.valid_until is
-  'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
+  'Which one: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id, a correlation_id.';
+comment on column public.memory_summaries.key_facts is 'The facts that matter most.';
+comment on column public.memory_summaries.key_entities is 'What it is about: names, normalised (case, white space, Unicode).';
+comment on column public.memory_summaries.key_decisions is 'What was decided.';
+comment on column public.memory_summaries.packet_count is 'On how many memories it rests.';
+comment on column public.memory_summaries.confidence is 'How far its writer vouches for it, from 0 to 1.';
+comment on column public.memory_summaries.coverage_start is 'When the oldest of its sources was saved.';
+comment on column public.memory_summaries.coverage_end is 'When the newest of its sources was saved.';
+comment on column public.memory_summaries.valid_until is 'From when on it is due again, though nothing was added; null: never by time alone.';
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
 
@@ -15262,14 +14719,13 @@ create table public.memory_summary_sources (
 
 create index memory_summary_sources_packet_idx on public.memory_summary_sources (packet_id);
 
-comment on table public.memory_summary_sources is 'The memories that each summary rests on.';
-comment on column public.memory_summary_sources.summary_packet is 'The memory of the summary.';
-comment on column public.memory_summary_sources.packet_id is 'The memory that the summary rests on.';
-comment on column public.memory_summary_sources.is_changed is
-  'True if the text of the source was changed since; then the summary is due again.';
-comment on column public.memory_summary_sources.tenant_id is 'The tenant of both memories.';
-comment on column public.memory_summary_sources.created_at is 'The time when the summary was written.';
-comment on column public.memory_summary_sources.updated_at is 'The time when is_changed was last set.';
+comment on table public.memory_summary_sources is 'Which memories a summary rests on.';
+comment on column public.memory_summary_sources.summary_packet is 'The summary, by its memory.';
+comment on column public.memory_summary_sources.packet_id is 'The memory that it rests on.';
+comment on column public.memory_summary_sources.is_changed is 'Whether its text was changed since: then the summary is due again.';
+comment on column public.memory_summary_sources.tenant_id is 'As of both.';
+comment on column public.memory_summary_sources.created_at is 'When the summary was written.';
+comment on column public.memory_summary_sources.updated_at is 'When is_changed was last set.';
 
 alter table public.memory_summary_sources enable row level security;
 alter table public.memory_summary_sources force row level security;
@@ -15288,14 +14744,14 @@ create policy platform_override on public.memory_summary_sources for select to l
 create policy worker_access on public.memory_summary_sources for select to l9_worker using (true);
 create policy definer_functions on public.memory_summary_sources to l9_owner using (true);
 
-comment on policy tenant_isolation on public.memory_summary_sources is 'Nothing is shared between tenants.';
+comment on policy tenant_isolation on public.memory_summary_sources is 'Nothing crosses tenants.';
 comment on policy scope_access on public.memory_summary_sources is
-  'A row is visible to callers that may read both the summary and the source. The policies of these two tables decide, so the row follows both wherever they move.';
+  'Of summaries and memories that the caller may read, both: under its own policies, so that it follows either wherever it moves.';
 comment on policy platform_override on public.memory_summary_sources is
-  'Operators read across tenants, and each read is audited. A row is hidden when the summary or the source has expired.';
-comment on policy worker_access on public.memory_summary_sources is 'Background jobs read all rows.';
+  'Operators read across tenants, each look on the record; what has expired at either end is gone.';
+comment on policy worker_access on public.memory_summary_sources is 'Jobs read it.';
 comment on policy definer_functions on public.memory_summary_sources is
-  'Functions that delete summaries when a source is deleted or moves must also see rows that the caller does not.';
+  'What keeps summaries within the reach of their sources must see also those that the caller does not.';
 
 grant select on public.memory_summary_sources to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.memory_summary_sources to l9_worker;
@@ -15303,22 +14759,21 @@ grant maintain on public.memory_summary_sources to l9_worker;
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
 
 comment on table summaries.summaries_being_deleted is
-  'Summaries that are being deleted because one of their sources was deleted or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.';
+  'Summaries that are being deleted because a source of theirs went or moved: rows live no longer than the statement. What is here, functions of the owner may delete.';
 comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
 
 alter table summaries.summaries_being_deleted enable row level security;
 alter table summaries.summaries_being_deleted force row level security;
 create policy definer_functions on summaries.summaries_being_deleted to l9_owner using (true);
-comment on policy definer_functions on summaries.summaries_being_deleted is 'Only functions of the owner read and write it.';
+comment on policy definer_functions on summaries.summaries_being_deleted is 'Only functions of the owner know it.';
 
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
 create policy definer_upkeep on public.packet_store for delete to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
-comment on policy definer_upkeep_reads on public.packet_store is
-  'Functions of the owner see the summaries that they are about to delete.';
+comment on policy definer_upkeep_reads on public.packet_store is 'Functions of the owner see the summaries that they are to delete.';
 comment on policy definer_upkeep on public.packet_store is
-  'Deleting or moving a memory deletes, by a trigger, the summaries that rest on it, also those that the caller does not see.';
+  'Whoever deletes or moves a memory deletes, by a trigger, the summaries that rest on it, also those that it does not see.';
 --! EndIncluded 180-summaries/010-memory-summaries.sql
 --! Included 180-summaries/015-of-the-summary.sql
 create function summaries.summary_heading(scope_type text, scope_value text)
@@ -15330,8 +14785,7 @@ set search_path = ''
 return pg_catalog.format('Summary of %s %s', pg_catalog.replace(scope_type, '_', ' '),
   pg_catalog.btrim(pg_catalog.regexp_replace(scope_value, '\s+', ' ', 'g')));
 
-comment on function summaries.summary_heading(text, text) is
-  'The first line of the memory of a summary, so that a search for the subject finds it.';
+comment on function summaries.summary_heading(text, text) is 'The first line of a summary''s memory, so that it is found by what it sums up.';
 
 create function public.memory_summaries_summary_text(summary public.memory_summaries)
 returns text
@@ -15379,14 +14833,11 @@ set search_path = ''
 return coalesce((summary).valid_until <= pg_catalog.now(), false) or exists (
   select from public.memory_summary_sources l where l.summary_packet = (summary).source_packet and l.is_changed);
 
-comment on function public.memory_summaries_summary_text(public.memory_summaries) is
-  'The text of the summary: the text of its memory without the heading.';
-comment on function public.memory_summaries_sources(public.memory_summaries) is
-  'The memories that the summary rests on, oldest first.';
-comment on function public.memory_summaries_source_packet_ids(public.memory_summaries) is
-  'The ids of the memories that the summary rests on.';
+comment on function public.memory_summaries_summary_text(public.memory_summaries) is 'What it says: the text of its memory, without the heading.';
+comment on function public.memory_summaries_sources(public.memory_summaries) is 'The memories that it rests on, the oldest first.';
+comment on function public.memory_summaries_source_packet_ids(public.memory_summaries) is 'The ids of the memories that it rests on.';
 comment on function public.memory_summaries_is_stale(public.memory_summaries) is
-  'True if the text of a source was changed since the summary was written, or valid_until has passed.';
+  'Whether the text of one of its sources was changed since it was written, or it is past valid_until.';
 
 grant execute on function summaries.summary_heading(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function
@@ -15407,8 +14858,7 @@ create type summaries.summary_audience as (
   coverage_end timestamptz
 );
 
-comment on type summaries.summary_audience is
-  'The audience that may read all of some memories, until when it may, the number of these memories and when they were saved.';
+comment on type summaries.summary_audience is 'Who may read all of some memories, and until when; and when these were saved.';
 
 create function summaries.audience_of_sources(ids uuid[])
 returns summaries.summary_audience
@@ -15418,7 +14868,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  audience summaries.summary_audience;
+  audience_id summaries.summary_audience;
   scopes text[];
   projects text[];
   orgs uuid[];
@@ -15426,68 +14876,68 @@ declare
   tenants uuid[];
 begin
   if coalesce(cardinality(ids), 0) = 0 or array_position(ids, null) is not null then
-    perform identity.raise_error('L9VAL', 'source_packet_ids: required, the memories that the summary rests on', 'source_packet_ids');
-  elsif cardinality(ids) > summaries.max_sources() then
-    perform identity.raise_error('L9LIM',
-      format('source_packet_ids: at most %s, got %s', summaries.max_sources(), cardinality(ids)), 'source_packet_ids');
+    perform identity.raise_error('L9VAL', 'source_packet_ids: the memories that it rests on', 'source_packet_ids');
+  elsif cardinality(ids) > 500 then
+    perform identity.raise_error(
+      'L9LIM', format('source_packet_ids: at most 500, got %s', cardinality(ids)), 'source_packet_ids');
   end if;
-  -- The lock makes a concurrent transaction that moves a source wait, so that it then finds the summary and deletes it.
+  -- Locked: whoever moves one to other readers meanwhile waits, and then finds the summary that rests on it.
   perform from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p) order by p.packet_id for share;
   select array_agg(distinct p.tenant_id), array_agg(distinct p.scope),
     array_agg(distinct p.project_id) filter (where p.project_id is not null),
     array_agg(distinct p.org_id) filter (where p.org_id is not null),
     array_agg(distinct p.user_id) filter (where p.user_id is not null),
     min(p.ttl), count(*), min(p."timestamp"), max(p."timestamp")
-  into tenants, scopes, projects, orgs, users, audience.ttl, audience.packet_count, audience.coverage_start, audience.coverage_end
+  into tenants, scopes, projects, orgs, users, audience_id.ttl, audience_id.packet_count, audience_id.coverage_start, audience_id.coverage_end
   from public.packet_store p
   where p.packet_id = any (ids) and derived.is_source(p);
-  if audience.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
+  if audience_id.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
     perform identity.raise_error(
-      'L9OWN', 'source_packet_ids: at least one of these memories does not exist or is not yours', 'source_packet_ids');
+      'L9OWN', 'source_packet_ids: at least one of these memories is not there, or not yours', 'source_packet_ids');
   elsif cardinality(tenants) > 1 or cardinality(projects) > 1 or cardinality(orgs) > 1 or cardinality(users) > 1 then
     perform identity.raise_error('L9VAL',
-      'source_packet_ids: these memories belong to several projects, orgs or users, and no audience may read all of them; summarise each separately',
+      'source_packet_ids: memories of several projects, orgs or users, which nobody else may read all of; make a summary of each',
       'source_packet_ids');
   end if;
-  audience.tenant_id := tenants[1];
-  audience.project_id := projects[1];
-  audience.org_id := orgs[1];
-  audience.user_id := users[1];
-  select s.scope into audience.scope
+  audience_id.tenant_id := tenants[1];
+  audience_id.project_id := projects[1];
+  audience_id.org_id := orgs[1];
+  audience_id.user_id := users[1];
+  select s.scope into audience_id.scope
   from unnest(scopes) as s (scope)
   where not exists (select from unnest(scopes) as o (scope) where packets.is_scope_within(s.scope, o.scope) is not true)
-    -- A scope without projects is readable in every project.
-    and (audience.project_id is null or not exists (
+    -- A scope without projects is read in all of them.
+    and (audience_id.project_id is null or not exists (
       select from public.packet_store p where p.packet_id = any (ids) and p.scope = s.scope and p.project_id is null))
   order by s.scope
   limit 1;
   if not found then
     perform identity.raise_error('L9VAL', format(
-      'source_packet_ids: these memories belong to scopes %s, and the readers of none of them may read all of these memories; summarise each scope separately',
+      'source_packet_ids: memories in scopes %s, none of which is for those alone who may read all of them; make a summary of each',
       array_to_string(scopes, ', ')), 'source_packet_ids');
   end if;
-  return audience;
+  return audience_id;
 end
 $$;
 
 comment on function summaries.audience_of_sources(uuid[]) is
-  'The narrowest audience of these memories: everyone in it may read all of them. Locks the memories until the end of the transaction. The caller must see them (else L9OWN); L9VAL if there is no such audience. Definer: locks memories of other writers; it sees what the caller sees.';
+  'The narrowest room of these memories, which are locked until the end of the transaction: whoever is in it may read all of them. The caller must see them (else L9OWN); L9VAL where there is no such room. Definer: locks memories of other writers; it sees what the caller sees.';
 
-create function summaries.is_audience_within(memory public.packet_store, audience summaries.summary_audience)
+create function summaries.is_audience_within(memory public.packet_store, audience_id summaries.summary_audience)
 returns boolean
 language sql
 stable
 parallel safe
 set search_path = ''
-return packets.is_scope_within((memory).scope, (audience).scope)
-  and (memory).tenant_id = (audience).tenant_id
-  and ((audience).project_id is null or (audience).project_id is not distinct from (memory).project_id)
-  and ((audience).org_id is null or (audience).org_id is not distinct from (memory).org_id)
-  and ((audience).user_id is null or (audience).user_id is not distinct from (memory).user_id)
-  and ((audience).ttl is null or coalesce((memory).ttl <= (audience).ttl, false));
+return packets.is_scope_within((memory).scope, (audience_id).scope)
+  and (memory).tenant_id = (audience_id).tenant_id
+  and ((audience_id).project_id is null or (audience_id).project_id is not distinct from (memory).project_id)
+  and ((audience_id).org_id is null or (audience_id).org_id is not distinct from (memory).org_id)
+  and ((audience_id).user_id is null or (audience_id).user_id is not distinct from (memory).user_id)
+  and ((audience_id).ttl is null or coalesce((memory).ttl <= (audience_id).ttl, false));
 
 comment on function summaries.is_audience_within(public.packet_store, summaries.summary_audience) is
-  'True if everyone who may read this memory may also read everything that this audience reads, for at least as long.';
+  'Whether everyone who may read this memory may read all that is in the room, for as long.';
 
 grant execute on function summaries.audience_of_sources(uuid[]) to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 180-summaries/020-room-of-sources.sql
@@ -15510,9 +14960,9 @@ end
 $$;
 
 comment on function summaries.delete_summaries(uuid[]) is
-  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for summaries whose sources were deleted or moved, and for summaries that are replaced.';
+  'Deletes summaries, whoever may see them. Not executable by callers: triggers of the owner call it for those that rest on what went or moved.';
 
-create function summaries.tg_memory_summary_sources__delete_summaries()
+create function summaries.tg_memory_summary_sources__lost()
 returns trigger
 language plpgsql
 security definer
@@ -15520,20 +14970,20 @@ set search_path = ''
 set enable_nestloop = off
 as $$
 begin
-  -- Summaries whose own memory was deleted in this statement no longer exist, and deleting them has no effect.
+  -- Those whose own memory went are not there any more, and are passed over.
   perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
   return null;
 end
 $$;
 
-comment on function summaries.tg_memory_summary_sources__delete_summaries() is
-  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
+comment on function summaries.tg_memory_summary_sources__lost() is
+  'A summary does not outlive what it rests on: deleted with the first of its sources. Definer: deletes also what the caller does not see.';
 
-create trigger _600_delete_summaries after delete on public.memory_summary_sources
+create trigger _600_lost after delete on public.memory_summary_sources
   referencing old table as old_rows
-  for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
+  for each statement execute function summaries.tg_memory_summary_sources__lost();
 
-create function summaries.tg_packet_store__check_summaries()
+create function summaries.tg_packet_store__summaries_within()
 returns trigger
 language plpgsql
 security definer
@@ -15543,10 +14993,10 @@ declare
   sources uuid[] := array(
     select l.packet_id from public.memory_summary_sources l where l.summary_packet = new.packet_id);
 begin
-  -- If the memory is a summary itself, all its new readers must be able to read all its sources.
+  -- The memory of a summary: it goes nowhere where one of its sources could not be read.
   if cardinality(sources) > 0 and summaries.is_audience_within(new, summaries.audience_of_sources(sources)) is not true then
     perform identity.raise_error('L9VAL',
-      'scope: every reader of a summary must be able to read all its sources, for as long as the summary exists', 'scope');
+      'scope: a summary stays with those who may read, and as long as they may read, all that it rests on', 'scope');
   end if;
   perform summaries.delete_summaries(array(
     select l.summary_packet from public.memory_summary_sources l where l.packet_id = new.packet_id));
@@ -15554,12 +15004,12 @@ begin
 end
 $$;
 
-comment on function summaries.tg_packet_store__check_summaries() is
-  'Runs when a memory moves or its expiry changes: refuses to move a summary to readers of fewer than all its sources, and deletes the summaries that rest on the memory; they become due again. Definer: deletes also summaries that the caller does not see.';
+comment on function summaries.tg_packet_store__summaries_within() is
+  'A memory that moves, or is to expire at another time, takes the summaries that rest on it with it; they are due again. Definer: deletes also what the caller does not see.';
 
-call derived.follow_packets('_640_check_summaries', 'summaries.tg_packet_store__check_summaries');
+call derived.follow_packets('_640_summaries_within', 'summaries.tg_packet_store__summaries_within');
 
-create function summaries.tg_packet_store__mark_summaries_stale()
+create function summaries.tg_packet_store__summaries_stale()
 returns trigger
 language plpgsql
 security definer
@@ -15572,12 +15022,12 @@ begin
 end
 $$;
 
-comment on function summaries.tg_packet_store__mark_summaries_stale() is
-  'Marks the summaries that rest on a memory as due again when its text changes. Definer: updates also rows that the caller does not see.';
+comment on function summaries.tg_packet_store__summaries_stale() is
+  'A memory whose text changes makes the summaries that rest on it due again. Definer: also those that the caller does not see.';
 
-create trigger _645_mark_summaries_stale after update of envelope on public.packet_store
+create trigger _645_summaries_stale after update of envelope on public.packet_store
   for each row when (new.content_hash <> old.content_hash)
-  execute function summaries.tg_packet_store__mark_summaries_stale();
+  execute function summaries.tg_packet_store__summaries_stale();
 --! EndIncluded 180-summaries/025-keep-within.sql
 --! Included 180-summaries/030-check-summary.sql
 create function summaries.check_summary(
@@ -15590,13 +15040,13 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  perform reflection.check_choice(scope_type, summaries.scope_types(), 'scope_type');
+  perform reflection.check_choice(scope_type, '{thread,agent,topic,time_period,project,task}', 'scope_type');
   if scope_value is null or scope_value !~ '\S' then
-    perform identity.raise_error('L9VAL', 'scope_value: required, the id or name of the thread, agent, topic, …', 'scope_value');
+    perform identity.raise_error('L9VAL', 'scope_value: which thread, agent, topic …', 'scope_value');
   elsif summary_text is null or summary_text !~ '\S' then
     perform identity.raise_error('L9VAL', 'summary_text: must not be blank', 'summary_text');
   end if;
-  perform identity.check_bytes(scope_value, summaries.max_subject_bytes(), 'scope_value'), identity.check_bytes(summary_text, 262144, 'summary_text');
+  perform identity.check_bytes(scope_value, 1000, 'scope_value'), identity.check_bytes(summary_text, 262144, 'summary_text');
   perform entities.check_confidence(confidence);
   perform reflection.check_texts(key_facts, 'key_facts');
   perform reflection.check_texts(key_entities, 'key_entities');
@@ -15605,7 +15055,7 @@ end
 $$;
 
 comment on function summaries.check_summary(text, text, text, text[], text[], text[], double precision) is
-  'Raises L9VAL or L9LIM, naming the field, for values that a summary can''t have.';
+  'L9VAL or L9LIM, naming the field, for what a summary can''t have.';
 
 grant execute on function summaries.check_summary(text, text, text, text[], text[], text[], double precision)
   to l9_agent, l9_admin, l9_worker;
@@ -15624,22 +15074,22 @@ as $$
 #variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_summary_row.packet_id);
-  audience summaries.summary_audience := summaries.audience_of_sources(store_summary_row.source_packet_ids);
+  audience_id summaries.summary_audience := summaries.audience_of_sources(store_summary_row.source_packet_ids);
   saved public.memory_summaries;
 begin
   perform summaries.check_summary(
     store_summary_row.scope_type, store_summary_row.scope_value, source.envelope ->> 'content', store_summary_row.key_facts,
     store_summary_row.key_entities, store_summary_row.key_decisions, store_summary_row.confidence);
   if source.packet_type <> 'summary' or source.packet_id = any (store_summary_row.source_packet_ids) then
-    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind summary that is not one of its own sources', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: a memory of kind summary, not one of its own sources', 'source_packet');
   elsif identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator() then
     perform memories.raise_not_yours(source.packet_id);
-  elsif summaries.is_audience_within(source, audience) is not true then
+  elsif summaries.is_audience_within(source, audience_id) is not true then
     perform identity.raise_error('L9VAL',
-      'source_packet: every reader of a summary must be able to read all its sources, for as long as the summary exists', 'source_packet');
+      'source_packet: a summary is for those alone who may read, and as long as they may read, all that it rests on', 'source_packet');
   end if;
 
-  -- An expired summary of the subject that is not cleaned up yet would violate the unique index.
+  -- What has expired, and was not cleaned up yet, does not stand in the way.
   perform summaries.delete_summaries(array(
     select s.source_packet from public.memory_summaries s
     where s.tenant_id = source.tenant_id and s.scope = source.scope and s.project_id is not distinct from source.project_id
@@ -15653,12 +15103,12 @@ begin
   values (
     source.packet_id, store_summary_row.scope_type, store_summary_row.scope_value, coalesce(store_summary_row.key_facts, '{}'),
     entities.check_names(store_summary_row.key_entities, 'key_entities'),
-    coalesce(store_summary_row.key_decisions, '{}'), audience.packet_count, store_summary_row.confidence,
-    audience.coverage_start, audience.coverage_end, store_summary_row.valid_until)
+    coalesce(store_summary_row.key_decisions, '{}'), audience_id.packet_count, store_summary_row.confidence,
+    audience_id.coverage_start, audience_id.coverage_end, store_summary_row.valid_until)
   on conflict do nothing
   returning memory_summaries.* into saved;
   if not found then
-    perform identity.raise_error('L9VAL', 'scope_value: already has a summary, or source_packet already is one', 'scope_value');
+    perform identity.raise_error('L9VAL', 'scope_value: has a summary already, or this memory is one', 'scope_value');
   end if;
   insert into public.memory_summary_sources (summary_packet, packet_id, tenant_id)
   select distinct saved.source_packet, i.id, saved.tenant_id from unnest(store_summary_row.source_packet_ids) as i (id);
@@ -15668,12 +15118,12 @@ $$;
 
 comment on function summaries.store_summary_row(
   uuid, text, text, uuid[], text[], text[], text[], double precision, timestamptz) is
-  'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: memories that the caller sees and that every reader of the summary may read. Definer: callers can''t write memory_summaries.';
+  'What is particular to a memory of kind summary that the caller wrote (an admin: any), and what it rests on: memories that the caller sees, and that whoever may read the summary may read. Definer: callers can''t write memory_summaries.';
 
 grant execute on function summaries.store_summary_row(
   uuid, text, text, uuid[], text[], text[], text[], double precision, timestamptz) to l9_agent, l9_admin;
 
--- A memory has at most 64 parents, so these are the newest sources. memory_summary_sources has all of them.
+-- For parents of a memory there is room for 64: the newest of its sources. All of them are in memory_summary_sources.
 create function summaries.newest_sources(ids uuid[])
 returns uuid[]
 language sql
@@ -15698,7 +15148,7 @@ begin atomic
 end;
 
 comment on function summaries.lock_summary(uuid, text, text) is
-  'Locks the summary of a subject until the end of the transaction: of two concurrent calls the second waits and replaces the summary of the first.';
+  'Two who sum up one thing at once: the second waits, and takes the place of the first.';
 
 create function public.save_summary(
   scope_type text,
@@ -15719,56 +15169,56 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  wanted_confidence double precision := coalesce(save_summary.confidence, 0.8);
-  audience summaries.summary_audience;
-  former_packet uuid;
+  certainty double precision := coalesce(save_summary.confidence, 0.8);
+  audience_id summaries.summary_audience;
+  former uuid;
   packet_id uuid;
 begin
   perform summaries.check_summary(
     save_summary.scope_type, save_summary.scope_value, summary_text, save_summary.key_facts, save_summary.key_entities,
-    save_summary.key_decisions, wanted_confidence);
+    save_summary.key_decisions, certainty);
   if save_summary.valid_until <= now() then
     perform identity.raise_error('L9VAL', 'valid_until: must be in the future', 'valid_until');
   end if;
-  audience := summaries.audience_of_sources(source_packet_ids);
-  if audience.org_id <> me.org_id or audience.user_id <> me.user_id
-    or audience.org_id is not null and me.org_id is null or audience.user_id is not null and me.user_id is null then
+  audience_id := summaries.audience_of_sources(source_packet_ids);
+  if audience_id.org_id <> me.org_id or audience_id.user_id <> me.user_id
+    or audience_id.org_id is not null and me.org_id is null or audience_id.user_id is not null and me.user_id is null then
     perform identity.raise_error('L9VAL',
-      'source_packet_ids: these memories belong to an org or user that you do not act for, so that others could read the summary', 'source_packet_ids');
+      'source_packet_ids: memories of an org or user that you do not act for: others could read the summary', 'source_packet_ids');
   end if;
-  perform packets.check_scope(audience.scope, audience.project_id);
+  perform packets.check_scope(audience_id.scope, audience_id.project_id);
 
   perform summaries.lock_summary(
-    packets.audience_id(me.tenant_id, me.org_id, me.user_id, audience.project_id, audience.scope), save_summary.scope_type,
+    packets.audience_id(me.tenant_id, me.org_id, me.user_id, audience_id.project_id, audience_id.scope), save_summary.scope_type,
     save_summary.scope_value);
-  select s.source_packet into former_packet
+  select s.source_packet into former
   from public.memory_summaries s
-  where s.tenant_id = me.tenant_id and s.scope = audience.scope and s.project_id is not distinct from audience.project_id
+  where s.tenant_id = me.tenant_id and s.scope = audience_id.scope and s.project_id is not distinct from audience_id.project_id
     and s.org_id is not distinct from me.org_id and s.user_id is not distinct from me.user_id
     and s.scope_type = save_summary.scope_type and s.scope_value = save_summary.scope_value;
-  if former_packet = any (source_packet_ids) then
+  if former = any (source_packet_ids) then
     perform identity.raise_error(
-      'L9VAL', 'source_packet_ids: names the summary that this one replaces; name the sources of that summary instead', 'source_packet_ids');
-  elsif former_packet is not null then
-    delete from public.packet_store p where p.packet_id = former_packet;
+      'L9VAL', 'source_packet_ids: the summary that this one replaces; name what it rests on', 'source_packet_ids');
+  elsif former is not null then
+    delete from public.packet_store p where p.packet_id = former;
     if not found then
-      perform identity.raise_error('L9OWN', 'scope_value: has a summary that another agent wrote, which you can''t replace', 'scope_value');
+      perform identity.raise_error('L9OWN', 'scope_value: the summary that is there is not yours to replace', 'scope_value');
     end if;
   end if;
 
   packet_id := (public.save_memory(
     summaries.summary_heading(save_summary.scope_type, save_summary.scope_value) || e'\n' || summary_text,
-    scope => audience.scope, project_id => audience.project_id, kind => 'summary', ttl => audience.ttl,
+    scope => audience_id.scope, project_id => audience_id.project_id, kind => 'summary', ttl => audience_id.ttl,
     parent_ids => summaries.newest_sources(source_packet_ids))).memory.packet_id;
   return summaries.store_summary_row(
     packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
-    save_summary.key_entities, save_summary.key_decisions, wanted_confidence, save_summary.valid_until);
+    save_summary.key_entities, save_summary.key_decisions, certainty, save_summary.valid_until);
 end
 $$;
 
 comment on function public.save_summary(
   text, text, text, uuid[], text[], text[], text[], double precision, timestamptz) is
-  'Saves the summary of a subject (scope_type and scope_value) as a memory of kind summary, and replaces the existing summary of that subject. Its audience is computed: only callers that may read every one of source_packet_ids (at most 500) can read the summary, and no longer than they can read these. If no scope has exactly these readers, L9VAL. Agents can replace only summaries that they wrote (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves what these memories say in short, as a memory of kind summary, in place of the one of that subject (scope_type and scope_value) that is there. Who may read it is worked out: those alone who may read every one of source_packet_ids (500 at most), and no longer than they may; where no scope has just these readers, L9VAL. Agents replace only what they wrote (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   summaries.lock_summary(uuid, text, text),
@@ -15776,7 +15226,7 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/050-save-summary.sql
 --! Included 180-summaries/060-find-due.sql
-create type summaries.due_for_audience as (
+create type summaries.due as (
   tenant_id uuid,
   org_id uuid,
   user_id uuid,
@@ -15794,7 +15244,7 @@ create type summaries.due_for_audience as (
   source_packet_ids uuid[]
 );
 
-comment on type summaries.due_for_audience is 'A summary that is due, and the audience that it is for.';
+comment on type summaries.due is 'A summary that is to be written, and for which room.';
 
 create function summaries.summary_threshold(scope_type text)
 returns integer
@@ -15804,9 +15254,9 @@ parallel safe
 return case scope_type when 'task' then 5 when 'thread' then 10 when 'topic' then 20 when 'time_period' then 20 else 50 end;
 
 comment on function summaries.summary_threshold(text) is
-  'The number of new memories that makes a summary due by default: task 5, thread 10, topic 20, week 20, agent 50, project 50.';
+  'How many new memories make a summary due, where nothing else is said: a task 5, a thread 10, a topic or a week 20, an agent or a project 50.';
 
-create function summaries.summary_subjects(memory public.packet_store)
+create function summaries.subjects_of(memory public.packet_store)
 returns table (scope_type text, scope_value text)
 language sql
 immutable
@@ -15817,18 +15267,18 @@ begin atomic
     ('thread', (memory).thread_id), ('agent', (memory).metadata ->> 'creator'), ('project', (memory).project_id),
     ('task', (memory).correlation_id),
     ('time_period', to_char((memory)."timestamp" at time zone 'UTC', 'IYYY-"W"IW'))) as s (scope_type, scope_value)
-  where s.scope_value ~ '\S' and octet_length(s.scope_value) <= summaries.max_subject_bytes()
+  where s.scope_value ~ '\S' and octet_length(s.scope_value) <= 1000
   union all
   select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;
 
-comment on function summaries.summary_subjects(public.packet_store) is
-  'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it was saved (UTC), its project, and the task that its correlation_id names.';
+comment on function summaries.subjects_of(public.packet_store) is
+  'What summaries a memory belongs into: of its thread, its writer, its tags, the ISO week it was saved in (UTC), its project, and the task that its correlation_id names.';
 
 create function summaries.find_due(
-  me identity.identity, target_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
+  me identity.identity, of_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
   max_sources integer, k integer)
-returns setof summaries.due_for_audience
+returns setof summaries.due
 language plpgsql
 stable
 set search_path = ''
@@ -15836,47 +15286,46 @@ set max_parallel_workers_per_gather = 0
 as $$
 #variable_conflict use_column
 declare
-  -- Only the newest memories are scanned, because summaries of active subjects are the useful ones. Older memories are found when
-  -- the call names their thread or project.
-  scan_limit constant integer := 20000;
+  -- What is older waits until it is asked for by name: a summary of what moves now is what is missed.
+  look_at constant integer := 20000;
 begin
   return query
-  with recent as materialized (
+  with looked_at as materialized (
     select p.packet_id, p."timestamp", p.scope, p.project_id, s.scope_type, s.scope_value,
       case when me.caller is not null then me.org_id else p.org_id end as org_id,
       case when me.caller is not null then me.user_id else p.user_id end as user_id
     from (
       select p.* from public.packet_store p
-      where p.tenant_id = target_tenant and p.packet_type <> 'summary' and (p.ttl is null or p.ttl > now())
+      where p.tenant_id = of_tenant and p.packet_type <> 'summary' and (p.ttl is null or p.ttl > now())
         and (me.caller is null
           or p.scope = any (me.writable_scopes)
-            -- An admin also sees memories of other orgs and users, but a summary of them could be read by the wrong ones.
+            -- An admin sees what belongs to others; in what it writes they would read of each other.
             and (p.org_id is null or p.org_id = me.org_id) and (p.user_id is null or p.user_id = me.user_id))
         and (only_project is null or p.project_id = only_project)
         and (only_value is null or types is distinct from '{thread}' or p.thread_id = only_value)
       order by p."timestamp" desc
-      limit scan_limit
+      limit look_at
     ) p
-    cross join lateral summaries.summary_subjects(p) s
+    cross join lateral summaries.subjects_of(p) s
     where (types is null or s.scope_type = any (types)) and (only_value is null or s.scope_value = only_value)
   ), current as (
     select s.*,
       exists (
         select from public.memory_summary_sources l where l.summary_packet = s.source_packet and l.is_changed) as is_changed
     from public.memory_summaries s
-    where s.tenant_id = target_tenant
+    where s.tenant_id = of_tenant
       and (me.caller is null or s.org_id is not distinct from me.org_id and s.user_id is not distinct from me.user_id)
   ), grouped as (
     select l.org_id, l.user_id, l.scope, l.project_id, l.scope_type, l.scope_value,
       count(*)::integer as packet_count,
       (count(*) filter (where c.summary_id is null or l."timestamp" > c.coverage_end))::integer as new_packets,
       (array_agg(l.packet_id order by l."timestamp" desc, l.packet_id desc))[1:max_sources] as sources
-    from recent l
+    from looked_at l
     left join current c on c.scope_type = l.scope_type and c.scope_value = l.scope_value and c.scope = l.scope
       and c.project_id is not distinct from l.project_id and c.org_id is not distinct from l.org_id
       and c.user_id is not distinct from l.user_id
     group by l.org_id, l.user_id, l.scope, l.project_id, l.scope_type, l.scope_value
-  ), evaluated as (
+  ), judged as (
     select g.*, c.summary_id, c.coverage_start, c.coverage_end, c.valid_until, c.creator,
       case
         when c.is_changed then 'changed'
@@ -15890,23 +15339,23 @@ begin
       and c.project_id is not distinct from g.project_id and c.org_id is not distinct from g.org_id
       and c.user_id is not distinct from g.user_id
   )
-  select target_tenant, e.org_id, e.user_id, e.scope, e.project_id, e.scope_type, e.scope_value, e.reason, e.new_packets,
-    e.packet_count, e.summary_id, e.coverage_start, e.coverage_end, e.valid_until, e.sources
-  from evaluated e
-  where e.reason is not null
-    -- A summary of another agent is replaced by that agent, by admins or by the background job.
-    and (me.caller is null or me.role = 'l9_admin' or e.summary_id is null or e.creator = me.creator)
-  order by e.reason in ('changed', 'valid_until') desc, e.new_packets desc, e.scope_type, e.scope_value, e.scope, e.project_id
+  select of_tenant, j.org_id, j.user_id, j.scope, j.project_id, j.scope_type, j.scope_value, j.reason, j.new_packets,
+    j.packet_count, j.summary_id, j.coverage_start, j.coverage_end, j.valid_until, j.sources
+  from judged j
+  where j.reason is not null
+    -- What another agent wrote is for it, for admins and for the job to write anew.
+    and (me.caller is null or me.role = 'l9_admin' or j.summary_id is null or j.creator = me.creator)
+  order by j.reason in ('changed', 'valid_until') desc, j.new_packets desc, j.scope_type, j.scope_value, j.scope, j.project_id
   limit k;
 end
 $$;
 
 comment on function summaries.find_due(
   identity.identity, uuid, text[], text, text, integer, integer, integer) is
-  'Summaries that are due in a tenant: for the audiences that this identity writes for or, without a caller (for jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due summary contains memories that its readers may not read. Runs with the rights of the caller.';
+  'Summaries that are due in a tenant: for the rooms that this identity writes in, or (without a caller, for jobs) for all. Among the newest 20,000 memories, room by room, so that none is due for what its readers may not read. Runs with the rights of whoever asks.';
 
 grant execute on function
-  summaries.summary_threshold(text), summaries.summary_subjects(public.packet_store),
+  summaries.summary_threshold(text), summaries.subjects_of(public.packet_store),
   summaries.find_due(identity.identity, uuid, text[], text, text, integer, integer, integer)
 to l9_agent, l9_admin, l9_worker;
 
@@ -15925,24 +15374,20 @@ create type public.due_summary as (
   source_packet_ids uuid[]
 );
 
-comment on type public.due_summary is 'A summary that is due.';
-comment on column public.due_summary.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or task.';
-comment on column public.due_summary.scope_value is
-  'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
-comment on column public.due_summary.scope is 'The scope of the memories, which the summary will have.';
-comment on column public.due_summary.project_id is 'The project of the memories; null in scope global.';
-comment on column public.due_summary.coverage_start is
-  'The time when the oldest source of the existing summary was saved; null if there is none.';
-comment on column public.due_summary.coverage_end is
-  'The time when the newest source of the existing summary was saved; null if there is none.';
-comment on column public.due_summary.valid_until is 'The time from which the existing summary is due by time alone.';
+comment on type public.due_summary is 'A summary that is to be written.';
+comment on column public.due_summary.scope_type is 'What is to be summed up: thread, agent, topic, time_period, project or task.';
+comment on column public.due_summary.scope_value is 'Which one: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id, a correlation_id.';
+comment on column public.due_summary.scope is 'The scope of its memories, which the summary will have.';
+comment on column public.due_summary.project_id is 'The project of its memories; null in scope global.';
+comment on column public.due_summary.coverage_start is 'When the oldest of its memories was saved.';
+comment on column public.due_summary.coverage_end is 'When the newest of its memories was saved.';
+comment on column public.due_summary.valid_until is 'From when on the summary that is there is due by time alone.';
 comment on column public.due_summary.reason is
-  'The reason why the summary is due. none: there is no summary yet; packets: enough memories were added; changed: the text of a source was changed; valid_until: that time has passed.';
-comment on column public.due_summary.new_packets is 'The number of memories added since the existing summary.';
-comment on column public.due_summary.packet_count is 'The number of memories of the subject.';
-comment on column public.due_summary.summary_id is 'The existing summary; null if there is none.';
-comment on column public.due_summary.source_packet_ids is
-  'The memories to summarise, newest first: the argument of save_summary().';
+  'none: there is none yet; packets: enough was added; changed: the text of a source was changed; valid_until: its time is over.';
+comment on column public.due_summary.new_packets is 'How many memories were added since the summary that is there.';
+comment on column public.due_summary.packet_count is 'How many memories there are.';
+comment on column public.due_summary.summary_id is 'The summary that is there.';
+comment on column public.due_summary.source_packet_ids is 'What to sum up, the newest first: for save_summary.';
 
 create function public.due_summaries(
   scope_types text[] default null,
@@ -15963,14 +15408,14 @@ declare
   one_type text;
 begin
   foreach one_type in array coalesce(scope_types, '{}') loop
-    perform reflection.check_choice(one_type, summaries.scope_types(), 'scope_types');
+    perform reflection.check_choice(one_type, '{thread,agent,topic,time_period,project,task}', 'scope_types');
   end loop;
   if min_packets < 1 then
-    perform identity.raise_error('L9VAL', 'min_packets: must be 1 or more', 'min_packets');
-  elsif max_sources is null or max_sources not between 1 and summaries.max_sources() then
-    perform identity.raise_error('L9VAL', format('max_sources: must be from 1 to %s', summaries.max_sources()), 'max_sources');
+    perform identity.raise_error('L9VAL', 'min_packets: 1 or more', 'min_packets');
+  elsif max_sources is null or max_sources not between 1 and 500 then
+    perform identity.raise_error('L9VAL', 'max_sources: from 1 to 500', 'max_sources');
   elsif k is null or k not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'k: must be from 1 to 100', 'k');
+    perform identity.raise_error('L9VAL', 'k: from 1 to 100', 'k');
   end if;
   return query
   select d.scope_type, d.scope_value, d.scope, d.project_id, d.reason, d.new_packets, d.packet_count, d.summary_id,
@@ -15980,7 +15425,7 @@ end
 $$;
 
 comment on function public.due_summaries(text[], text, text, integer, integer, integer) is
-  'Summaries that are due in the scopes where the caller writes: there is none yet and there are enough memories, enough memories were added, a source was changed, or valid_until has passed. min_packets: the number of memories that is enough; by default task 5, thread 10, topic 20, week 20, agent 50, project 50. source_packet_ids has the newest max_sources (1 to 500). Scans the newest 20,000 memories. Errors: L9VAL, L9AUT.';
+  'Summaries that are to be written, in the scopes where the caller writes: of what has none and enough memories, of what gained enough since, whose sources were changed, or whose valid_until is over. min_packets: how many are enough; by default a task 5, a thread 10, a topic or a week 20, an agent or a project 50. source_packet_ids: the newest max_sources (1 to 500). Looks at the newest 20,000 memories. Errors: L9VAL, L9AUT.';
 
 grant execute on function public.due_summaries(text[], text, text, integer, integer, integer) to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/060-find-due.sql
@@ -15988,10 +15433,10 @@ grant execute on function public.due_summaries(text[], text, text, integer, inte
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
 
 comment on type public.summarize_result is
-  'The result of summarize(): the status, and either the saved summary or the due ones with their sources.';
+  'status: saved, due or nothing_due; summary: what was saved; due: what is to be summed up, each with its sources.';
 comment on column public.summarize_result.status is 'saved, due or nothing_due.';
-comment on column public.summarize_result.summary is 'The summary that was saved.';
-comment on column public.summarize_result.due is 'The summaries that are due, each with the texts of its sources.';
+comment on column public.summarize_result.summary is 'What was saved.';
+comment on column public.summarize_result.due is 'What is to be summed up, each with its sources.';
 
 create function summaries.sources_within(ids uuid[], max_tokens integer)
 returns jsonb
@@ -16007,11 +15452,11 @@ begin atomic
     from public.packet_store p
     where p.packet_id = any (ids)
   ), trimmed as (
-    select s.*, left(s.content, t.share) as shown, length(s.content) > t.share as is_truncated,
-      sum(40 + search.token_estimate(left(s.content, t.share))) over (order by s.place) as used
+    select s.*, left(s.content, t.audience_id) as shown, length(s.content) > t.audience_id as is_truncated,
+      sum(40 + search.token_estimate(left(s.content, t.audience_id))) over (order by s.place) as used
     from sources s
-    -- Each source gets an equal share of characters, at least 240. If even that is too much, the newest sources are kept.
-    cross join lateral (select greatest(240, (3 * max_tokens / s.number - 120)::integer) as share) t
+    -- Each gets its share, 240 characters at least; the newest come first where not even that fits.
+    cross join lateral (select greatest(240, (3 * max_tokens / s.number - 120)::integer) as audience_id) t
   )
   select coalesce(jsonb_agg(jsonb_build_object(
     'packet_id', t.packet_id, 'content', t.shown, 'is_truncated', t.is_truncated, 'kind', t.packet_type, 'scope', t.scope,
@@ -16021,7 +15466,7 @@ begin atomic
 end;
 
 comment on function summaries.sources_within(uuid[], integer) is
-  'The texts of those of these memories that the caller may read, oldest first, trimmed to about max_tokens tokens in all; at most the newest 100.';
+  'The texts of memories, as far as the caller may read them, the oldest first, trimmed to about so many tokens; the newest 100 at most.';
 
 create function public.summarize(
   scope_type text default null,
@@ -16044,43 +15489,43 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
-  result public.summarize_result;
-  shown_ids jsonb;
+  answer public.summarize_result;
+  shown jsonb;
 begin
   if summary_text is not null then
-    result.summary := public.save_summary(
+    answer.summary := public.save_summary(
       scope_type, scope_value, summary_text, source_packet_ids, key_facts, key_entities, key_decisions, confidence, valid_until);
-    result.status := 'saved';
-    return result;
+    answer.status := 'saved';
+    return answer;
   elsif max_tokens is null or max_tokens not between 500 and 1000000 then
-    perform identity.raise_error('L9VAL', 'max_tokens: must be from 500 to 1000000', 'max_tokens');
+    perform identity.raise_error('L9VAL', 'max_tokens: from 500 to 1000000', 'max_tokens');
   elsif k is null or k not between 1 and 20 then
-    perform identity.raise_error('L9VAL', 'k: must be from 1 to 20', 'k');
+    perform identity.raise_error('L9VAL', 'k: from 1 to 20', 'k');
   end if;
 
   select coalesce(jsonb_agg(
     to_jsonb(d) - 'source_packet_ids' - 'place' || jsonb_build_object('sources', summaries.sources_within(d.source_packet_ids, max_tokens / k))
     order by d.place), '[]')
-  into result.due
+  into answer.due
   from public.due_summaries(
     case when scope_type is not null then array[scope_type] end, scope_value, project_id,
-    -- A caller that names a subject gets it, however few memories it has.
+    -- Who names it is not told that there is too little.
     case when scope_value is not null then 1 end, 100, k
   ) with ordinality as d (
     scope_type, scope_value, scope, project_id, reason, new_packets, packet_count, summary_id, coverage_start, coverage_end,
     valid_until, source_packet_ids, place);
-  result.status := case when result.due = '[]' then 'nothing_due' else 'due' end;
+  answer.status := case when answer.due = '[]' then 'nothing_due' else 'due' end;
 
-  -- The audit row lists the memories whose texts were returned, as for every read.
-  shown_ids := jsonb_path_query_array(result.due, '$[*].sources[*].packet_id');
-  perform audit.audit_read('READ', jsonb_build_object('ids', shown_ids, 'scope_type', scope_type));
-  return result;
+  -- Whose texts were shown is on the record, as of any read.
+  shown := jsonb_path_query_array(answer.due, '$[*].sources[*].packet_id');
+  perform audit.audit_read('READ', jsonb_build_object('ids', shown, 'scope_type', scope_type));
+  return answer;
 end
 $$;
 
 comment on function public.summarize(
   text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text, integer, integer) is
-  'Without summary_text: the summaries that are due (optionally only of this scope_type, scope_value and project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
+  'Without summary_text: what is due (of this scope_type, scope_value and project_id, where given), k of them (1 to 20), with the texts to be summed up, trimmed to about max_tokens. With it: save_summary(). Leaves an audit row. Errors: as of save_summary.';
 
 grant execute on function
   summaries.sources_within(uuid[], integer),
@@ -16091,7 +15536,7 @@ to l9_agent, l9_admin;
 create function summaries.summary_json(summary public.memory_summaries)
 returns jsonb
 language sql
--- Volatile, so that it sees a memory that the same statement has just saved.
+-- Volatile: so that it sees the memory which the same statement has just saved.
 volatile
 set search_path = ''
 return case when (summary).summary_id is not null then pg_catalog.jsonb_build_object(
@@ -16112,8 +15557,7 @@ return case when (summary).summary_id is not null then pg_catalog.jsonb_build_ob
   'coverage_end', (summary).coverage_end,
   'valid_until', (summary).valid_until) end;
 
-comment on function summaries.summary_json(public.memory_summaries) is
-  'A summary as the gateway returns it, with the text of its memory.';
+comment on function summaries.summary_json(public.memory_summaries) is 'A summary as the gateway hands it out, with what is its memory''s.';
 
 grant execute on function summaries.summary_json(public.memory_summaries) to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/070-summarize.sql
@@ -16121,10 +15565,10 @@ grant execute on function summaries.summary_json(public.memory_summaries) to l9_
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
 comment on policy definer_job_writes on public.packet_store is
-  'Functions of the owner save summaries for background jobs. Functions that agents and admins call save nothing under this policy.';
+  'Functions of the owner that jobs call save summaries; those that agents and admins call save nothing.';
 
 create function summaries.due_summaries_for_job(max_rows integer default 10, max_sources integer default 100)
-returns setof summaries.due_for_audience
+returns setof summaries.due
 language sql
 stable
 security definer
@@ -16132,14 +15576,14 @@ set search_path = ''
 begin atomic
   select d.*
   from public.tenants t
-  cross join lateral summaries.find_due(null, t.tenant_id, null, null, null, null, least(max_sources, summaries.max_sources()), max_rows) d
+  cross join lateral summaries.find_due(null, t.tenant_id, null, null, null, null, least(max_sources, 500), max_rows) d
   where t.is_active and identity.current_role_name() = 'l9_worker'
   order by d.reason in ('changed', 'valid_until') desc, d.new_packets desc
   limit max_rows;
 end;
 
 comment on function summaries.due_summaries_for_job(integer, integer) is
-  'Due summaries of every audience of every active tenant, for the background job that writes summaries (role l9_worker); otherwise like due_summaries(). Definer: reads tenants.';
+  'As due_summaries(), for every room of every active tenant: what the job that writes summaries has to do. For l9_worker. Definer: reads tenants.';
 
 create function summaries.store_summary(
   scope_type text, scope_value text, summary_text text, source_packet_ids uuid[], key_facts text[] default '{}',
@@ -16153,23 +15597,23 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  audience summaries.summary_audience;
+  audience_id summaries.summary_audience;
   packet_id uuid;
 begin
   if identity.current_role_name() <> 'l9_worker' then
-    perform identity.raise_error('L9SCP', 'store_summary: only background jobs may call it; call save_summary()');
+    perform identity.raise_error('L9SCP', 'store_summary: for jobs; save_summary() is yours');
   end if;
   perform summaries.check_summary(
     store_summary.scope_type, store_summary.scope_value, summary_text, store_summary.key_facts, store_summary.key_entities,
     store_summary.key_decisions, store_summary.confidence);
-  audience := summaries.audience_of_sources(source_packet_ids);
+  audience_id := summaries.audience_of_sources(source_packet_ids);
   perform summaries.lock_summary(
-    packets.audience_id(audience.tenant_id, audience.org_id, audience.user_id, audience.project_id, audience.scope), store_summary.scope_type,
+    packets.audience_id(audience_id.tenant_id, audience_id.org_id, audience_id.user_id, audience_id.project_id, audience_id.scope), store_summary.scope_type,
     store_summary.scope_value);
   perform summaries.delete_summaries(array(
     select s.source_packet from public.memory_summaries s
-    where s.tenant_id = audience.tenant_id and s.scope = audience.scope and s.project_id is not distinct from audience.project_id
-      and s.org_id is not distinct from audience.org_id and s.user_id is not distinct from audience.user_id
+    where s.tenant_id = audience_id.tenant_id and s.scope = audience_id.scope and s.project_id is not distinct from audience_id.project_id
+      and s.org_id is not distinct from audience_id.org_id and s.user_id is not distinct from audience_id.user_id
       and s.scope_type = store_summary.scope_type and s.scope_value = store_summary.scope_value));
 
   insert into public.packet_store as p (
@@ -16179,12 +15623,12 @@ begin
     jsonb_build_object('content',
       summaries.summary_heading(store_summary.scope_type, store_summary.scope_value) || e'\n' || summary_text),
     jsonb_strip_nulls(jsonb_build_object('creator', 'job', 'source', 'l9-memory', 'agent', 'job', 'model', store_summary.model)),
-    summaries.newest_sources(source_packet_ids), audience.ttl, audience.project_id, audience.scope, audience.tenant_id, audience.org_id, audience.user_id,
+    summaries.newest_sources(source_packet_ids), audience_id.ttl, audience_id.project_id, audience_id.scope, audience_id.tenant_id, audience_id.org_id, audience_id.user_id,
     clock_timestamp(), clock_timestamp())
   on conflict do nothing
   returning p.packet_id into packet_id;
   if packet_id is null then
-    perform identity.raise_error('L9VAL', 'summary_text: a memory of kind summary with the same text exists', 'summary_text');
+    perform identity.raise_error('L9VAL', 'summary_text: a memory of kind summary says just this', 'summary_text');
   end if;
   return summaries.store_summary_row(
     packet_id, store_summary.scope_type, store_summary.scope_value, source_packet_ids, store_summary.key_facts,
@@ -16194,7 +15638,7 @@ $$;
 
 comment on function summaries.store_summary(
   text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text) is
-  'Saves a summary for the background job (role l9_worker): for the narrowest audience of the sources, with creator job, and in place of the existing summary, whoever wrote it. Otherwise like save_summary(). Definer: jobs can''t write memories.';
+  'As save_summary(), for the job that writes summaries: in the narrowest room of the sources, by creator job, in place of the one that is there, whoever wrote it. For l9_worker. Definer: jobs can''t write memories.';
 
 grant execute on function
   summaries.due_summaries_for_job(integer, integer),
@@ -16248,7 +15692,7 @@ comment on table public.extraction_settings is
   'Which memories of a tenant a chat model may read, and for how many tokens a day. Without a row it may read nothing. set_extraction_settings() writes this table.';
 comment on column public.extraction_settings.tenant_id is 'The tenant.';
 comment on column public.extraction_settings.is_enabled is
-  'Whether a chat model extracts entities, facts and relations from new memories.';
+  'Whether a chat model extracts entities, facts and relationships from new memories.';
 comment on column public.extraction_settings.kinds is 'The kinds of memories that are read for extraction.';
 comment on column public.extraction_settings.scopes is
   'The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private scopes must be named here.';
@@ -16340,7 +15784,7 @@ end
 $$;
 
 comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
-  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relations from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
+  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relationships from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
 
 grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
   to l9_admin, l9_platform_admin;
@@ -16556,7 +16000,7 @@ create trigger _900_enqueue_extraction after insert on public.packet_store
   for each statement execute function extraction.tg_packet_store__enqueue_extraction();
 --! EndIncluded 190-extraction/050-pending-extractions.sql
 --! Included 190-extraction/060-follow-memories.sql
-create function extraction.withdraw_extracted_relations(packet_id uuid)
+create function extraction.withdraw_extracted_relationships(packet_id uuid)
 returns void
 language plpgsql
 volatile
@@ -16566,19 +16010,19 @@ as $$
 declare
   ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e
-    where e.packet_id = withdraw_extracted_relations.packet_id and e.extracted_by is not null);
+    where e.packet_id = withdraw_extracted_relationships.packet_id and e.extracted_by is not null);
 begin
   if ids <> '{}' then
     perform graph.lock_relationships(ids);
     delete from public.relationship_evidence e
-    where e.packet_id = withdraw_extracted_relations.packet_id and e.extracted_by is not null;
+    where e.packet_id = withdraw_extracted_relationships.packet_id and e.extracted_by is not null;
     perform graph.recompute_relationships(ids);
   end if;
 end
 $$;
 
-comment on function extraction.withdraw_extracted_relations(uuid) is
-  'Deletes the relations that a model extracted from a memory; relations that callers stated stay. Not executable by callers: functions of the owner call it.';
+comment on function extraction.withdraw_extracted_relationships(uuid) is
+  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay. Not executable by callers: functions of the owner call it.';
 
 create function extraction.tg_packet_store__extraction_follow()
 returns trigger
@@ -16592,7 +16036,7 @@ begin
   if has_new_text then
     -- The extraction of the old text no longer holds, even if the new text is not read.
     perform facts.withdraw_evidence(new.packet_id, only_extracted => true);
-    perform extraction.withdraw_extracted_relations(new.packet_id);
+    perform extraction.withdraw_extracted_relationships(new.packet_id);
   end if;
   insert into extraction.pending_extractions as q (packet_id)
   select new.packet_id from public.extraction_settings s
@@ -16607,7 +16051,7 @@ $$;
 comment on function extraction.tg_packet_store__extraction_follow() is
   'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
 
--- Fires after the triggers that move facts and relations.
+-- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store
   for each row
   when (
@@ -16764,7 +16208,7 @@ parallel safe
 set search_path = ''
 return 50;
 
-comment on function extraction.max_extracted_items() is 'The number of entities, facts and relations, each, that are stored of one answer.';
+comment on function extraction.max_extracted_items() is 'The number of entities, facts and relationships, each, that are stored of one answer.';
 
 create function extraction.extracted_items(extraction jsonb, field text, texts text[])
 returns table (item jsonb, is_fit boolean)
@@ -16835,7 +16279,7 @@ begin
   end if;
 
   perform facts.withdraw_evidence(source.packet_id, only_extracted => true);
-  perform extraction.withdraw_extracted_relations(source.packet_id);
+  perform extraction.withdraw_extracted_relationships(source.packet_id);
 
   -- Only names, values and confidences are taken from the answer. The order prevents deadlocks with other writers.
   for item, is_fit in
@@ -16888,7 +16332,7 @@ end
 $$;
 
 comment on function extraction.store_extraction(uuid, bytea, jsonb, text) is
-  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and relations, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs can''t write.';
+  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs can''t write.';
 
 grant execute on function extraction.store_extraction(uuid, bytea, jsonb, text) to l9_worker;
 --! EndIncluded 190-extraction/080-store-extraction.sql
@@ -17055,7 +16499,7 @@ to l9_worker;
 --! Included 200-access/000-schema.sql
 create schema access;
 comment on schema access is
-  'Explaining access: the access matrix and explain_access(). Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
+  'Explaining who may see what. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema access to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 200-access/000-schema.sql
 --! Included 200-access/010-access-matrix.sql
@@ -17063,14 +16507,14 @@ create view public.access_matrix
 with (security_invoker = true)
 as
 with policies as (
-  -- The policies as PostgreSQL stores them. The claims that a policy calls tell which rule it states.
+  -- What PostgreSQL itself goes by. Which rule a policy states is told by the claims it asks for.
   select
     r.role, p.polpermissive as is_permissive,
     case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end as command,
     coalesce(pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as qual,
     coalesce(pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid), pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as new_qual
   from pg_catalog.pg_policy p
-  cross join unnest(identity.caller_roles()) as r (role)
+  cross join (values ('l9_agent'), ('l9_admin'), ('l9_platform_admin')) as r (role)
   where p.polrelid = 'public.packet_store'::regclass
     and exists (select from unnest(p.polroles) as g (id) where pg_catalog.pg_has_role(r.role, g.id, 'usage'))
 ), rights as (
@@ -17093,7 +16537,7 @@ with policies as (
       select from pg_catalog.pg_proc f
       where f.pronamespace = 'public'::regnamespace and f.proname = 'delete_expired_memories'
         and pg_catalog.has_function_privilege(r.role, f.oid, 'execute')) as may_clean_up
-  from unnest(identity.caller_roles()) as r (role)
+  from (values ('l9_agent'), ('l9_admin'), ('l9_platform_admin')) as r (role)
   left join policies p on p.role = r.role
   group by r.role
 ), cells as (
@@ -17122,18 +16566,16 @@ select
 from cells;
 
 comment on view public.access_matrix is
-  'Permissions of each actor in each scope: the registered actors and scopes under the current grants and policies of packet_store. A token can reduce these permissions, never extend them. An admin sees its tenant, an agent its own rows, an operator all rows.';
-comment on column public.access_matrix.tenant_id is 'Tenant of the actor.';
-comment on column public.access_matrix.caller is 'Actor.';
-comment on column public.access_matrix.role is 'Database role of the actor.';
-comment on column public.access_matrix.scope is 'Scope.';
-comment on column public.access_matrix.is_project_scoped is
-  'True if memories of this scope belong to a project; the token says which projects are allowed.';
-comment on column public.access_matrix.may_read is 'True if the actor can find and read memories of the scope.';
-comment on column public.access_matrix.may_write is 'True if the actor can save memories in the scope.';
-comment on column public.access_matrix.may_change is
-  'Memories of the scope that the actor can update and delete: any, own (those that carry its creator) or none.';
-comment on column public.access_matrix.may_clean_up is 'True if the actor can delete expired memories of the scope.';
+  'Who may do what in which scope: actors and scopes as they are registered, under the grants and policies that packet_store has now. A token can do less, never more. An admin sees its tenant, an agent its own rows, operators all.';
+comment on column public.access_matrix.tenant_id is 'The tenant.';
+comment on column public.access_matrix.caller is 'The actor.';
+comment on column public.access_matrix.role is 'Its database role.';
+comment on column public.access_matrix.scope is 'The scope.';
+comment on column public.access_matrix.is_project_scoped is 'Whether memories of this scope belong to a project; the token says to which.';
+comment on column public.access_matrix.may_read is 'Whether it finds and reads memories there.';
+comment on column public.access_matrix.may_write is 'Whether it saves memories there.';
+comment on column public.access_matrix.may_change is 'What it may update and delete there: any, own (what carries its creator) or none.';
+comment on column public.access_matrix.may_clean_up is 'Whether it may delete what has expired there.';
 
 grant select on public.access_matrix to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/010-access-matrix.sql
@@ -17145,13 +16587,12 @@ create type public.policy_verdict as (
   expression text,
   description text
 );
-comment on type public.policy_verdict is 'Result of one policy of packet_store for one memory.';
-comment on column public.policy_verdict.policy is 'Name of the policy.';
-comment on column public.policy_verdict.is_permissive is
-  'True: at least one such policy must admit the memory. False: every such policy must.';
-comment on column public.policy_verdict.admits is 'True if the policy admits the memory.';
-comment on column public.policy_verdict.expression is 'Expression of the policy, with the caller''s claims substituted.';
-comment on column public.policy_verdict.description is 'Comment of the policy.';
+comment on type public.policy_verdict is 'What one policy of packet_store says of a memory.';
+comment on column public.policy_verdict.policy is 'Its name.';
+comment on column public.policy_verdict.is_permissive is 'True: one such policy must admit. False: each such policy must.';
+comment on column public.policy_verdict.admits is 'Its verdict.';
+comment on column public.policy_verdict.expression is 'The rule, with the caller''s claims filled in.';
+comment on column public.policy_verdict.description is 'What it is for.';
 
 create type public.access_explanation as (
   packet_id uuid,
@@ -17162,17 +16603,17 @@ create type public.access_explanation as (
   decided_by text,
   policies public.policy_verdict[]
 );
-comment on type public.access_explanation is 'Whether a caller can see a memory, and why.';
+comment on type public.access_explanation is 'Whether a caller sees a memory, and why.';
 comment on column public.access_explanation.packet_id is 'The memory.';
-comment on column public.access_explanation.tenant_id is 'Tenant of the caller.';
+comment on column public.access_explanation.tenant_id is 'The tenant of the caller.';
 comment on column public.access_explanation.caller is 'The caller.';
-comment on column public.access_explanation.role is 'Database role of the caller.';
-comment on column public.access_explanation.is_visible is 'True if the caller can see the memory.';
+comment on column public.access_explanation.role is 'Its database role.';
+comment on column public.access_explanation.is_visible is 'Whether it sees the memory.';
 comment on column public.access_explanation.decided_by is
-  'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.';
-comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
+  'The policy that decided: of those that refuse the first restrictive one, else the permissive one. identity: it is nobody, being inactive or with claims that do not fit. grant: its role may read no memory.';
+comment on column public.access_explanation.policies is 'The verdict of each policy for its role.';
 
-create function access.get_expired_memory(packet_id uuid)
+create function access.expired_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
 stable
@@ -17184,13 +16625,13 @@ declare
   memory public.packet_store;
 begin
   select p.* into memory from public.packet_store p
-  where p.packet_id = get_expired_memory.packet_id
+  where p.packet_id = expired_memory.packet_id
     and p.ttl <= now()
     and (me.role = 'l9_platform_admin'
       or p.tenant_id = me.tenant_id
         and p.scope = any (me.readable_scopes)
         and identity.has_project(me, p.project_id));
-  -- Keep the columns that policies use and clear the contents, which no caller may see after expiry.
+  -- Whose it was, not what it said: that is gone for everyone.
   memory.envelope := null;
   memory.content := null;
   memory.routing := null;
@@ -17207,51 +16648,50 @@ begin
 end
 $$;
 
-comment on function access.get_expired_memory(uuid) is
-  'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that could read it before. Definer: expired memories are hidden from every caller.';
+comment on function access.expired_memory(uuid) is
+  'Whose a memory was that has expired and waits for cleanup, without what it said, to an admin that could read it before. Definer: expired memories are hidden from everyone.';
 
-create function access.substitute_claims(expression text, subject identity.identity)
+create function access.claims_filled_in(expression text, me identity.identity)
 returns text
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  result text := expression;
+  answer text := expression;
   claim record;
 begin
   for claim in
     select * from (values
-      ('current_tenant_id', format('%L::uuid', (subject).tenant_id)),
-      ('current_org_id', format('%L::uuid', (subject).org_id)),
-      ('current_user_id', format('%L::uuid', (subject).user_id)),
-      ('current_caller', format('%L::text', (subject).caller)),
-      ('current_creator', format('%L::text', (subject).creator)),
-      ('current_scopes', format('%L::text[]', coalesce((subject).readable_scopes, '{}'))),
-      ('current_writable_scopes', format('%L::text[]', coalesce((subject).writable_scopes, '{}'))),
-      ('current_projects', format('%L::text[]', coalesce((subject).projects, '{}'))),
-      ('has_every_project', coalesce('*' = any ((subject).projects), false)::text)) as c (name, literal)
+      ('current_tenant_id', format('%L::uuid', (me).tenant_id)),
+      ('current_org_id', format('%L::uuid', (me).org_id)),
+      ('current_user_id', format('%L::uuid', (me).user_id)),
+      ('current_caller', format('%L::text', (me).caller)),
+      ('current_creator', format('%L::text', (me).creator)),
+      ('current_scopes', format('%L::text[]', coalesce((me).readable_scopes, '{}'))),
+      ('current_writable_scopes', format('%L::text[]', coalesce((me).writable_scopes, '{}'))),
+      ('current_projects', format('%L::text[]', coalesce((me).projects, '{}'))),
+      ('has_every_project', coalesce('*' = any ((me).projects), false)::text)) as c (name, literal)
   loop
-    -- A backslash is special in the replacement text of regexp_replace.
-    result := regexp_replace(result, format('\( SELECT identity\.%s\(\) AS %1$s\)', claim.name),
+    -- In the replacement a backslash is special.
+    answer := regexp_replace(answer, format('\( SELECT identity\.%s\(\) AS %1$s\)', claim.name),
       replace(format('(%s)', claim.literal), '\', '\\'), 'g');
   end loop;
-  -- This evaluates the policy for somebody else, so it must not audit a read.
-  result := regexp_replace(result, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
-    coalesce(((subject).role = 'l9_platform_admin')::text, 'false'), 'g');
-  -- pg_get_expr prints PostgreSQL's own functions without a schema. A schema-qualified call is one of our functions that the
-  -- substitution above does not handle.
-  if result ~ '\m[a-z0-9_]+\.[a-z0-9_]+\(' then
-    raise exception using errcode = '0A000', message = 'explain_access: a policy calls a function that cannot be substituted';
+  -- Asked for a reason, not by them: it is no look of theirs.
+  answer := regexp_replace(answer, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
+    coalesce(((me).role = 'l9_platform_admin')::text, 'false'), 'g');
+  -- Functions of PostgreSQL stand without a schema here: a schema names one of ours that is not known above.
+  if answer ~ '\m[a-z0-9_]+\.[a-z0-9_]+\(' then
+    raise exception using errcode = '0A000', message = 'explain_access: a policy asks for what it does not know';
   end if;
-  return result;
+  return answer;
 end
 $$;
 
-comment on function access.substitute_claims(text, identity.identity) is
-  'The expression of a policy in which each call (select identity.current_…()) is replaced by its value for this identity.';
+comment on function access.claims_filled_in(text, identity.identity) is
+  'The expression of a policy with what it asks of the session, (select identity.current_…()), replaced by what it would be for this identity.';
 
-create function access.get_actor_role(tenant_id uuid, caller text)
+create function access.role_of_actor(tenant_id uuid, caller text)
 returns text
 language sql
 stable
@@ -17259,13 +16699,13 @@ security definer
 set search_path = ''
 return (
   select a.role from public.actors a, identity.require_admin() as me
-  where a.tenant_id = get_actor_role.tenant_id and a.caller = get_actor_role.caller
+  where a.tenant_id = role_of_actor.tenant_id and a.caller = role_of_actor.caller
     and (me.role = 'l9_platform_admin' or a.tenant_id = me.tenant_id));
 
-comment on function access.get_actor_role(uuid, text) is
-  'Database role of an actor, if the caller is an admin of its tenant; else null. Definer: reads actors.';
+comment on function access.role_of_actor(uuid, text) is
+  'The database role of an actor, to an admin of its tenant; else null. Definer: reads actors.';
 
-create function access.get_identity_with_claims(
+create function access.identity_in_question(
   tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[])
 returns identity.identity
 language plpgsql
@@ -17275,25 +16715,25 @@ set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_admin();
-  subject identity.identity;
+  them identity.identity;
 begin
-  if me.role <> 'l9_platform_admin' and get_identity_with_claims.tenant_id <> me.tenant_id then
+  if me.role <> 'l9_platform_admin' and identity_in_question.tenant_id <> me.tenant_id then
     return null;
   end if;
-  select a.tenant_id, get_identity_with_claims.org_id, get_identity_with_claims.user_id, a.caller, a.creator, a.source, a.agent, a.role,
-    identity.intersect_scopes(a.readable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
-    identity.intersect_scopes(a.writable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
-    coalesce(get_identity_with_claims.projects, '{*}'), a.can_clean_up
-  into subject
+  select a.tenant_id, identity_in_question.org_id, identity_in_question.user_id, a.caller, a.creator, a.source, a.agent, a.role,
+    identity.intersect_scopes(a.readable_scopes, coalesce(identity_in_question.scopes, '{*}')),
+    identity.intersect_scopes(a.writable_scopes, coalesce(identity_in_question.scopes, '{*}')),
+    coalesce(identity_in_question.projects, '{*}'), a.can_clean_up
+  into them
   from identity.active_actors a
-  where a.tenant_id = get_identity_with_claims.tenant_id and a.caller = get_identity_with_claims.caller
-    and identity.are_claims_valid(a.tenant_id, a.caller, get_identity_with_claims.org_id, get_identity_with_claims.user_id, null);
-  return subject;
+  where a.tenant_id = identity_in_question.tenant_id and a.caller = identity_in_question.caller
+    and identity.are_claims_valid(a.tenant_id, a.caller, identity_in_question.org_id, identity_in_question.user_id, null);
+  return them;
 end
 $$;
 
-comment on function access.get_identity_with_claims(uuid, text, uuid, uuid, text[], text[]) is
-  'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the caller is an admin of their tenant; else null. Definer: reads identity tables.';
+comment on function access.identity_in_question(uuid, text, uuid, uuid, text[], text[]) is
+  'What these claims would be worth, to an admin of their tenant, as current_identity() would have it under the actor''s role. Definer: reads identity tables.';
 
 create function public.explain_access(
   caller text,
@@ -17313,7 +16753,7 @@ as $$
 declare
   me identity.identity := identity.require_admin();
   memory public.packet_store;
-  subject identity.identity;
+  them identity.identity;
   answer public.access_explanation;
   policy record;
   verdict public.policy_verdict;
@@ -17324,19 +16764,19 @@ begin
   answer.policies := '{}';
   answer.is_visible := false;
 
-  -- Runs with the admin's own rights, so that it learns nothing about a memory that it cannot see.
+  -- As the admin: of a memory that it can't see itself it learns nothing.
   select p.* into memory from public.packet_store p where p.packet_id = explain_access.packet_id;
   if not found then
-    memory := access.get_expired_memory(explain_access.packet_id);
+    memory := access.expired_memory(explain_access.packet_id);
     if memory.packet_id is null then
       perform memories.raise_not_yours(explain_access.packet_id);
     end if;
   end if;
-  answer.role := access.get_actor_role(answer.tenant_id, explain_access.caller);
+  answer.role := access.role_of_actor(answer.tenant_id, explain_access.caller);
   if answer.role is null then
-    perform identity.raise_error('L9VAL', 'caller: no such actor in this tenant', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: no actor of this tenant', 'caller');
   end if;
-  subject := access.get_identity_with_claims(
+  them := access.identity_in_question(
     answer.tenant_id, explain_access.caller, explain_access.org_id, explain_access.user_id,
     explain_access.scopes, explain_access.projects);
 
@@ -17351,7 +16791,7 @@ begin
   loop
     verdict.policy := policy.name;
     verdict.is_permissive := policy.is_permissive;
-    verdict.expression := access.substitute_claims(policy.expression, subject);
+    verdict.expression := access.claims_filled_in(policy.expression, them);
     verdict.description := policy.description;
     execute format('select coalesce((%s), false) from (select ($1).*) as packet_store', verdict.expression)
     into verdict.admits
@@ -17359,7 +16799,7 @@ begin
     answer.policies := answer.policies || verdict;
   end loop;
 
-  if subject.caller is null then
+  if them.caller is null then
     answer.decided_by := 'identity';
   elsif not has_table_privilege(answer.role, 'public.packet_store', 'select') then
     answer.decided_by := 'grant';
@@ -17380,12 +16820,12 @@ end
 $$;
 
 comment on function public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid) is
-  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired ones; else it raises L9OWN. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
+  'Whether a caller, with these claims, sees a memory, and which policy of packet_store decides: they are taken from the catalogue and evaluated as they stand. For admins, of memories that they can see themselves, expired ones included; else L9OWN. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
 
 grant execute on function
-  access.get_expired_memory(uuid), access.substitute_claims(text, identity.identity),
-  access.get_actor_role(uuid, text),
-  access.get_identity_with_claims(uuid, text, uuid, uuid, text[], text[]),
+  access.expired_memory(uuid), access.claims_filled_in(text, identity.identity),
+  access.role_of_actor(uuid, text),
+  access.identity_in_question(uuid, text, uuid, uuid, text[], text[]),
   public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid)
 to l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/020-explain-access.sql
@@ -17806,11 +17246,11 @@ grant execute on function public.memory_views_status() to l9_agent, l9_admin, l9
 --! Included 220-forgetting/000-schema.sql
 create schema forgetting;
 comment on schema forgetting is
-  'Erasure of memories and subjects, and tombstones. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
+  'Erasing memories and subjects, and their tombstones. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema forgetting to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 220-forgetting/000-schema.sql
 --! Included 220-forgetting/010-administered-tenants.sql
-create function forgetting.is_unrestricted_operator(me identity.identity)
+create function forgetting.is_whole_operator(me identity.identity)
 returns boolean
 language sql
 stable
@@ -17819,8 +17259,8 @@ set search_path = ''
 return me.role = 'l9_platform_admin'
   and '*' = any (me.projects) and '*' = any (identity.list_claim('scopes'));
 
-comment on function forgetting.is_unrestricted_operator(identity.identity) is
-  'True for an operator whose token is not restricted to some scopes or projects.';
+comment on function forgetting.is_whole_operator(identity.identity) is
+  'Whether this is an operator whose token is not cut down to some scopes or projects.';
 
 create function forgetting.administered_tenants()
 returns uuid[]
@@ -17833,7 +17273,7 @@ declare
   me identity.identity := identity.current_identity();
 begin
   return case
-    when forgetting.is_unrestricted_operator(me) then array(select t.tenant_id from public.tenants t)
+    when forgetting.is_whole_operator(me) then array(select t.tenant_id from public.tenants t)
     when me.role in ('l9_admin', 'l9_platform_admin') then array[me.tenant_id]
     else '{}'
   end;
@@ -17841,7 +17281,7 @@ end
 $$;
 
 comment on function forgetting.administered_tenants() is
-  'The tenants in which the caller may erase: for an admin its own, for an operator with an unrestricted token all, for anyone else none. The policies for functions of the owner use it.';
+  'Tenants whose contents the caller may erase: its own for an admin, all for an operator with a whole token, none for anybody else. Policies of the owner''s functions ask for it.';
 
 create function forgetting.may_erase(me identity.identity, scope text, project_id text)
 returns boolean
@@ -17849,22 +17289,13 @@ language sql
 stable
 parallel safe
 set search_path = ''
-return forgetting.is_unrestricted_operator(me)
+return forgetting.is_whole_operator(me)
   or identity.may_write(me, project_id, scope);
 
 comment on function forgetting.may_erase(identity.identity, text, text) is
-  'True if the token of an admin covers this scope and project. administered_tenants() decides about the tenant.';
+  'Whether the token of an admin covers a scope and project. What it administers at all is for administered_tenants() to say.';
 --! EndIncluded 220-forgetting/010-administered-tenants.sql
 --! Included 220-forgetting/020-memory-tombstones.sql
-create function forgetting.max_reason_bytes()
-returns integer
-language sql
-immutable
-parallel safe
-return 200;
-
-comment on function forgetting.max_reason_bytes() is 'The maximum length of the reason of an erasure, in bytes.';
-
 create table public.memory_tombstones (
   packet_id uuid primary key,
   erasure_id uuid not null,
@@ -17878,28 +17309,27 @@ create table public.memory_tombstones (
   reason text not null,
   erased_by text not null,
   erased_at timestamptz not null default now(),
-  -- There are no columns for content, tags or metadata, and none for a hash of the content, which would confirm a guess.
-  constraint tombstone_reason_short check (octet_length(reason) <= forgetting.max_reason_bytes())
+  -- No content, tags or metadata, and no hash of the content either: it would confirm a guess.
+  constraint tombstone_reason_short check (octet_length(reason) <= 200)
 );
 
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
 create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
 
 comment on table public.memory_tombstones is
-  'Erased memories: that they existed, who owned them and who erased them. A tombstone holds nothing of the content.';
-comment on column public.memory_tombstones.packet_id is 'The id that the memory had. The audit log has it too.';
-comment on column public.memory_tombstones.erasure_id is
-  'The erasure: all memories erased by one call have the same. UUID version 7.';
-comment on column public.memory_tombstones.tenant_id is 'The tenant that owned the memory.';
-comment on column public.memory_tombstones.org_id is 'The org that owned the memory, or null.';
-comment on column public.memory_tombstones.user_id is 'The user who owned the memory, or null.';
-comment on column public.memory_tombstones.project_id is 'The project of the memory, or null.';
-comment on column public.memory_tombstones.scope is 'The scope of the memory.';
-comment on column public.memory_tombstones.packet_type is 'The kind of the memory.';
-comment on column public.memory_tombstones.creator is 'The creator that wrote the memory last.';
-comment on column public.memory_tombstones.reason is 'The reason for the erasure as its caller gave it: at most 200 bytes.';
-comment on column public.memory_tombstones.erased_by is 'The caller that erased the memory.';
-comment on column public.memory_tombstones.erased_at is 'The time of the erasure.';
+  'Memories that were erased: that each was there, whose it was, and who erased it. Nothing of what it said.';
+comment on column public.memory_tombstones.packet_id is 'The id that the memory had; the audit log has it too.';
+comment on column public.memory_tombstones.erasure_id is 'The erasure: one for all that was erased in one go. UUID version 7.';
+comment on column public.memory_tombstones.tenant_id is 'The tenant that owned it.';
+comment on column public.memory_tombstones.org_id is 'The org that owned it, if one did.';
+comment on column public.memory_tombstones.user_id is 'The user who owned it, if one did.';
+comment on column public.memory_tombstones.project_id is 'The project it was in.';
+comment on column public.memory_tombstones.scope is 'The scope it was in.';
+comment on column public.memory_tombstones.packet_type is 'The kind of memory it was.';
+comment on column public.memory_tombstones.creator is 'Who had written it last.';
+comment on column public.memory_tombstones.reason is 'Why, in the words of whoever erased it: 200 bytes at most.';
+comment on column public.memory_tombstones.erased_by is 'The caller that erased it.';
+comment on column public.memory_tombstones.erased_at is 'When.';
 
 call identity.protect_like_memories('public.memory_tombstones', noun => 'erased memory', expires => false);
 alter policy scope_access on public.memory_tombstones using (false);
@@ -17910,21 +17340,19 @@ create policy definer_functions on public.memory_tombstones for select to l9_own
 create policy definer_tombstones on public.memory_tombstones for insert to l9_owner
   with check (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 
-comment on policy definer_functions on public.memory_tombstones is
-  'Erasure reads the tombstones that it has written, in tenants that the caller administers.';
-comment on policy definer_tombstones on public.memory_tombstones is
-  'Erasure inserts tombstones of memories in tenants that the caller administers. Nobody updates or deletes a tombstone.';
+comment on policy definer_functions on public.memory_tombstones is 'Erasure goes by what it has marked, in tenants that the caller administers.';
+comment on policy definer_tombstones on public.memory_tombstones is 'Erasure marks memories of tenants that the caller administers; nobody changes or removes a mark.';
 
 grant select on public.memory_tombstones to l9_admin, l9_platform_admin;
--- Deliberately no grant to l9_agent, and no insert, update or delete for anyone.
+-- Nothing for l9_agent, and no insert, update or delete for anyone.
 
 create policy definer_erasure on public.packet_store to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[])) with check (false);
 comment on policy definer_erasure on public.packet_store is
-  'Erasure reads and deletes every memory, also an expired one, of tenants that the caller administers. It updates none.';
+  'Erasure finds and deletes any memory, also an expired one, of a tenant that the caller administers; it changes none.';
 --! EndIncluded 220-forgetting/020-memory-tombstones.sql
 --! Included 220-forgetting/030-mark-erased.sql
--- Summaries, facts and lessons that are derived from other memories and may have to be erased with them.
+-- Summaries, facts and lessons, which may rest on what is erased.
 create index packet_store_derived_idx on public.packet_store (tenant_id)
   where packet_type in ('summary', 'fact', 'reflection') and parent_ids <> '{}';
 
@@ -17950,7 +17378,7 @@ begin atomic
 end;
 
 comment on function forgetting.mark_erased(uuid, text, uuid[]) is
-  'Locks memories, writes their tombstones and returns how many it wrote. The other functions of this chapter erase the memories that have a tombstone of the same erasure. Not executable by callers.';
+  'Locks memories and writes their tombstones, and says how many; the functions below erase what is marked. Not executable by callers.';
 
 create function forgetting.mark_derived(erasure_id uuid, reason text)
 returns void
@@ -17959,10 +17387,10 @@ volatile
 set search_path = ''
 as $$
 declare
-  derived_packets uuid[];
+  derived uuid[];
 begin
   loop
-    derived_packets := array(
+    derived := array(
       select p.packet_id
       from public.packet_store p
       where p.tenant_id in (
@@ -17970,7 +17398,7 @@ begin
         and not exists (select from public.memory_tombstones t where t.packet_id = p.packet_id)
         and p.packet_type in ('summary', 'fact', 'reflection') and p.parent_ids <> '{}'
         and (
-          -- A summary is erased with the first of its sources.
+          -- What memory_summary_sources says it rests on it does not outlive, not even in part.
           exists (
             select from public.memory_summary_sources l
             join public.memory_tombstones t on t.packet_id = l.packet_id
@@ -17979,19 +17407,19 @@ begin
             select from unnest(p.parent_ids) as parent (id)
             join public.memory_tombstones t on t.packet_id = parent.id
             where t.erasure_id = mark_derived.erasure_id)
-          -- Other memories are erased when no parent is left. A parent that was deleted or erased earlier is not left either.
+          -- A parent that was deleted or erased before is nothing to rest on either.
           and not exists (
             select from unnest(p.parent_ids) as parent (id)
             join public.packet_store kept on kept.packet_id = parent.id
             where not exists (select from public.memory_tombstones t where t.packet_id = kept.packet_id))));
-    exit when derived_packets = '{}';
-    perform forgetting.mark_erased(erasure_id, reason, derived_packets);
+    exit when derived = '{}';
+    perform forgetting.mark_erased(erasure_id, reason, derived);
   end loop;
 end
 $$;
 
 comment on function forgetting.mark_derived(uuid, text) is
-  'Writes tombstones for summaries, facts and lessons all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so on. Not executable by callers.';
+  'Marks summaries, facts and lessons that rest on nothing but what is marked, and summaries of memory_summaries that rest on any of it; then those that rest on these, and so on. Not executable by callers.';
 --! EndIncluded 220-forgetting/030-mark-erased.sql
 --! Included 220-forgetting/035-erase-packets.sql
 create function forgetting.erase_packets(erasure_id uuid)
@@ -18011,7 +17439,7 @@ begin
   select count(*) into vectors
   from public.memory_embeddings e join public.memory_tombstones t on t.packet_id = e.packet_id
   where t.erasure_id = erase_packets.erasure_id;
-  -- Foreign keys delete versions, vectors with their chunks, entries in the embedding queue and idempotency keys.
+  -- Foreign keys take along versions, vectors with their chunks, the list of what waits for vectors, idempotency keys.
   delete from public.packet_store p using public.memory_tombstones t
   where t.erasure_id = erase_packets.erasure_id and p.packet_id = t.packet_id;
   get diagnostics memories = row_count;
@@ -18019,8 +17447,7 @@ begin
 end
 $$;
 
-comment on function forgetting.erase_packets(uuid) is
-  'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by callers.';
+comment on function forgetting.erase_packets(uuid) is 'Deletes the memories that are marked, and all that hangs on them. Not executable by callers.';
 --! EndIncluded 220-forgetting/035-erase-packets.sql
 --! Included 220-forgetting/040-erase-query-texts.sql
 create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
@@ -18031,15 +17458,15 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  deleted_count integer;
+  erased integer;
 begin
   with marked as (
     select t.packet_id, t.tenant_id from public.memory_tombstones t where t.erasure_id = erase_query_texts.erasure_id
-  ), erased_texts as (
+  ), said as (
     select m.tenant_id, p.content_hash from marked m join public.packet_store p on p.packet_id = m.packet_id
     union
     select m.tenant_id, packets.content_hash(v.content) from marked m join public.packet_versions v on v.packet_id = m.packet_id
-  ), matching_searches as (
+  ), found as (
     select a.audit_id
     from public.audit_log a
     cross join lateral jsonb_array_elements_text(
@@ -18049,25 +17476,25 @@ begin
       and a.audit_id in (select q.audit_id from public.audit_query_texts q)
   )
   delete from public.audit_query_texts q
-  where q.audit_id in (select s.audit_id from matching_searches s)
-    -- A search for exactly the erased text may have found other memories, or none.
-    or (q.tenant_id, packets.content_hash(q.query)) in (select t.tenant_id, t.content_hash from erased_texts t)
+  where q.audit_id in (select f.audit_id from found f)
+    -- Whoever searched for the very text may have found other memories with it, or none.
+    or (q.tenant_id, packets.content_hash(q.query)) in (select s.tenant_id, s.content_hash from said s)
     or q.tenant_id = erase_query_texts.tenant_id and q.user_id = erase_query_texts.user_id;
-  get diagnostics deleted_count = row_count;
-  return jsonb_build_object('query_texts', deleted_count);
+  get diagnostics erased = row_count;
+  return jsonb_build_object('query_texts', erased);
 end
 $$;
 
 comment on function forgetting.erase_query_texts(uuid, uuid, uuid) is
-  'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; for a subject, the texts of all searches of that user. The audit rows stay. Not executable by callers.';
+  'Deletes the texts of searches that found, or were word for word, what is marked; and, of a subject, all that it searched for. The audit rows stay. Not executable by callers.';
 --! EndIncluded 220-forgetting/040-erase-query-texts.sql
 --! Included 220-forgetting/045-erase-feedback.sql
 create policy definer_functions on public.memory_feedback for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_erasure on public.memory_feedback for delete to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
-comment on policy definer_functions on public.memory_feedback is 'Erasure reads feedback in tenants that the caller administers.';
-comment on policy definer_erasure on public.memory_feedback is 'Erasure deletes feedback in tenants that the caller administers.';
+comment on policy definer_functions on public.memory_feedback is 'Erasure finds it, in tenants that the caller administers.';
+comment on policy definer_erasure on public.memory_feedback is 'Erasure deletes it, in tenants that the caller administers.';
 
 create function forgetting.erase_feedback(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
@@ -18077,18 +17504,18 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  deleted_count integer;
+  erased integer;
 begin
   delete from public.memory_feedback f
   where f.packet_id in (select t.packet_id from public.memory_tombstones t where t.erasure_id = erase_feedback.erasure_id)
     or f.tenant_id = erase_feedback.tenant_id and f.user_id = erase_feedback.user_id;
-  get diagnostics deleted_count = row_count;
-  return jsonb_build_object('feedback', deleted_count);
+  get diagnostics erased = row_count;
+  return jsonb_build_object('feedback', erased);
 end
 $$;
 
 comment on function forgetting.erase_feedback(uuid, uuid, uuid) is
-  'Deletes the feedback about erased memories and, for a subject, all feedback that agents gave for that user. The access log holds no texts and stays. Not executable by callers.';
+  'Deletes what was said about what is marked; and, of a subject, all that agents said for it. The access log holds no texts, and stays. Not executable by callers.';
 --! EndIncluded 220-forgetting/045-erase-feedback.sql
 --! Included 220-forgetting/050-erase-user.sql
 create function forgetting.erase_user(tenant_id uuid, user_id uuid)
@@ -18099,18 +17526,18 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  changed_count integer;
+  erased integer;
 begin
   update public.users u
   set name = 'erased-' || u.user_id, is_active = false
   where u.tenant_id = erase_user.tenant_id and u.user_id = erase_user.user_id;
-  get diagnostics changed_count = row_count;
-  return jsonb_build_object('names', changed_count);
+  get diagnostics erased = row_count;
+  return jsonb_build_object('names', erased);
 end
 $$;
 
 comment on function forgetting.erase_user(uuid, uuid) is
-  'Replaces the name of a user and deactivates the user. The user_id stays, because audit rows refer to it. Not executable by callers.';
+  'Takes a user''s name away and deactivates it; its id stays, for the record. Not executable by callers.';
 --! EndIncluded 220-forgetting/050-erase-user.sql
 --! Included 220-forgetting/060-erase.sql
 create type public.erasure as (
@@ -18119,11 +17546,10 @@ create type public.erasure as (
   removed jsonb
 );
 
-comment on type public.erasure is 'The result of an erasure.';
-comment on column public.erasure.erasure_id is 'The id that the tombstones and audit rows of this erasure have.';
-comment on column public.erasure.memories is 'The number of memories that were erased, including those derived from them.';
-comment on column public.erasure.removed is
-  'The number of rows removed of each sort: memories, versions, vectors, query_texts, feedback …';
+comment on type public.erasure is 'What was erased.';
+comment on column public.erasure.erasure_id is 'As on the tombstones and the audit rows of this erasure.';
+comment on column public.erasure.memories is 'How many memories, those that rested on them included.';
+comment on column public.erasure.removed is 'How many rows of each sort: memories, versions, vectors, query_texts, feedback …';
 
 create function forgetting.check_erasure_reason(reason text)
 returns void
@@ -18134,14 +17560,13 @@ set search_path = ''
 as $$
 begin
   if reason is null or reason !~ '\S' then
-    perform identity.raise_error('L9VAL', 'reason: required, the reason for the erasure; the tombstone keeps it', 'reason');
+    perform identity.raise_error('L9VAL', 'reason: why it is erased; it stays on the tombstone', 'reason');
   end if;
-  perform identity.check_bytes(reason, forgetting.max_reason_bytes(), 'reason');
+  perform identity.check_bytes(reason, 200, 'reason');
 end
 $$;
 
-comment on function forgetting.check_erasure_reason(text) is
-  'Raises L9VAL if there is no reason, and L9LIM if it is longer than 200 bytes.';
+comment on function forgetting.check_erasure_reason(text) is 'A reason is required, 200 bytes at most.';
 
 create function forgetting.erase_marked(
   me identity.identity, erasure_id uuid, reason text, tenant_id uuid default null, user_id uuid default null)
@@ -18152,39 +17577,39 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  result public.erasure;
+  done public.erasure;
 begin
   perform forgetting.mark_derived(erase_marked.erasure_id, erase_marked.reason);
-  -- Erase everything or nothing: a derived memory outside the claims of this token would otherwise stay behind, unseen.
+  -- All of it or nothing: a copy that this token doesn't reach would be left behind unseen.
   if exists (
     select from public.memory_tombstones t
     where t.erasure_id = erase_marked.erasure_id and not forgetting.may_erase(me, t.scope, t.project_id)
   ) then
     perform identity.raise_error('L9SCP',
-      'a summary, fact or lesson that rests only on the erased memories is outside the scopes or projects of this token');
+      'a summary, fact or lesson that rests on it alone is beyond the scopes or projects of this token, and would be left behind');
   end if;
 
-  -- One line for each place that holds contents. Functions that read the memories run before the memories are deleted.
-  result.removed := forgetting.erase_query_texts(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
-  result.removed := result.removed || forgetting.erase_feedback(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
-  result.removed := result.removed || forgetting.erase_packets(erase_marked.erasure_id);
+  -- Each place that holds contents, one line each. What looks at the memories comes before they go.
+  done.removed := forgetting.erase_query_texts(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
+  done.removed := done.removed || forgetting.erase_feedback(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
+  done.removed := done.removed || forgetting.erase_packets(erase_marked.erasure_id);
   if user_id is not null then
-    result.removed := result.removed || forgetting.erase_user(erase_marked.tenant_id, erase_marked.user_id);
+    done.removed := done.removed || forgetting.erase_user(erase_marked.tenant_id, erase_marked.user_id);
   end if;
 
-  result.erasure_id := erase_marked.erasure_id;
-  result.memories := result.removed ->> 'memories';
+  done.erasure_id := erase_marked.erasure_id;
+  done.memories := done.removed ->> 'memories';
   perform audit.write_audit_of_tenant(t.tenant_id, 'ERASE', 'packet_store', t.packet_id, t.project_id, t.scope,
     jsonb_build_object('erasure_id', t.erasure_id, 'kind', t.packet_type, 'was_created_by', t.creator))
   from public.memory_tombstones t
   where t.erasure_id = erase_marked.erasure_id
   order by t.packet_id;
-  return result;
+  return done;
 end
 $$;
 
 comment on function forgetting.erase_marked(identity.identity, uuid, text, uuid, uuid) is
-  'Erases the memories that have a tombstone of this erasure, and those derived only from them, from every place that holds contents. Not executable by callers.';
+  'Erases what is marked, and what was derived from it alone, everywhere: the one list of places. Not executable by callers.';
 --! EndIncluded 220-forgetting/060-erase.sql
 --! Included 220-forgetting/070-erase-memory.sql
 create function public.erase_memory(packet_id uuid, reason text)
@@ -18200,7 +17625,7 @@ declare
   erasure_id uuid := uuidv7();
 begin
   perform forgetting.check_erasure_reason(reason);
-  -- No tombstone is written if the caller may not erase the memory or a concurrent erasure was faster.
+  -- None is marked where a concurrent erasure was quicker.
   if forgetting.mark_erased(erasure_id, reason, array(
     select p.packet_id from public.packet_store p
     where p.packet_id = erase_memory.packet_id
@@ -18214,7 +17639,7 @@ end
 $$;
 
 comment on function public.erase_memory(uuid, text) is
-  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and summaries, facts and lessons that rest only on it. A tombstone without content stays. For admins, within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. Definer: deletes rows that callers can''t see, such as expired ones.';
+  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and summaries, facts and lessons that rest on it alone. A tombstone without content stays. For admins, within their tenant and claims, and operators: else L9SCP; L9OWN where it is not there. Definer: deletes what callers can''t even see, such as expired rows.';
 
 grant execute on function public.erase_memory(uuid, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/070-erase-memory.sql
@@ -18229,61 +17654,45 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_admin();
-  target_tenant uuid := coalesce(tenant_id, me.tenant_id);
+  of_tenant uuid := coalesce(tenant_id, me.tenant_id);
   erasure_id uuid := uuidv7();
-  result public.erasure;
+  done public.erasure;
 begin
   perform forgetting.check_erasure_reason(reason);
   if user_id is null then
-    perform identity.raise_error('L9VAL', 'user_id: required, the user whose memories are to be erased', 'user_id');
-  elsif target_tenant <> all (forgetting.administered_tenants()) then
-    perform identity.raise_error('L9SCP', 'tenant_id: you may not erase in this tenant', 'tenant_id');
-  elsif not forgetting.is_unrestricted_operator(me) and (
+    perform identity.raise_error('L9VAL', 'user_id: whose memories to erase', 'user_id');
+  elsif of_tenant <> all (forgetting.administered_tenants()) then
+    perform identity.raise_error('L9SCP', 'tenant_id: not yours to erase in', 'tenant_id');
+  elsif not forgetting.is_whole_operator(me) and (
     not '*' = any (me.projects)
-    or exists (select from public.scopes s where s.tenant_id = target_tenant and s.scope <> all (me.writable_scopes))
+    or exists (select from public.scopes s where s.tenant_id = of_tenant and s.scope <> all (me.writable_scopes))
   ) then
     perform identity.raise_error('L9SCP',
-      'erase_subject: your token must cover every scope and project of the tenant, so that nothing is left behind');
+      'erase_subject: this token does not cover every scope and project of the tenant, and would leave some behind');
   end if;
 
   perform forgetting.mark_erased(erasure_id, reason, array(
     select p.packet_id from public.packet_store p
-    where p.tenant_id = target_tenant and p.user_id = erase_subject.user_id));
-  result := forgetting.erase_marked(me, erasure_id, reason, target_tenant, erase_subject.user_id);
-  perform audit.write_audit_of_tenant(target_tenant, 'ERASE', 'users', erase_subject.user_id,
-    details => jsonb_build_object('erasure_id', erasure_id, 'removed', result.removed));
-  return result;
+    where p.tenant_id = of_tenant and p.user_id = erase_subject.user_id));
+  done := forgetting.erase_marked(me, erasure_id, reason, of_tenant, erase_subject.user_id);
+  perform audit.write_audit_of_tenant(of_tenant, 'ERASE', 'users', erase_subject.user_id,
+    details => jsonb_build_object('erasure_id', erasure_id, 'removed', done.removed));
+  return done;
 end
 $$;
 
 comment on function public.erase_subject(uuid, text, uuid) is
-  'Erases all memories that a user owns, as erase_memory() does, the texts of the searches of that user, and the name of the user; the user is deactivated. For admins whose token covers every scope and project of the tenant, and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes rows that callers can''t see, such as expired ones.';
+  'Erases all memories that a user owns, as erase_memory does, the texts of its searches, and its name; the user is deactivated. For admins whose token covers every scope and project of the tenant, and operators (tenant_id: another tenant than that of their claims): else L9SCP. Definer: deletes what callers can''t even see, such as expired rows.';
 
 grant execute on function public.erase_subject(uuid, text, uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/080-erase-subject.sql
 --! Included 230-legacy/000-schema.sql
 create schema legacy;
-comment on schema legacy is 'The import of memories from the old memory.* tables. Nothing here is granted to any caller.';
+comment on schema legacy is
+  'Importing memories from the old tables. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema legacy to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 230-legacy/000-schema.sql
 --! Included 230-legacy/010-legacy-ids.sql
-create function legacy.tg_packet_store__forget_legacy()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  update legacy.legacy_ids i set source_hash = null, content_hash = null, leftover = null
-  from old_rows o
-  where i.new_id = o.packet_id;
-  return null;
-end
-$$;
-
-comment on function legacy.tg_packet_store__forget_legacy() is
-  'When a memory is deleted, clears what the list of old ids holds of its content; the ids stay. Definer: nobody else writes that list.';
-
 create table legacy.legacy_ids (
   source text not null,
   source_table text not null,
@@ -18302,34 +17711,49 @@ create table legacy.legacy_ids (
 create index legacy_ids_new_idx on legacy.legacy_ids (new_id);
 
 comment on table legacy.legacy_ids is
-  'What became of each row of the old tables. An entry outlives its memory, so that a memory deleted here is not imported again.';
-comment on column legacy.legacy_ids.source is 'The database that the row came from.';
+  'What became of each row of the old tables. It outlives the memory, so that one deleted here is not moved in again.';
+comment on column legacy.legacy_ids.source is 'The database it came from.';
 comment on column legacy.legacy_ids.source_table is 'The old table, such as memory.long_term.';
-comment on column legacy.legacy_ids.source_id is 'The id of the row in the old table, as text.';
-comment on column legacy.legacy_ids.new_id is 'The memory (packet_id) or audit row (audit_id) that the row became.';
+comment on column legacy.legacy_ids.source_id is 'The id it had there, as text.';
+comment on column legacy.legacy_ids.new_id is 'The memory it is now (packet_id), or the audit row (audit_id).';
 comment on column legacy.legacy_ids.outcome is
-  'moved: the row became a memory of its own; merged: a memory with the same content already existed; recorded: the row became a row of audit_log.';
-comment on column legacy.legacy_ids.source_hash is
-  'SHA-256 of the old content, unchanged (for an audit row, of the whole row). Null once the memory is deleted.';
-comment on column legacy.legacy_ids.content_hash is
-  'The content hash, computed like packet_store.content_hash. Null once the memory is deleted.';
+  'moved: a memory of its own; merged: a memory with the same content was there already; recorded: a row of audit_log.';
+comment on column legacy.legacy_ids.source_hash is 'SHA-256 of the old content as it was (of an audit row: of the whole row). Null once the memory is deleted.';
+comment on column legacy.legacy_ids.content_hash is 'As packet_store.content_hash. Null once the memory is deleted.';
 comment on column legacy.legacy_ids.leftover is
-  'For a merged row, what the existing memory does not contain: metadata, tags, unmapped columns. Null once the memory is deleted.';
-comment on column legacy.legacy_ids.moved_at is 'When the row was imported.';
+  'Of a merged row what the memory that was there does not say: metadata, tags, unmapped columns. Null once the memory is deleted.';
+comment on column legacy.legacy_ids.moved_at is 'When it was moved.';
 
 alter table legacy.legacy_ids enable row level security;
 alter table legacy.legacy_ids force row level security;
 
 create policy definer_functions on legacy.legacy_ids to l9_owner using (true);
-comment on policy definer_functions on legacy.legacy_ids is 'The functions of schema legacy read and write it. Nobody else does.';
+comment on policy definer_functions on legacy.legacy_ids is 'The functions of this chapter. Nobody else reads or writes it.';
+
+create function legacy.tg_packet_store__forget_legacy()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  update legacy.legacy_ids i set source_hash = null, content_hash = null, leftover = null
+  from old_rows o
+  where i.new_id = o.packet_id;
+  return null;
+end
+$$;
+
+comment on function legacy.tg_packet_store__forget_legacy() is
+  'With a memory goes what the list of old ids held of its content; the ids stay. Definer: nobody else writes that list.';
 
 create trigger _900_forget_legacy after delete on public.packet_store
   referencing old table as old_rows
   for each statement execute function legacy.tg_packet_store__forget_legacy();
--- There is no grant on legacy_ids: it names memories of every tenant and scope.
+-- No grant on legacy_ids: it names memories of every tenant and scope.
 --! EndIncluded 230-legacy/010-legacy-ids.sql
---! Included 230-legacy/020-require-legacy-import.sql
--- These policies and the trigger have no effect unless is_legacy_import().
+--! Included 230-legacy/020-door.sql
+-- The door's own rules. Without is_legacy_import() these policies and the trigger are as if they were not there.
 
 create function legacy.require_legacy_import()
 returns void
@@ -18339,14 +17763,13 @@ set search_path = ''
 as $$
 begin
   if not packets.is_legacy_import() then
-    perform identity.raise_error('L9SCP', 'only l9_owner may import old memories, through l9-memory migrate-legacy');
+    perform identity.raise_error('L9SCP', 'old memories are moved in by l9_owner alone, through l9-memory migrate-legacy');
   end if;
 end
 $$;
 
-comment on function legacy.require_legacy_import() is 'Raises L9SCP unless is_legacy_import().';
---! EndIncluded 230-legacy/020-require-legacy-import.sql
---! Included 230-legacy/030-check-legacy.sql
+comment on function legacy.require_legacy_import() is 'L9SCP unless is_legacy_import().';
+
 create policy definer_legacy_reads on public.packet_store for select to l9_owner
   using ((select packets.is_legacy_import()));
 create policy definer_legacy_imports on public.packet_store for insert to l9_owner
@@ -18354,11 +17777,11 @@ create policy definer_legacy_imports on public.packet_store for insert to l9_own
 create policy definer_legacy_merges on public.packet_store for update to l9_owner
   using ((select packets.is_legacy_import()));
 comment on policy definer_legacy_reads on public.packet_store is
-  'While l9_owner imports old memories, it searches for duplicates and compares what it imported.';
+  'While old memories are moved in by l9_owner itself: it looks for duplicates, and compares what it moved.';
 comment on policy definer_legacy_imports on public.packet_store is
-  'While l9_owner imports old memories, it inserts them; tg_packet_store__check_legacy checks them.';
+  'While old memories are moved in by l9_owner itself; tg_packet_store__check_legacy holds what else is asked of them.';
 comment on policy definer_legacy_merges on public.packet_store is
-  'While l9_owner imports old memories, an existing memory takes the longer life, the higher importance and the tags of its duplicate.';
+  'While old memories are moved in by l9_owner itself: a memory takes the longer life, importance and tags of its duplicate.';
 
 create function legacy.tg_packet_store__check_legacy()
 returns trigger
@@ -18376,22 +17799,22 @@ begin
   select s.is_project_scoped into has_projects from public.scopes s
   where s.tenant_id = new.tenant_id and s.scope = new.scope;
   if has_projects is null then
-    perform identity.raise_error('L9VAL', 'scope: must be a scope of the tenant', 'scope');
+    perform identity.raise_error('L9VAL', 'scope: not a scope of the tenant', 'scope');
   elsif has_projects <> (new.project_id is not null) then
-    perform identity.raise_error('L9VAL', 'project_id: required in a scope with projects, and not allowed in others', 'project_id');
+    perform identity.raise_error('L9VAL', 'project_id: required in a scope with projects, and only there', 'project_id');
   end if;
   return new;
 end
 $$;
 
 comment on function legacy.tg_packet_store__check_legacy() is
-  'Checks an imported memory in place of the stamp and the scope check: its writer must be an actor of the tenant, and its scope and project must fit together.';
+  'What must hold of an old memory instead of the stamp and the scope check: its writer is an actor of the tenant, its scope and project fit together.';
 
 create trigger _300_check_legacy before insert or update on public.packet_store
   for each row when (current_user = 'l9_owner' and packets.is_legacy_import())
   execute function legacy.tg_packet_store__check_legacy();
---! EndIncluded 230-legacy/030-check-legacy.sql
---! Included 230-legacy/040-legacy-uuid.sql
+--! EndIncluded 230-legacy/020-door.sql
+--! Included 230-legacy/030-judge-legacy.sql
 create function legacy.legacy_uuid(source text, source_table text, source_id text, created timestamptz)
 returns uuid
 language sql
@@ -18403,21 +17826,20 @@ begin atomic
     select substring(pg_catalog.sha256(pg_catalog.convert_to(
         pg_catalog.jsonb_build_array(source, source_table, source_id)::text, 'UTF8')) from 1 for 16) as hash,
       substring(pg_catalog.int8send(greatest(0, floor(extract(epoch from created) * 1000))::bigint) from 3 for 6) as time
-  ), timed as (
+  ), placed as (
     select overlay(hash placing coalesce(time, '\x000000000000') from 1 for 6) as bytes from parts
   ), versioned as (
     select pg_catalog.set_byte(
       pg_catalog.set_byte(bytes, 6, pg_catalog.get_byte(bytes, 6) & 15 | 112), 8, pg_catalog.get_byte(bytes, 8) & 63 | 128) as bytes
-    from timed
+    from placed
   )
   select pg_catalog.encode(bytes, 'hex')::uuid from versioned;
 end;
 
 comment on function legacy.legacy_uuid(text, text, text, timestamptz) is
-  'The id for an old row whose own id is not a UUID or is already used: a version 7 UUID made of its time and a hash of its origin. The same row always gets the same id.';
---! EndIncluded 230-legacy/040-legacy-uuid.sql
---! Included 230-legacy/050-classify-legacy-row.sql
--- Sequential scans are off because the plans are cached while the tables are still empty, and the tables then grow.
+  'The id of an old row whose own is no UUID, or is taken: a version 7 UUID of its time and a hash of where it was, the same whenever it is asked for.';
+
+-- Without seqscan: the plans are made while the tables are still empty, and they don't stay so.
 create function legacy.classify_legacy_row(source text, source_table text, tenant_id uuid, records jsonb)
 returns table (
   place bigint,
@@ -18459,49 +17881,49 @@ set search_path = ''
 set enable_seqscan = off
 set jit = off
 as $$
-  with input as materialized (
+  with given as materialized (
     select e.place, r.*,
       pg_catalog.sha256(pg_catalog.convert_to(r.content, 'UTF8')) as source_hash,
       packets.content_hash(r.content) as content_hash,
-      octet_length(r.metadata::text) > packets.max_metadata_bytes() as has_much_metadata
+      octet_length(r.metadata::text) > 65536 as has_much_metadata
     from jsonb_array_elements(records) with ordinality as e (record, place)
     cross join lateral jsonb_to_record(e.record) as r (
       source_id text, id uuid, content text, hash text, kind text, scope text, project_id text, user_id uuid, tags text[],
       importance real, ttl timestamptz, created timestamptz, updated timestamptz, thread_id text, correlation_id text,
       session_id text, trace_id text, access_count bigint, last_accessed timestamptz, metadata jsonb, legacy jsonb,
       embedding text)
-  ), trimmed as (
+  ), kept as (
     select g.*,
       g.legacy || case when g.has_much_metadata then jsonb_build_object('metadata', g.metadata) else '{}' end as all_legacy,
       case when g.has_much_metadata
         then jsonb_build_object('creator', g.metadata -> 'creator', 'source', g.metadata -> 'source', 'agent', g.metadata -> 'agent')
         else g.metadata
       end as small_metadata
-    from input g
+    from given g
   ), sized as (
-    select k.*, octet_length(jsonb_build_object('legacy', k.all_legacy)::text) as legacy_bytes from trimmed k
-  ), used_ids as materialized (
-    select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from input g))
-  ), same_content as materialized (
-    -- The hash is the only condition, so that the planner uses its index.
+    select k.*, octet_length(jsonb_build_object('legacy', k.all_legacy)::text) as legacy_bytes from kept k
+  ), taken as materialized (
+    select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from given g))
+  ), alike as materialized (
+    -- By the hash alone, so that no other index tempts the planner.
     select p.packet_id, p.content_hash, p.tenant_id, p.scope, p.project_id, p.packet_type, p.org_id, p.user_id
-    from public.packet_store p where p.content_hash = any (array(select g.content_hash from input g))
-  ), classified as materialized (
+    from public.packet_store p where p.content_hash = any (array(select g.content_hash from given g))
+  ), fitted as materialized (
     select s.*, j.reason, a.packet_id as existing_id,
       case
-        when s.id is not null and not exists (select from used_ids t where t.packet_id = s.id) then s.id
+        when s.id is not null and not exists (select from taken t where t.packet_id = s.id) then s.id
         else legacy.legacy_uuid(classify_legacy_row.source, classify_legacy_row.source_table, s.source_id, s.created)
       end as packet_id
     from sized s
     cross join lateral (
       select case
         when s.content is null or s.content !~ '\S' then 'blank'
-        when octet_length(s.content) > packets.max_content_bytes() then 'long'
-        when s.legacy_bytes > packets.max_envelope_bytes() then 'large'
+        when octet_length(s.content) > 1048576 then 'long'
+        when s.legacy_bytes > 262144 then 'large'
         when s.hash <> encode(s.source_hash, 'hex') then 'garbled'
       end as reason
     ) j
-    left join same_content a
+    left join alike a
       on j.reason is null
       and a.content_hash = s.content_hash
       and a.tenant_id = classify_legacy_row.tenant_id
@@ -18512,34 +17934,34 @@ as $$
       and a.user_id is not distinct from s.user_id
   )
   select f.place, f.source_id, f.reason, f.packet_id, f.existing_id,
-    first_value(f.place) over ordered, first_value(f.packet_id) over ordered,
+    first_value(f.place) over same, first_value(f.packet_id) over same,
     encode(pg_catalog.sha256(f.content_hash || pg_catalog.convert_to(
       jsonb_build_array(f.scope, f.project_id, f.kind, f.user_id)::text, 'UTF8')), 'base64'),
     f.kind,
     jsonb_build_object('content', f.content)
-      || case when f.legacy_bytes > packets.max_metadata_bytes() then jsonb_build_object('legacy', f.all_legacy) else '{}' end,
+      || case when f.legacy_bytes > 65536 then jsonb_build_object('legacy', f.all_legacy) else '{}' end,
     jsonb_build_object('legacy', case
-      when f.legacy_bytes <= packets.max_metadata_bytes() then f.all_legacy
+      when f.legacy_bytes <= 65536 then f.all_legacy
       else jsonb_build_object('source', f.all_legacy -> 'source', 'table', f.all_legacy -> 'table', 'id', f.all_legacy -> 'id',
         'more', 'envelope.legacy')
     end),
     f.small_metadata,
     f.all_legacy || jsonb_build_object('metadata', f.metadata, 'tags', f.tags),
     f.tags,
-    f.ttl, case when count(f.ttl) over duplicates = count(*) over duplicates then max(f.ttl) over duplicates end,
-    f.importance, max(f.importance) over duplicates,
+    f.ttl, case when count(f.ttl) over every = count(*) over every then max(f.ttl) over every end,
+    f.importance, max(f.importance) over every,
     f.scope, f.project_id, f.user_id, f.created, f.updated, f.thread_id, f.correlation_id, f.session_id, f.trace_id,
     f.access_count, f.last_accessed, f.source_hash, f.content_hash, f.embedding
-  from classified f
+  from fitted f
   window
-    duplicates as (partition by f.reason, f.content_hash, f.scope, f.project_id, f.kind, f.user_id),
-    ordered as (duplicates order by f.place)
+    every as (partition by f.reason, f.content_hash, f.scope, f.project_id, f.kind, f.user_id),
+    same as (every order by f.place)
 $$;
 
 comment on function legacy.classify_legacy_row(text, text, uuid, jsonb) is
-  'What importing these old rows would do, with a reason for each row that can''t be imported; changes nothing. It finds no duplicates unless is_legacy_import().';
---! EndIncluded 230-legacy/050-classify-legacy-row.sql
---! Included 230-legacy/060-preview-legacy.sql
+  'What would become of these old rows, and why not of some; changes nothing. Where is_legacy_import() does not hold it finds no duplicates.';
+--! EndIncluded 230-legacy/030-judge-legacy.sql
+--! Included 230-legacy/040-import-legacy.sql
 create type legacy.legacy_outcome as (
   source_id text,
   outcome text,
@@ -18549,7 +17971,7 @@ create type legacy.legacy_outcome as (
 );
 
 comment on type legacy.legacy_outcome is
-  'What became of an old row: moved or merged with the resulting memory and whether its vector was imported, or the reason why it was not imported.';
+  'What became of an old row: moved or merged, the memory it is now, and whether its vector came with it; or why it was not moved.';
 
 create function legacy.preview_legacy(source text, source_table text, tenant_id uuid, records jsonb)
 returns setof legacy.legacy_outcome
@@ -18571,8 +17993,7 @@ as $$
 $$;
 
 comment on function legacy.preview_legacy(text, text, uuid, jsonb) is 'What import_legacy() would do; changes nothing.';
---! EndIncluded 230-legacy/060-preview-legacy.sql
---! Included 230-legacy/070-import-legacy.sql
+
 create function legacy.import_legacy(
   source text, source_table text, tenant_id uuid, records jsonb, model text, dimensions integer, is_present_model boolean)
 returns setof legacy.legacy_outcome
@@ -18587,7 +18008,7 @@ declare
   outcomes legacy.legacy_outcome[];
 begin
   perform legacy.require_legacy_import();
-  with classified as materialized (
+  with judged as materialized (
     select j.*,
       case when j.embedding is not null
         then rtrim(j.embedding, ']') || repeat(',0', 1536 - import_legacy.dimensions) || ']' end as padded
@@ -18596,7 +18017,7 @@ begin
     select t.first_place, array_agg(t.tag order by t.tag_place) as tags
     from (
       select j.first_place, btrim(tag.tag) as tag, min(j.place * 1000 + tag.place) as tag_place
-      from classified j, unnest(j.tags) with ordinality as tag (tag, place)
+      from judged j, unnest(j.tags) with ordinality as tag (tag, place)
       where j.reason is null and btrim(tag.tag) <> ''
       group by 1, 2
     ) t
@@ -18605,29 +18026,29 @@ begin
     insert into public.packet_store (
       packet_id, packet_type, envelope, provenance, metadata, thread_id, tags, ttl, project_id, scope, importance_score,
       access_count, last_accessed, tenant_id, user_id, correlation_id, session_id, trace_id, "timestamp", updated_at)
-    select j.packet_id, j.packet_type, j.envelope, j.provenance, j.metadata, j.thread_id, coalesce(t.tags[:packets.max_tags()], '{}'),
+    select j.packet_id, j.packet_type, j.envelope, j.provenance, j.metadata, j.thread_id, coalesce(t.tags[:64], '{}'),
       j.longest_ttl, j.project_id, j.scope, j.highest_importance, coalesce(j.access_count, 0), j.last_accessed,
       import_legacy.tenant_id, j.user_id, j.correlation_id, j.session_id, j.trace_id,
       coalesce(j.created, now()), coalesce(j.updated, j.created, now())
-    from classified j
+    from judged j
     left join all_tags t on t.first_place = j.place
     where j.reason is null and j.existing_id is null and j.first_place = j.place
     order by j.place
     on conflict do nothing
     returning packet_store.packet_id
-  ), improved as (
+  ), bettered as (
     update public.packet_store p set
       ttl = case when p.ttl is null or j.longest_ttl is null then null else greatest(p.ttl, j.longest_ttl) end,
       importance_score = greatest(p.importance_score, j.highest_importance),
-      tags = (p.tags || array(select tag from unnest(t.tags) as tag where tag <> all (p.tags)))[:packets.max_tags()],
+      tags = (p.tags || array(select tag from unnest(t.tags) as tag where tag <> all (p.tags)))[:64],
       updated_at = clock_timestamp()
-    from classified j
+    from judged j
     left join all_tags t on t.first_place = j.place
     where p.packet_id = j.existing_id and j.first_place = j.place
       and (p.ttl < j.longest_ttl or (p.ttl is not null and j.longest_ttl is null)
         or p.importance_score < j.highest_importance
-        or (cardinality(p.tags) < packets.max_tags() and not coalesce(t.tags, '{}') <@ p.tags))
-  ), results as (
+        or (cardinality(p.tags) < 64 and not coalesce(t.tags, '{}') <@ p.tags))
+  ), landed as (
     select j.*, coalesce(j.existing_id, i.packet_id) as new_id,
       case
         when j.reason is not null then j.reason
@@ -18635,13 +18056,13 @@ begin
         when j.existing_id is not null or j.first_place < j.place then 'merged'
         else 'moved'
       end as outcome
-    from classified j
+    from judged j
     left join inserted i on i.packet_id = j.first_packet_id and j.reason is null
-  ), recorded as (
+  ), noted as (
     insert into legacy.legacy_ids (source, source_table, source_id, new_id, outcome, source_hash, content_hash, leftover)
     select import_legacy.source, import_legacy.source_table, l.source_id, l.new_id, l.outcome, l.source_hash, l.content_hash,
       case when l.outcome = 'merged' then l.leftover end
-    from results l
+    from landed l
     where l.outcome in ('moved', 'merged')
   ), embedded as (
     insert into public.memory_embeddings (packet_id, embedding_type, model, vector, tenant_id, user_id, project_id, scope, ttl)
@@ -18649,7 +18070,7 @@ begin
       v.project_id, v.scope, v.longest_ttl
     from (
       select l.*, case when pg_input_is_valid(l.padded, 'extensions.vector(1536)') then l.padded::extensions.vector(1536) end as vector
-      from results l
+      from landed l
       where l.outcome = 'moved' and l.padded is not null
     ) v
     where extensions.vector_norm(v.vector) > 0
@@ -18658,10 +18079,10 @@ begin
   select array_agg(row(l.source_id, l.outcome, l.new_id, l.duplicate_key, e.packet_id is not null)::legacy.legacy_outcome
     order by l.place)
   into outcomes
-  from results l
+  from landed l
   left join embedded e on e.packet_id = l.new_id and l.outcome = 'moved';
 
-  -- A memory whose vector was imported needs no embedding, unless its text is long and its chunks still do.
+  -- What has a vector that searches use waits for none; a long text still waits for those of its chunks.
   if is_present_model then
     delete from embeddings.pending_embeddings q
     using unnest(outcomes) o, public.packet_store p
@@ -18673,9 +18094,8 @@ end
 $$;
 
 comment on function legacy.import_legacy(text, text, uuid, jsonb, text, integer, boolean) is
-  'Imports old rows into packet_store and their vectors into memory_embeddings, and records what became of each, in one transaction. It works only if is_legacy_import(): even with a grant, no other role could insert through it.';
---! EndIncluded 230-legacy/070-import-legacy.sql
---! Included 230-legacy/080-compare-legacy.sql
+  'Moves old rows into packet_store, their vectors into memory_embeddings, and notes what became of each, in one transaction. Only where is_legacy_import() holds: no other could insert through it, were it granted.';
+
 create function legacy.compare_legacy(source text, source_table text, source_ids text[], source_hashes text[])
 returns table (source_id text, state text)
 language sql
@@ -18684,15 +18104,15 @@ set search_path = ''
 set enable_seqscan = off
 set jit = off
 as $$
-  with recorded as materialized (
+  with known as materialized (
     select i.source_id, i.new_id, i.outcome, i.source_hash, i.content_hash, i.moved_at
     from legacy.legacy_ids i
     where i.source = compare_legacy.source and i.source_table = compare_legacy.source_table
       and i.source_id = any (source_ids)
-  ), present as materialized (
+  ), here as materialized (
     select p.packet_id, p.content_hash, packets.content_hash(p.envelope ->> 'content') as hash_now, p.updated_at
     from public.packet_store p
-    where p.packet_id = any (array(select k.new_id from recorded k))
+    where p.packet_id = any (array(select k.new_id from known k))
   )
   select o.source_id,
     case
@@ -18706,15 +18126,15 @@ as $$
       else 'different'
     end
   from unnest(source_ids, source_hashes) with ordinality as o (source_id, hash, place)
-  left join recorded k on k.source_id = o.source_id
-  left join present h on h.packet_id = k.new_id
+  left join known k on k.source_id = o.source_id
+  left join here h on h.packet_id = k.new_id
   order by o.place
 $$;
 
 comment on function legacy.compare_legacy(text, text, text[], text[]) is
-  'The state of old rows, given their ids and the hashes of their contents: new (not imported), kept (identical here), edited (changed here since), gone (deleted here since), changed (changed in the old table after the import), or different, which should not occur.';
---! EndIncluded 230-legacy/080-compare-legacy.sql
---! Included 230-legacy/090-import-legacy-audit.sql
+  'What has become of old rows, by their ids and the hashes of their contents: new (not moved), kept (the same here), edited here since, gone (deleted here since), changed (in the old table, after it was moved), or different, which should not be.';
+--! EndIncluded 230-legacy/040-import-legacy.sql
+--! Included 230-legacy/050-legacy-audit.sql
 create function legacy.write_legacy_audit(tenant_id uuid, rows jsonb)
 returns void
 language sql
@@ -18733,7 +18153,7 @@ begin atomic
 end;
 
 comment on function legacy.write_legacy_audit(uuid, jsonb) is
-  'Adds rows of the old audit tables to audit_log with their original times and callers. Only import_legacy_audit() calls it.';
+  'Adds rows of the old audit tables to audit_log, with the time and the caller they had. Only for import_legacy_audit().';
 
 create function legacy.import_legacy_audit(source text, source_table text, tenant_id uuid, records jsonb)
 returns bigint
@@ -18746,7 +18166,7 @@ declare
   rows jsonb;
 begin
   perform legacy.require_legacy_import();
-  -- An audit row about an old memory is attached to the memory it became.
+  -- A row that was about an old memory is about what became of it.
   select jsonb_agg(e.record || jsonb_build_object(
     'audit_id', uuidv7(),
     'row_id', coalesce(
@@ -18768,6 +18188,6 @@ end
 $$;
 
 comment on function legacy.import_legacy_audit(text, text, uuid, jsonb) is
-  'Imports old audit rows into audit_log and records which, in one transaction. It works only if is_legacy_import().';
--- There is no grant on any function of this schema: l9_owner owns them.
---! EndIncluded 230-legacy/090-import-legacy-audit.sql
+  'Moves old audit rows into audit_log, and notes which, in one transaction. Only where is_legacy_import() holds.';
+-- No grant on any function of this chapter: l9_owner owns them.
+--! EndIncluded 230-legacy/050-legacy-audit.sql
