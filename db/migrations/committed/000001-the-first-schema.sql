@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:df2a1135dd5bfc605bf4d21af7cea2d74d3f1134
+--! Hash: sha1:ca13dfa90dd2d2671d55b85cd99b92e3e6087a78
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -12136,7 +12136,7 @@ comment on schema world_model is
   'The world model: an event log of insights, folded into entities. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema world_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 160-world-model/000-schema.sql
---! Included 160-world-model/005-limits.sql
+--! Included 160-world-model/010-limits.sql
 -- Limits and forms that several tables and functions of this chapter share.
 
 create function world_model.max_description_bytes()
@@ -12169,8 +12169,8 @@ comment on function world_model.is_version_number(text) is
 grant execute on function
   world_model.max_description_bytes(), world_model.is_insight_type(text), world_model.is_version_number(text)
 to l9_agent, l9_admin;
---! EndIncluded 160-world-model/005-limits.sql
---! Included 160-world-model/010-worlds.sql
+--! EndIncluded 160-world-model/010-limits.sql
+--! Included 160-world-model/020-worlds.sql
 create table world_model.worlds (
   audience_id uuid primary key,
   state_version integer not null default 0
@@ -12181,42 +12181,13 @@ comment on table world_model.worlds is
 comment on column world_model.worlds.state_version is
   'The current version of the world. A transaction that changes the world locks this row.';
 
-create table world_model.removed_entities (
-  audience_id uuid not null references world_model.worlds,
-  entity_key text not null,
-  version integer not null,
-  primary key (audience_id, entity_key)
-);
-alter table world_model.removed_entities alter column entity_key set statistics 0;
+alter table world_model.worlds enable row level security;
+alter table world_model.worlds force row level security;
 
-comment on table world_model.removed_entities is
-  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, its version numbers continue.';
-comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
-comment on column world_model.removed_entities.version is 'The last version that the entity had.';
+create policy definer_functions on world_model.worlds to l9_owner using (true);
 
-create table world_model.stale_worlds (
-  audience_id uuid not null,
-  state_version integer
-);
-
-comment on table world_model.stale_worlds is
-  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement trigger deletes and recomputes them.';
-comment on column world_model.stale_worlds.state_version is
-  'The version of an update that left the world; null when updates were added or their expiry changed.';
-
-do $$
-declare
-  name text;
-begin
-  foreach name in array array['worlds', 'removed_entities', 'stale_worlds'] loop
-    execute format('alter table world_model.%I enable row level security', name);
-    execute format('alter table world_model.%I force row level security', name);
-    execute format('create policy definer_functions on world_model.%I to l9_owner using (true)', name);
-    execute format('comment on policy definer_functions on world_model.%I is %L', name,
-      'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
-  end loop;
-end
-$$;
+comment on policy definer_functions on world_model.worlds is
+  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
 
 create function world_model.lock_world(audience_id uuid)
 returns integer
@@ -12236,8 +12207,71 @@ $$;
 
 comment on function world_model.lock_world(uuid) is
   'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable by callers.';
---! EndIncluded 160-world-model/010-worlds.sql
---! Included 160-world-model/020-world-model-updates.sql
+
+create function world_model.take_next_version(audience_id uuid, expected_version integer)
+returns integer
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  version integer := world_model.lock_world(audience_id);
+begin
+  if expected_version <> version then
+    perform identity.raise_error('L9VAL', format('expected_version: the world is at version %s', version), 'expected_version',
+      'Read the world again, then decide.');
+  end if;
+  update world_model.worlds w set state_version = version + 1 where w.audience_id = take_next_version.audience_id;
+  return version + 1;
+end
+$$;
+
+comment on function world_model.take_next_version(uuid, integer) is
+  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
+--! EndIncluded 160-world-model/020-worlds.sql
+--! Included 160-world-model/030-removed-entities.sql
+create table world_model.removed_entities (
+  audience_id uuid not null references world_model.worlds,
+  entity_key text not null,
+  version integer not null,
+  primary key (audience_id, entity_key)
+);
+alter table world_model.removed_entities alter column entity_key set statistics 0;
+
+comment on table world_model.removed_entities is
+  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, its version numbers continue.';
+comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
+comment on column world_model.removed_entities.version is 'The last version that the entity had.';
+
+alter table world_model.removed_entities enable row level security;
+alter table world_model.removed_entities force row level security;
+
+create policy definer_functions on world_model.removed_entities to l9_owner using (true);
+
+comment on policy definer_functions on world_model.removed_entities is
+  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
+--! EndIncluded 160-world-model/030-removed-entities.sql
+--! Included 160-world-model/040-stale-worlds.sql
+create table world_model.stale_worlds (
+  audience_id uuid not null,
+  state_version integer
+);
+
+comment on table world_model.stale_worlds is
+  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement trigger deletes and recomputes them.';
+comment on column world_model.stale_worlds.state_version is
+  'The version of an update that left the world; null when updates were added or their expiry changed.';
+
+alter table world_model.stale_worlds enable row level security;
+alter table world_model.stale_worlds force row level security;
+
+create policy definer_functions on world_model.stale_worlds to l9_owner using (true);
+
+comment on policy definer_functions on world_model.stale_worlds is
+  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
+--! EndIncluded 160-world-model/040-stale-worlds.sql
+--! Included 160-world-model/050-world-model-updates.sql
 create table public.world_model_updates (
   update_id uuid primary key default uuidv7(),
   source_packet uuid not null references public.packet_store on delete cascade,
@@ -12303,8 +12337,32 @@ comment on column public.world_model_updates.audience_id is
 
 -- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
---! EndIncluded 160-world-model/020-world-model-updates.sql
---! Included 160-world-model/030-world-model-entities.sql
+
+create function world_model.tg_world_model_updates__recompute()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
+  from (
+    select o.audience_id, array_agg(o.state_version_after) as lost_versions
+    from old_rows o group by o.audience_id order by o.audience_id
+  ) stale;
+  return null;
+end
+$$;
+
+comment on function world_model.tg_world_model_updates__recompute() is
+  'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
+
+-- A statement that deletes memories fires this once, after foreign keys have deleted the updates of all of them.
+create trigger _600_recompute after delete on public.world_model_updates
+  referencing old table as old_rows
+  for each statement execute function world_model.tg_world_model_updates__recompute();
+--! EndIncluded 160-world-model/050-world-model-updates.sql
+--! Included 160-world-model/060-world-model-entities.sql
 create table public.world_model_entities (
   entity_row_id uuid primary key default uuidv7(),
   entity_id text not null,
@@ -12405,8 +12463,8 @@ comment on function world_model.tg_world_model_entities__record_removal() is
 
 create trigger _610_record_removal after delete on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__record_removal();
---! EndIncluded 160-world-model/030-world-model-entities.sql
---! Included 160-world-model/040-world-model-snapshots.sql
+--! EndIncluded 160-world-model/060-world-model-entities.sql
+--! Included 160-world-model/070-world-model-snapshots.sql
 create table public.world_model_snapshots (
   snapshot_id uuid primary key default uuidv7(),
   snapshot int4multirange not null,
@@ -12456,8 +12514,8 @@ comment on column public.world_model_snapshots.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
 call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);
---! EndIncluded 160-world-model/040-world-model-snapshots.sql
---! Included 160-world-model/050-fold-world.sql
+--! EndIncluded 160-world-model/070-world-model-snapshots.sql
+--! Included 160-world-model/080-fold-world.sql
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
 -- audience, so that a caller folds all of them or none.
 
@@ -12551,8 +12609,8 @@ comment on function world_model.measure_world(uuid, int4multirange) is
 grant execute on function
   world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
 to l9_agent, l9_admin;
---! EndIncluded 160-world-model/050-fold-world.sql
---! Included 160-world-model/060-settle-world.sql
+--! EndIncluded 160-world-model/080-fold-world.sql
+--! Included 160-world-model/090-recompute-world.sql
 create function world_model.recompute_world(audience_id uuid, counts_as_change boolean)
 returns void
 language plpgsql
@@ -12630,30 +12688,9 @@ $$;
 
 comment on function world_model.recompute_world_without(uuid, integer[]) is
   'Recomputes a world and the counts of its snapshots after it lost the updates of these versions. Not executable by callers.';
-
-create function world_model.tg_world_model_updates__recompute()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
-  from (
-    select o.audience_id, array_agg(o.state_version_after) as lost_versions
-    from old_rows o group by o.audience_id order by o.audience_id
-  ) stale;
-  return null;
-end
-$$;
-
-comment on function world_model.tg_world_model_updates__recompute() is
-  'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
-
--- A statement that deletes memories fires this once, after foreign keys have deleted the updates of all of them.
-create trigger _600_recompute after delete on public.world_model_updates
-  referencing old table as old_rows
-  for each statement execute function world_model.tg_world_model_updates__recompute();
+--! EndIncluded 160-world-model/090-recompute-world.sql
+--! Included 160-world-model/100-follow-memories.sql
+-- Updates and snapshots follow their memory when it moves to other readers or is to expire at another time.
 
 create function world_model.tg_packet_store__worlds_follow()
 returns trigger
@@ -12730,8 +12767,8 @@ comment on function world_model.tg_packet_store__recompute_worlds() is
 
 create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
   for each statement execute function world_model.tg_packet_store__recompute_worlds();
---! EndIncluded 160-world-model/060-settle-world.sql
---! Included 160-world-model/070-check-insight.sql
+--! EndIncluded 160-world-model/100-follow-memories.sql
+--! Included 160-world-model/110-check-insight.sql
 create function world_model.check_keys(value jsonb, allowed text[], field text)
 returns void
 language plpgsql
@@ -12849,8 +12886,8 @@ comment on function world_model.check_insight(jsonb) is
 grant execute on function
   world_model.check_keys(jsonb, text[], text), world_model.check_insight_entity(jsonb), world_model.check_insight(jsonb)
 to l9_agent, l9_admin;
---! EndIncluded 160-world-model/070-check-insight.sql
---! Included 160-world-model/080-apply-world-update.sql
+--! EndIncluded 160-world-model/110-check-insight.sql
+--! Included 160-world-model/120-apply-world-update.sql
 create function world_model.merge_into_entity(
   audience_id uuid, change jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
 returns void
@@ -12896,28 +12933,6 @@ $$;
 
 comment on function world_model.merge_into_entity(uuid, jsonb, double precision, uuid, timestamptz) is
   'Merges what an update says about one entity into it, with the same result as fold_world(). Not executable by callers.';
-
-create function world_model.take_next_version(audience_id uuid, expected_version integer)
-returns integer
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  version integer := world_model.lock_world(audience_id);
-begin
-  if expected_version <> version then
-    perform identity.raise_error('L9VAL', format('expected_version: the world is at version %s', version), 'expected_version',
-      'Read the world again, then decide.');
-  end if;
-  update world_model.worlds w set state_version = version + 1 where w.audience_id = take_next_version.audience_id;
-  return version + 1;
-end
-$$;
-
-comment on function world_model.take_next_version(uuid, integer) is
-  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
@@ -12980,8 +12995,8 @@ comment on function public.apply_world_update(jsonb, integer, uuid, text, text) 
 
 grant execute on function world_model.write_world_update(uuid, jsonb, integer) to l9_agent, l9_admin;
 grant execute on function public.apply_world_update(jsonb, integer, uuid, text, text) to l9_agent, l9_admin;
---! EndIncluded 160-world-model/080-apply-world-update.sql
---! Included 160-world-model/090-world-points.sql
+--! EndIncluded 160-world-model/120-apply-world-update.sql
+--! Included 160-world-model/130-resolve-version.sql
 create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer, versions int4multirange);
 comment on type world_model.world_version is 'A version of a world, current or former.';
 
@@ -13072,8 +13087,8 @@ comment on function world_model.resolve_version(text, text, text, text, uuid) is
 
 grant execute on function world_model.resolve_world(text, text, uuid), world_model.resolve_version(text, text, text, text, uuid)
   to l9_agent, l9_admin;
---! EndIncluded 160-world-model/090-world-points.sql
---! Included 160-world-model/100-get-world-model.sql
+--! EndIncluded 160-world-model/130-resolve-version.sql
+--! Included 160-world-model/140-get-world-model.sql
 create type public.world_entity as (
   entity_id text,
   entity_type text,
@@ -13172,8 +13187,8 @@ comment on function public.get_world_model(text, text, text[], text, integer, in
   'The world of a scope and project, as it is now or as it was at a former version: its version and its entities by name, at most max_entities (1 to 1000); with entity_ids or entity_type only these. The world is that of the caller''s own org and user, unless audience_id names another one that the caller may read. A former version does not show anything that was erased since. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.get_world_model(text, text, text[], text, integer, integer, uuid) to l9_agent, l9_admin;
---! EndIncluded 160-world-model/100-get-world-model.sql
---! Included 160-world-model/110-snapshot-world.sql
+--! EndIncluded 160-world-model/140-get-world-model.sql
+--! Included 160-world-model/150-snapshot-world.sql
 create function world_model.write_world_snapshot(source_packet uuid, description text)
 returns public.world_model_snapshots
 language plpgsql
@@ -13231,8 +13246,8 @@ comment on function public.snapshot_world(text, text, text, uuid) is
 
 grant execute on function world_model.write_world_snapshot(uuid, text) to l9_agent, l9_admin;
 grant execute on function public.snapshot_world(text, text, text, uuid) to l9_agent, l9_admin;
---! EndIncluded 160-world-model/110-snapshot-world.sql
---! Included 160-world-model/120-diff-world.sql
+--! EndIncluded 160-world-model/150-snapshot-world.sql
+--! Included 160-world-model/160-diff-world.sql
 create type public.world_difference as (
   entity_id text,
   change text,
@@ -13321,8 +13336,8 @@ comment on function public.diff_world(text, text, text, text, uuid) is
 
 grant execute on function world_model.changed_keys(jsonb, jsonb) to l9_agent, l9_admin;
 grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;
---! EndIncluded 160-world-model/120-diff-world.sql
---! Included 160-world-model/130-restore-world.sql
+--! EndIncluded 160-world-model/160-diff-world.sql
+--! Included 160-world-model/170-restore-world.sql
 create function world_model.write_world_restore(source_packet uuid, snapshot text, expected_version integer)
 returns public.world_model_updates
 language plpgsql
@@ -13407,14 +13422,14 @@ comment on function public.restore_world(text, integer, uuid, text, text) is
 
 grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
 grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;
---! EndIncluded 160-world-model/130-restore-world.sql
+--! EndIncluded 160-world-model/170-restore-world.sql
 --! Included 170-reflection/000-schema.sql
 create schema reflection;
 comment on schema reflection is
   'Lessons and reflections on tasks. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema reflection to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/000-schema.sql
---! Included 170-reflection/005-choices.sql
+--! Included 170-reflection/010-choices-and-limits.sql
 -- The values that columns of this chapter take, and its limits: constraints, checks and ranks all use these functions.
 
 create function reflection.reflection_types()
@@ -13462,8 +13477,8 @@ grant execute on function
   reflection.reflection_types(), reflection.priorities(), reflection.task_outcomes(), reflection.max_list_length(),
   reflection.max_text_bytes()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 170-reflection/005-choices.sql
---! Included 170-reflection/010-reflection-store.sql
+--! EndIncluded 170-reflection/010-choices-and-limits.sql
+--! Included 170-reflection/020-reflection-store.sql
 create table public.reflection_store (
   reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -13519,8 +13534,8 @@ comment on column public.reflection_store.source_agent is 'The agent that saved 
 comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
 
 call derived.derive_from_packets('public.reflection_store', 'reflection_id');
---! EndIncluded 170-reflection/010-reflection-store.sql
---! Included 170-reflection/015-of-the-memory.sql
+--! EndIncluded 170-reflection/020-reflection-store.sql
+--! Included 170-reflection/030-columns-of-reflections.sql
 create function public.reflection_store_content(reflection public.reflection_store)
 returns text
 language sql
@@ -13555,8 +13570,8 @@ grant execute on function
   public.reflection_store_content(public.reflection_store), public.reflection_store_tags(public.reflection_store),
   public.reflection_store_access_count(public.reflection_store)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/015-of-the-memory.sql
---! Included 170-reflection/020-check-reflection.sql
+--! EndIncluded 170-reflection/030-columns-of-reflections.sql
+--! Included 170-reflection/040-check-reflection.sql
 create function reflection.priority_rank(priority text)
 returns integer
 language sql
@@ -13622,8 +13637,8 @@ grant execute on function
   reflection.priority_rank(text), reflection.can_reinforce(text, text), reflection.check_choice(text, text[], text),
   reflection.check_reflection(text, text, text[], double precision, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 170-reflection/020-check-reflection.sql
---! Included 170-reflection/030-store-reflection.sql
+--! EndIncluded 170-reflection/040-check-reflection.sql
+--! Included 170-reflection/050-store-reflection.sql
 create type public.reflect_result as (status text, reflection public.reflection_store);
 comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
 comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
@@ -13677,8 +13692,8 @@ comment on function reflection.store_reflection(uuid, text, text, text[], double
   'Writes the row of a memory of kind reflection or, if there is one, reinforces it: confidence (at most 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
---! EndIncluded 170-reflection/030-store-reflection.sql
---! Included 170-reflection/040-reflect.sql
+--! EndIncluded 170-reflection/050-store-reflection.sql
+--! Included 170-reflection/060-reflect.sql
 create function reflection.distinguishing_words(content text)
 returns text[]
 language sql
@@ -13829,8 +13844,8 @@ comment on function reflection.reflection_json(public.reflection_store) is
   'A reflection as the gateway returns it, with the text and tags of its memory.';
 
 grant execute on function reflection.reflection_json(public.reflection_store) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/040-reflect.sql
---! Included 170-reflection/050-recall-types.sql
+--! EndIncluded 170-reflection/060-reflect.sql
+--! Included 170-reflection/070-recall-types.sql
 create type public.recalled_lesson as (
   reflection_id uuid,
   packet_id uuid,
@@ -13891,8 +13906,8 @@ comment on function reflection.lesson_factor(text, double precision) is
   'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. A lesson with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of the other''s.';
 
 grant execute on function reflection.lesson_factor(text, double precision) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/050-recall-types.sql
---! Included 170-reflection/060-narrow-to-lessons.sql
+--! EndIncluded 170-reflection/070-recall-types.sql
+--! Included 170-reflection/080-narrow-to-lessons.sql
 create function reflection.lesson_conditions(alias text, types text[], priority text)
 returns text
 language sql
@@ -13956,8 +13971,8 @@ grant execute on function
   reflection.narrow_to_lessons(
     search.search_request, identity.identity, text[], text[], text, text[], text, text[], text)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/060-narrow-to-lessons.sql
---! Included 170-reflection/065-recall-lessons.sql
+--! EndIncluded 170-reflection/080-narrow-to-lessons.sql
+--! Included 170-reflection/090-recall-lessons.sql
 create function reflection.to_lessons(hits public.memory_hit[])
 returns public.recalled_lesson[]
 language sql
@@ -14083,8 +14098,8 @@ grant execute on function
   reflection.to_lessons(public.memory_hit[]),
   public.recall_lessons(text, text[], text[], text, text, integer, text[], text, integer, extensions.vector, text)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/065-recall-lessons.sql
---! Included 170-reflection/070-task-reflections.sql
+--! EndIncluded 170-reflection/090-recall-lessons.sql
+--! Included 170-reflection/100-task-reflections.sql
 create table public.task_reflections (
   task_reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -14139,7 +14154,8 @@ comment on column public.task_reflections.metrics_improved is 'The metrics that 
 comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
-
+--! EndIncluded 170-reflection/100-task-reflections.sql
+--! Included 170-reflection/110-task-reflection-lessons.sql
 create table public.task_reflection_lessons (
   task_reflection_id uuid not null references public.task_reflections on delete cascade,
   reflection_id uuid not null references public.reflection_store on delete cascade,
@@ -14188,8 +14204,8 @@ comment on policy definer_functions on public.task_reflection_lessons is
 
 grant select on public.task_reflection_lessons to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.task_reflection_lessons to l9_worker;
---! EndIncluded 170-reflection/070-task-reflections.sql
---! Included 170-reflection/075-of-the-task.sql
+--! EndIncluded 170-reflection/110-task-reflection-lessons.sql
+--! Included 170-reflection/120-columns-of-tasks.sql
 create function public.task_reflections_lessons(task public.task_reflections)
 returns setof public.reflection_store
 language sql
@@ -14249,8 +14265,8 @@ grant execute on function
   public.reflection_store_tasks(public.reflection_store),
   public.task_reflections_decisions(public.task_reflections)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/075-of-the-task.sql
---! Included 170-reflection/078-check-task.sql
+--! EndIncluded 170-reflection/120-columns-of-tasks.sql
+--! Included 170-reflection/130-check-task.sql
 create function reflection.check_texts(texts text[], field text)
 returns void
 language plpgsql
@@ -14331,8 +14347,8 @@ grant execute on function
   reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]),
   reflection.task_text(text, text, text, text[], text[], text[], text[], text[])
 to l9_agent, l9_admin, l9_worker;
---! EndIncluded 170-reflection/078-check-task.sql
---! Included 170-reflection/080-store-task-reflection.sql
+--! EndIncluded 170-reflection/130-check-task.sql
+--! Included 170-reflection/140-store-task-reflection.sql
 create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store)
 returns boolean
 language sql
@@ -14489,8 +14505,8 @@ grant execute on function
   reflection.link_lesson(uuid, uuid), reflection.shareable_decisions(public.task_reflections, uuid[]),
   reflection.is_audience_within(public.packet_store, public.packet_store)
 to l9_agent, l9_admin;
---! EndIncluded 170-reflection/080-store-task-reflection.sql
---! Included 170-reflection/085-reflect-on-task.sql
+--! EndIncluded 170-reflection/140-store-task-reflection.sql
+--! Included 170-reflection/150-reflect-on-task.sql
 create function public.reflect_on_task(
   task_id text,
   description text default null,
@@ -14587,14 +14603,14 @@ comment on function public.reflect_on_task(
 grant execute on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text)
 to l9_agent, l9_admin;
---! EndIncluded 170-reflection/085-reflect-on-task.sql
+--! EndIncluded 170-reflection/150-reflect-on-task.sql
 --! Included 180-summaries/000-schema.sql
 create schema summaries;
 comment on schema summaries is
   'Summaries of memories, and the audiences that may read them. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema summaries to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/000-schema.sql
---! Included 180-summaries/005-choices.sql
+--! Included 180-summaries/010-choices-and-limits.sql
 -- The values of scope_type and the limits of this chapter: constraints, checks and searches all use these functions.
 
 create function summaries.scope_types()
@@ -14625,8 +14641,8 @@ comment on function summaries.max_subject_bytes() is 'The maximum length of scop
 
 grant execute on function summaries.scope_types(), summaries.max_sources(), summaries.max_subject_bytes()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 180-summaries/005-choices.sql
---! Included 180-summaries/010-memory-summaries.sql
+--! EndIncluded 180-summaries/010-choices-and-limits.sql
+--! Included 180-summaries/020-memory-summaries.sql
 create table public.memory_summaries (
   summary_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -14684,7 +14700,8 @@ comment on column public.memory_summaries.valid_until is
   'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
-
+--! EndIncluded 180-summaries/020-memory-summaries.sql
+--! Included 180-summaries/030-memory-summary-sources.sql
 create table public.memory_summary_sources (
   summary_packet uuid not null references public.memory_summaries (source_packet) on delete cascade,
   packet_id uuid not null references public.packet_store on delete cascade,
@@ -14735,6 +14752,28 @@ comment on policy definer_functions on public.memory_summary_sources is
 grant select on public.memory_summary_sources to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.memory_summary_sources to l9_worker;
 
+create function summaries.tg_memory_summary_sources__delete_summaries()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+set enable_nestloop = off
+as $$
+begin
+  -- Summaries whose own memory was deleted in this statement no longer exist, and deleting them has no effect.
+  perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
+  return null;
+end
+$$;
+
+comment on function summaries.tg_memory_summary_sources__delete_summaries() is
+  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
+
+create trigger _600_delete_summaries after delete on public.memory_summary_sources
+  referencing old table as old_rows
+  for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
+--! EndIncluded 180-summaries/030-memory-summary-sources.sql
+--! Included 180-summaries/040-summaries-being-deleted.sql
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
 
 comment on table summaries.summaries_being_deleted is
@@ -14754,8 +14793,28 @@ comment on policy definer_upkeep_reads on public.packet_store is
   'Functions of the owner see the summaries that they are about to delete.';
 comment on policy definer_upkeep on public.packet_store is
   'Deleting or moving a memory deletes, by a trigger, the summaries that rest on it, also those that the caller does not see.';
---! EndIncluded 180-summaries/010-memory-summaries.sql
---! Included 180-summaries/015-of-the-summary.sql
+
+create function summaries.delete_summaries(summary_packets uuid[])
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if coalesce(cardinality(summary_packets), 0) = 0 then
+    return;
+  end if;
+  insert into summaries.summaries_being_deleted (summary_packet) select distinct s.id from unnest(summary_packets) as s (id)
+  on conflict do nothing;
+  delete from public.packet_store p where p.packet_id = any (summary_packets);
+  delete from summaries.summaries_being_deleted d where d.summary_packet = any (summary_packets);
+end
+$$;
+
+comment on function summaries.delete_summaries(uuid[]) is
+  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for summaries whose sources were deleted or moved, and for summaries that are replaced.';
+--! EndIncluded 180-summaries/040-summaries-being-deleted.sql
+--! Included 180-summaries/050-columns-of-summaries.sql
 create function summaries.summary_heading(scope_type text, scope_value text)
 returns text
 language sql
@@ -14828,8 +14887,8 @@ grant execute on function
   public.memory_summaries_summary_text(public.memory_summaries), public.memory_summaries_sources(public.memory_summaries),
   public.memory_summaries_source_packet_ids(public.memory_summaries), public.memory_summaries_is_stale(public.memory_summaries)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 180-summaries/015-of-the-summary.sql
---! Included 180-summaries/020-room-of-sources.sql
+--! EndIncluded 180-summaries/050-columns-of-summaries.sql
+--! Included 180-summaries/060-audience-of-sources.sql
 create type summaries.summary_audience as (
   tenant_id uuid,
   org_id uuid,
@@ -14925,49 +14984,8 @@ comment on function summaries.is_audience_within(public.packet_store, summaries.
   'True if everyone who may read this memory may also read everything that this audience reads, for at least as long.';
 
 grant execute on function summaries.audience_of_sources(uuid[]) to l9_agent, l9_admin, l9_worker;
---! EndIncluded 180-summaries/020-room-of-sources.sql
---! Included 180-summaries/025-keep-within.sql
-create function summaries.delete_summaries(summary_packets uuid[])
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-begin
-  if coalesce(cardinality(summary_packets), 0) = 0 then
-    return;
-  end if;
-  insert into summaries.summaries_being_deleted (summary_packet) select distinct s.id from unnest(summary_packets) as s (id)
-  on conflict do nothing;
-  delete from public.packet_store p where p.packet_id = any (summary_packets);
-  delete from summaries.summaries_being_deleted d where d.summary_packet = any (summary_packets);
-end
-$$;
-
-comment on function summaries.delete_summaries(uuid[]) is
-  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for summaries whose sources were deleted or moved, and for summaries that are replaced.';
-
-create function summaries.tg_memory_summary_sources__delete_summaries()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-set enable_nestloop = off
-as $$
-begin
-  -- Summaries whose own memory was deleted in this statement no longer exist, and deleting them has no effect.
-  perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
-  return null;
-end
-$$;
-
-comment on function summaries.tg_memory_summary_sources__delete_summaries() is
-  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
-
-create trigger _600_delete_summaries after delete on public.memory_summary_sources
-  referencing old table as old_rows
-  for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
-
+--! EndIncluded 180-summaries/060-audience-of-sources.sql
+--! Included 180-summaries/070-follow-sources.sql
 create function summaries.tg_packet_store__check_summaries()
 returns trigger
 language plpgsql
@@ -15013,8 +15031,8 @@ comment on function summaries.tg_packet_store__mark_summaries_stale() is
 create trigger _645_mark_summaries_stale after update of envelope on public.packet_store
   for each row when (new.content_hash <> old.content_hash)
   execute function summaries.tg_packet_store__mark_summaries_stale();
---! EndIncluded 180-summaries/025-keep-within.sql
---! Included 180-summaries/030-check-summary.sql
+--! EndIncluded 180-summaries/070-follow-sources.sql
+--! Included 180-summaries/080-check-summary.sql
 create function summaries.check_summary(
   scope_type text, scope_value text, summary_text text, key_facts text[], key_entities text[], key_decisions text[],
   confidence double precision)
@@ -15045,8 +15063,8 @@ comment on function summaries.check_summary(text, text, text, text[], text[], te
 grant execute on function summaries.check_summary(text, text, text, text[], text[], text[], double precision)
   to l9_agent, l9_admin, l9_worker;
 grant execute on function reflection.check_texts(text[], text) to l9_worker;
---! EndIncluded 180-summaries/030-check-summary.sql
---! Included 180-summaries/040-store-summary.sql
+--! EndIncluded 180-summaries/080-check-summary.sql
+--! Included 180-summaries/090-store-summary.sql
 create function summaries.store_summary_row(
   packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[], key_facts text[], key_entities text[],
   key_decisions text[], confidence double precision, valid_until timestamptz)
@@ -15121,8 +15139,8 @@ return array(
 comment on function summaries.newest_sources(uuid[]) is 'The newest 64 of these memories, as far as the caller sees them.';
 
 grant execute on function summaries.newest_sources(uuid[]) to l9_agent, l9_admin;
---! EndIncluded 180-summaries/040-store-summary.sql
---! Included 180-summaries/050-save-summary.sql
+--! EndIncluded 180-summaries/090-store-summary.sql
+--! Included 180-summaries/100-save-summary.sql
 create function summaries.lock_summary(audience_id uuid, scope_type text, scope_value text)
 returns void
 language sql
@@ -15209,8 +15227,8 @@ grant execute on function
   summaries.lock_summary(uuid, text, text),
   public.save_summary(text, text, text, uuid[], text[], text[], text[], double precision, timestamptz)
 to l9_agent, l9_admin;
---! EndIncluded 180-summaries/050-save-summary.sql
---! Included 180-summaries/060-find-due.sql
+--! EndIncluded 180-summaries/100-save-summary.sql
+--! Included 180-summaries/110-find-due.sql
 create type summaries.due_for_audience as (
   tenant_id uuid,
   org_id uuid,
@@ -15344,7 +15362,8 @@ grant execute on function
   summaries.summary_threshold(text), summaries.summary_subjects(public.packet_store),
   summaries.find_due(identity.identity, uuid, text[], text, text, integer, integer, integer)
 to l9_agent, l9_admin, l9_worker;
-
+--! EndIncluded 180-summaries/110-find-due.sql
+--! Included 180-summaries/120-due-summaries.sql
 create type public.due_summary as (
   scope_type text,
   scope_value text,
@@ -15418,8 +15437,8 @@ comment on function public.due_summaries(text[], text, text, integer, integer, i
   'Summaries that are due in the scopes where the caller writes: there is none yet and there are enough memories, enough memories were added, a source was changed, or valid_until has passed. min_packets: the number of memories that is enough; by default task 5, thread 10, topic 20, week 20, agent 50, project 50. source_packet_ids has the newest max_sources (1 to 500). Scans the newest 20,000 memories. Errors: L9VAL, L9AUT.';
 
 grant execute on function public.due_summaries(text[], text, text, integer, integer, integer) to l9_agent, l9_admin;
---! EndIncluded 180-summaries/060-find-due.sql
---! Included 180-summaries/070-summarize.sql
+--! EndIncluded 180-summaries/120-due-summaries.sql
+--! Included 180-summaries/130-summarize.sql
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
 
 comment on type public.summarize_result is
@@ -15551,8 +15570,8 @@ comment on function summaries.summary_json(public.memory_summaries) is
   'A summary as the gateway returns it, with the text of its memory.';
 
 grant execute on function summaries.summary_json(public.memory_summaries) to l9_agent, l9_admin;
---! EndIncluded 180-summaries/070-summarize.sql
---! Included 180-summaries/080-for-jobs.sql
+--! EndIncluded 180-summaries/130-summarize.sql
+--! Included 180-summaries/140-summary-job.sql
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
 comment on policy definer_job_writes on public.packet_store is
@@ -15636,7 +15655,7 @@ grant execute on function
   summaries.store_summary(
     text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text)
 to l9_worker;
---! EndIncluded 180-summaries/080-for-jobs.sql
+--! EndIncluded 180-summaries/140-summary-job.sql
 --! Included 190-extraction/000-schema.sql
 create schema extraction;
 comment on schema extraction is
@@ -17354,7 +17373,7 @@ $$;
 comment on function forgetting.mark_derived(uuid, text) is
   'Writes tombstones for summaries, facts and lessons all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so on. Not executable by callers.';
 --! EndIncluded 220-forgetting/030-mark-erased.sql
---! Included 220-forgetting/035-erase-packets.sql
+--! Included 220-forgetting/040-erase-packets.sql
 create function forgetting.erase_packets(erasure_id uuid)
 returns jsonb
 language plpgsql
@@ -17382,8 +17401,8 @@ $$;
 
 comment on function forgetting.erase_packets(uuid) is
   'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by callers.';
---! EndIncluded 220-forgetting/035-erase-packets.sql
---! Included 220-forgetting/040-erase-query-texts.sql
+--! EndIncluded 220-forgetting/040-erase-packets.sql
+--! Included 220-forgetting/050-erase-query-texts.sql
 create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
 language plpgsql
@@ -17421,8 +17440,8 @@ $$;
 
 comment on function forgetting.erase_query_texts(uuid, uuid, uuid) is
   'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; for a subject, the texts of all searches of that user. The audit rows stay. Not executable by callers.';
---! EndIncluded 220-forgetting/040-erase-query-texts.sql
---! Included 220-forgetting/045-erase-feedback.sql
+--! EndIncluded 220-forgetting/050-erase-query-texts.sql
+--! Included 220-forgetting/060-erase-feedback.sql
 create policy definer_functions on public.memory_feedback for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_erasure on public.memory_feedback for delete to l9_owner
@@ -17450,8 +17469,8 @@ $$;
 
 comment on function forgetting.erase_feedback(uuid, uuid, uuid) is
   'Deletes the feedback about erased memories and, for a subject, all feedback that agents gave for that user. The access log holds no texts and stays. Not executable by callers.';
---! EndIncluded 220-forgetting/045-erase-feedback.sql
---! Included 220-forgetting/050-erase-user.sql
+--! EndIncluded 220-forgetting/060-erase-feedback.sql
+--! Included 220-forgetting/070-erase-user.sql
 create function forgetting.erase_user(tenant_id uuid, user_id uuid)
 returns jsonb
 language plpgsql
@@ -17472,8 +17491,8 @@ $$;
 
 comment on function forgetting.erase_user(uuid, uuid) is
   'Replaces the name of a user and deactivates the user. The user_id stays, because audit rows refer to it. Not executable by callers.';
---! EndIncluded 220-forgetting/050-erase-user.sql
---! Included 220-forgetting/060-erase.sql
+--! EndIncluded 220-forgetting/070-erase-user.sql
+--! Included 220-forgetting/080-erase-marked.sql
 create type public.erasure as (
   erasure_id uuid,
   memories integer,
@@ -17546,8 +17565,8 @@ $$;
 
 comment on function forgetting.erase_marked(identity.identity, uuid, text, uuid, uuid) is
   'Erases the memories that have a tombstone of this erasure, and those derived only from them, from every place that holds contents. Not executable by callers.';
---! EndIncluded 220-forgetting/060-erase.sql
---! Included 220-forgetting/070-erase-memory.sql
+--! EndIncluded 220-forgetting/080-erase-marked.sql
+--! Included 220-forgetting/090-erase-memory.sql
 create function public.erase_memory(packet_id uuid, reason text)
 returns public.erasure
 language plpgsql
@@ -17578,8 +17597,8 @@ comment on function public.erase_memory(uuid, text) is
   'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and summaries, facts and lessons that rest only on it. A tombstone without content stays. For admins, within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. Definer: deletes rows that callers can''t see, such as expired ones.';
 
 grant execute on function public.erase_memory(uuid, text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 220-forgetting/070-erase-memory.sql
---! Included 220-forgetting/080-erase-subject.sql
+--! EndIncluded 220-forgetting/090-erase-memory.sql
+--! Included 220-forgetting/100-erase-subject.sql
 create function public.erase_subject(user_id uuid, reason text, tenant_id uuid default null)
 returns public.erasure
 language plpgsql
@@ -17621,7 +17640,7 @@ comment on function public.erase_subject(uuid, text, uuid) is
   'Erases all memories that a user owns, as erase_memory() does, the texts of the searches of that user, and the name of the user; the user is deactivated. For admins whose token covers every scope and project of the tenant, and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes rows that callers can''t see, such as expired ones.';
 
 grant execute on function public.erase_subject(uuid, text, uuid) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 220-forgetting/080-erase-subject.sql
+--! EndIncluded 220-forgetting/100-erase-subject.sql
 --! Included 230-legacy/000-schema.sql
 create schema legacy;
 comment on schema legacy is

@@ -63,3 +63,27 @@ comment on column public.world_model_updates.audience_id is
 
 -- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
+
+create function world_model.tg_world_model_updates__recompute()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
+  from (
+    select o.audience_id, array_agg(o.state_version_after) as lost_versions
+    from old_rows o group by o.audience_id order by o.audience_id
+  ) stale;
+  return null;
+end
+$$;
+
+comment on function world_model.tg_world_model_updates__recompute() is
+  'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
+
+-- A statement that deletes memories fires this once, after foreign keys have deleted the updates of all of them.
+create trigger _600_recompute after delete on public.world_model_updates
+  referencing old table as old_rows
+  for each statement execute function world_model.tg_world_model_updates__recompute();
