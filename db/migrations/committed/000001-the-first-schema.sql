@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:ca13dfa90dd2d2671d55b85cd99b92e3e6087a78
+--! Hash: sha1:100fb2bda5e6064a9b5ab9eeaf8910a3657c1888
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -13662,7 +13662,7 @@ declare
   result public.reflect_result;
 begin
   if source.packet_type <> 'reflection' then
-    perform identity.raise_error('L9VAL', 'source_packet: a memory of kind reflection', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind reflection', 'source_packet');
   end if;
   -- A repetition raises the confidence and the priority. The rest stays as it was first saved.
   insert into public.reflection_store as r (source_packet, reflection_type, context, entities, confidence, priority, source_agent)
@@ -14417,7 +14417,7 @@ declare
   saved public.task_reflections;
 begin
   if source.packet_type <> 'task_reflection' then
-    perform identity.raise_error('L9VAL', 'source_packet: a memory of kind task_reflection', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind task_reflection', 'source_packet');
   elsif identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator() then
     perform memories.raise_not_yours(source.packet_id);
   end if;

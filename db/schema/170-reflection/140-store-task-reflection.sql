@@ -66,7 +66,7 @@ declare
   saved public.task_reflections;
 begin
   if source.packet_type <> 'task_reflection' then
-    perform identity.raise_error('L9VAL', 'source_packet: a memory of kind task_reflection', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind task_reflection', 'source_packet');
   elsif identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator() then
     perform memories.raise_not_yours(source.packet_id);
   end if;
