@@ -29,7 +29,7 @@ begin
     source.packet_id, store_reflection.type, nullif(btrim(store_reflection.context), ''), names,
     least(0.99, store_reflection.confidence), store_reflection.priority, source.metadata ->> 'agent')
   on conflict (source_packet) do update set
-    confidence = least(0.99, 1 - (1 - r.confidence) * (1 - store_reflection.confidence)),
+    confidence = entities.noisy_or(array[r.confidence, store_reflection.confidence]),
     priority = case
       when reflection.priority_rank(excluded.priority) > reflection.priority_rank(r.priority) then excluded.priority
       else r.priority end,

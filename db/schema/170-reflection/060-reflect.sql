@@ -25,7 +25,7 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
-  if content is null or content !~ '\S' or octet_length(content) > 1048576 then
+  if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert raises the error that names the reason.
   end if;
   -- Check the scope before taking the lock: a caller that waited for it would learn that somebody writes in that scope.

@@ -42,12 +42,11 @@ describe('docs/explanation/graph.md', () => {
   });
 
   it('states the bounds that the functions have', async () => {
-    const [{ edges }] = await house.asSuperuser('select graph.edges_of_a_name() as edges');
+    const [{ edges }] = await house.asSuperuser('select graph.max_edges_per_name() as edges');
     assert.match(page, new RegExp(`at most ${edges.toLocaleString('en')} relations`));
-    const [{ body }] = await house.asSuperuser(`select prosrc as body from pg_proc where proname = 'walk_graph'`);
-    assert.match(body, /budget constant integer := 20000/);
-    assert.match(page, /20,000 in one call/);
-    const [{ sure }] = await house.asSuperuser('select graph.noisy_or(array[0.8, 0.8]) as sure');
+    const [{ followed }] = await house.asSuperuser('select graph.max_edges_followed() as followed');
+    assert.match(page, new RegExp(`${followed.toLocaleString('en')} in one call`));
+    const [{ sure }] = await house.asSuperuser('select entities.noisy_or(array[0.8, 0.8]) as sure');
     assert.match(page, new RegExp(`Two mentions of 0\\.8 make ${sure}`));
   });
 });
