@@ -23,7 +23,7 @@ create table public.world_model_updates (
   updated_at timestamptz not null,
   constraint world_versions_once unique (audience_id, state_version_after),
   constraint world_versions_rise check (state_version_before >= 0 and state_version_after = state_version_before + 1),
-  constraint world_update_type_plain check (world_model.is_insight_type(insight_type)),
+  constraint world_update_type_plain check (insight_type ~ packets.kind_pattern()),
   constraint world_update_entities_list check (jsonb_typeof(entities) = 'array'),
   constraint world_update_confidence check (confidence between 0 and 1),
   constraint world_update_restores check (

@@ -28,7 +28,7 @@ begin
     perform identity.raise_error('L9VAL', format('%s: names a memory that not every reader of scope %s may read', field, source.scope), field);
   end if;
   if visible_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
-    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist or is not yours', field), field);
+    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist, or is not yours', field), field);
   end if;
 end
 $$;
@@ -137,7 +137,7 @@ begin
       select from public.reflection_store r
       where r.reflection_id = link_lesson.reflection_id and (r.ttl is null or r.ttl > now()))
   then
-    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: one of them does not exist or is not yours', 'reflection_id');
+    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: one of them does not exist, or is not yours', 'reflection_id');
   end if;
   insert into public.task_reflection_lessons (task_reflection_id, reflection_id, tenant_id)
   values (link_lesson.task_reflection_id, link_lesson.reflection_id, source.tenant_id)

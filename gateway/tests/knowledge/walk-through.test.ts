@@ -163,7 +163,7 @@ describe('from memories to knowledge', () => {
     const late = await house.tool('L', 'update_world_model', { ...move, source_packet: decision });
     assert.equal(
       late.text,
-      'INVALID_INPUT (L9VAL): expected_version: the world is at version 8. Read it again, and decide anew.',
+      'INVALID_INPUT (L9VAL): expected_version: the world is at version 8. Read the world again, then decide.',
     );
     const { getWorldModel } = await graphql(
       'C',
