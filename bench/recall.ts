@@ -31,7 +31,8 @@ export const recall: Bench = {
       const parts: number[] = [];
       // The leg by itself: boosts and contexts put others first on purpose.
       await superuser.query(
-        'insert into public.search_settings (tenant_id, recency_boost, importance_boost, context_weight) values ($1, 0, 0, 0)',
+        `insert into public.search_settings
+         select $1, d.lexical_weight, d.semantic_weight, 0, d.uses_chunks, 0, 0, d.half_life_days, now() from search.default_settings() d`,
         [id],
       );
       try {

@@ -1,6 +1,6 @@
-create function search.score_meaning(
+create function search.score_vectors(
   request search.search_request, embedding_type text, source search.search_source, ids uuid[])
-returns search.found
+returns search.ranked_memories
 language plpgsql
 stable
 set search_path = pg_catalog, extensions
@@ -8,12 +8,12 @@ set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
 as $$
 declare
-  answer search.found;
+  answer search.ranked_memories;
 begin
-  if request.k is null or source.more is null then
+  if request.k is null or source.extra_condition is null then
     return answer;
   end if;
-  -- By the vectors themselves: spelt like this, no index of a model is of use.
+  -- The expression is the plain vector, so that no HNSW index of a model matches it.
   execute format($sql$
     select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
       array_agg(f.chunk_index order by f.distance)
@@ -27,55 +27,55 @@ begin
       order by nearest.distance
       limit %s
     ) f$sql$,
-    case when source.more <> request.on_own then 'join public.packet_store p on p.packet_id = m.packet_id' end,
+    case when source.extra_condition <> request.own_row_condition then 'join public.packet_store p on p.packet_id = m.packet_id' end,
     case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
-    source.more, request.candidates)
+    source.extra_condition, request.candidates)
   into answer.ids, answer.scores, answer.chunks
   using request.vector, ids, request.model, embedding_type;
   return answer;
 end
 $$;
 
-comment on function search.score_meaning(search.search_request, text, search.search_source, uuid[]) is
-  'Compares vectors one by one: of these memories, or of all that the conditions leave.';
+comment on function search.score_vectors(search.search_request, text, search.search_source, uuid[]) is
+  'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
 
 create function search.find_meaning(request search.search_request, embedding_type text)
-returns search.found
+returns search.ranked_memories
 language plpgsql
 stable
 set search_path = pg_catalog, extensions
 set hnsw.iterative_scan = 'relaxed_order'
 set hnsw.ef_search = 150
--- Past what others may read; the default, 20,000, is too few where a caller sees one in a thousand.
+-- The scan must get past rows that the caller cannot read. The default of 20,000 is too low for a caller that sees one row in a thousand.
 set hnsw.max_scan_tuples = 100000
 set hnsw.scan_mem_multiplier = 8
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- As for find_words().
+-- The reason is the same as in scan_words().
 set enable_sort = off
 as $$
 declare
-  few uuid[] := case
-    when embedding_type = 'context' and not request.walks_context_vectors then request.context_ids
-    when embedding_type = 'content' and not request.walks_vectors then request.ids
+  candidate_ids uuid[] := case
+    when embedding_type = 'context' and not request.scans_context_vectors then request.context_ids
+    when embedding_type = 'content' and not request.scans_vectors then request.ids
     when embedding_type = 'reasoning' then request.reasoning_ids end;
-  condition constant text := case when request.joins_packets then request.on_states else request.on_own end;
-  wanted integer := request.candidates;
+  condition constant text := case when request.joins_packets then request.current_or_past_condition else request.own_row_condition end;
+  row_limit integer := request.candidates;
   source search.search_source;
   bucket integer;
   rows integer;
   part_rows integer;
-  part search.found;
-  answer search.found;
+  part search.ranked_memories;
+  answer search.ranked_memories;
 begin
   if request.k is null then
     return answer;
   end if;
-  -- So that one round is enough where two thirds of what it meets may be read.
+  -- One round of the scan is enough if the caller can read two thirds of the rows.
   perform set_config('hnsw.ef_search', least(request.candidates * 3 / 2, 1000)::text, true);
-  if few is not null then
-    source.more := case when request.ids is null or embedding_type = 'reasoning' then condition else request.on_own end;
-    return search.score_meaning(request, embedding_type, source, few);
+  if candidate_ids is not null then
+    source.extra_condition := case when request.ids is null or embedding_type = 'reasoning' then condition else request.own_row_condition end;
+    return search.score_vectors(request, embedding_type, source, candidate_ids);
   end if;
   loop
     answer := null;
@@ -94,7 +94,7 @@ begin
         from (select distinct on (n.packet_id) n.* from nearest n order by n.packet_id, n.distance) f$sql$,
         embeddings.embedding_expression(request.dimensions),
         embeddings.embedding_type_name(request.dimensions),
-        request.model, condition, wanted, request.dimensions,
+        request.model, condition, row_limit, request.dimensions,
         case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end,
         embedding_type,
         case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
@@ -106,9 +106,9 @@ begin
       answer.chunks := answer.chunks || part.chunks;
       rows := greatest(rows, part_rows);
     end loop;
-    -- The nearest rows may all be chunks of a few long memories.
-    exit when coalesce(cardinality(answer.ids), 0) >= request.k or rows < wanted or wanted >= 20000;
-    wanted := wanted * 5;
+    -- The scan is repeated with a higher limit because the nearest rows may all be chunks of a few long memories.
+    exit when coalesce(cardinality(answer.ids), 0) >= request.k or rows < row_limit or row_limit >= search.max_scanned_rows();
+    row_limit := row_limit * 5;
   end loop;
   if cardinality(request.buckets) > 1 then
     select array_agg(f.id), array_agg(f.score), array_agg(f.chunk) into answer.ids, answer.scores, answer.chunks
@@ -118,18 +118,18 @@ begin
     ) f;
   end if;
   if embedding_type = 'content' and coalesce(cardinality(answer.ids), 0) < request.k then
-    -- The walk ended before it met enough of what is visible: that is far from the query, in meaning, or late in coming.
-    source.more := condition;
-    return search.score_meaning(request, embedding_type, source, null);
+    -- The HNSW scan stopped before it found k visible rows, so an exact scan follows.
+    source.extra_condition := condition;
+    return search.score_vectors(request, embedding_type, source, null);
   end if;
   return answer;
 end
 $$;
 
 comment on function search.find_meaning(search.search_request, text) is
-  'The leg over vectors of one model, of memories themselves, whole and in chunks (content), together with their predecessors (context), or of what their steps say (reasoning). A memory is found once, by its nearest.';
+  'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with their predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its nearest vector.';
 
 grant execute on function
-  search.score_meaning(search.search_request, text, search.search_source, uuid[]),
+  search.score_vectors(search.search_request, text, search.search_source, uuid[]),
   search.find_meaning(search.search_request, text)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -1,23 +1,23 @@
--- Conditions as text, with their values in them, so that each statement is planned for the filters that are there.
+-- Conditions are SQL text with their values quoted in it, so that each statement is planned for the filters it has.
 
-create function search.own_conditions(alias text, scopes text[], project_id text)
+create function search.own_conditions(alias text, scopes text[], project_id text, checks_expiry boolean default true)
 returns text
 language sql
 stable
 parallel safe
 set search_path = ''
 return pg_catalog.concat_ws(' and ',
-  pg_catalog.format('(%1$I.ttl is null or %1$I.ttl > now())', alias),
+  case when checks_expiry then pg_catalog.format('(%1$I.ttl is null or %1$I.ttl > now())', alias) else 'true' end,
   case when scopes is not null then pg_catalog.format('%I.scope = any (%L::text[])', alias, scopes) end,
   case when project_id is not null then
     pg_catalog.format('(%1$I.project_id = %2$L or %1$I.project_id is null)', alias, project_id) end);
 
-comment on function search.own_conditions(text, text[], text) is
-  'Conditions on expiry, scope and project, for any table that carries its memory''s.';
+comment on function search.own_conditions(text, text[], text, boolean) is
+  'Conditions on expiry, scope and project, for any table that has these columns of its memory. checks_expiry: false for versions, which expire with their memory.';
 
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
-  but_not uuid)
+  excluded_packet_id uuid)
 returns text
 language sql
 stable
@@ -27,15 +27,15 @@ return nullif(pg_catalog.concat_ws(' and ',
   case when kinds is not null then pg_catalog.format('%I.packet_type = any (%L::text[])', alias, kinds) end,
   case when tags is not null then pg_catalog.format(
     '%I.tags operator(pg_catalog.%s) %L::text[]', alias, case tags_match when 'all' then '@>' else '&&' end, tags) end,
-  -- When it was saved, which a change leaves as it is.
+  -- A change of a memory does not change the time when it was saved, so the filter always applies to the memory itself.
   case when since is not null then pg_catalog.format('p."timestamp" >= %L', since) end,
   case when until is not null then pg_catalog.format('p."timestamp" < %L', until) end,
   case when thread_id is not null then pg_catalog.format('%I.thread_id = %L', alias, thread_id) end,
   case when creator is not null then pg_catalog.format('%I.metadata ->> ''creator'' = %L', alias, creator) end,
-  case when but_not is not null then pg_catalog.format('p.packet_id <> %L', but_not) end), '');
+  case when excluded_packet_id is not null then pg_catalog.format('p.packet_id <> %L', excluded_packet_id) end), '');
 
 comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid) is
-  'Conditions on what a memory, or (as v) a version of it, says of itself; null where there are none.';
+  'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
 
 create function search.reader_branches(me identity.identity, alias text, scopes text[], project_id text)
 returns text[]
@@ -44,7 +44,7 @@ stable
 parallel safe
 set search_path = ''
 begin atomic
-  -- Each is one range of an index: a condition with "or" would be checked row by row behind it.
+  -- Each branch is one range of an index. A single condition with "or" would filter row by row after an index scan.
   select pg_catalog.array_agg(pg_catalog.concat_ws(' and ',
     case when me.role <> 'l9_platform_admin' then
       pg_catalog.format('%1$I.tenant_id = %2$L and %1$I.scope = any (%3$L::text[])', alias, me.tenant_id, scopes) end,
@@ -66,7 +66,7 @@ begin atomic
 end;
 
 comment on function search.reader_branches(identity.identity, text, text[], text) is
-  'What a caller may read, as conditions of which each is a range of an index. Row-level security stands behind them: they only find it sooner.';
+  'What a caller may read, as conditions of which each is one range of an index. They only make the search faster: row-level security still applies.';
 
 create function search.searched_buckets(me identity.identity)
 returns integer[]
@@ -76,11 +76,12 @@ parallel safe
 set search_path = ''
 return case when me.role = 'l9_platform_admin' then packets.tenant_buckets() else array[packets.tenant_bucket(me.tenant_id)] end;
 
-comment on function search.searched_buckets(identity.identity) is 'The buckets whose indexes a caller''s search walks: its tenant''s; an operator''s, all.';
+comment on function search.searched_buckets(identity.identity) is
+  'The buckets of tenants whose indexes a caller''s search scans: that of its tenant, or all for an operator.';
 
 grant execute on function
   search.searched_buckets(identity.identity),
-  search.own_conditions(text, text[], text),
+  search.own_conditions(text, text[], text, boolean),
   search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid),
   search.reader_branches(identity.identity, text, text[], text)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -11,6 +11,7 @@ begin
   if not found then
     perform memories.raise_not_yours(more_like_this.packet_id);
   end if;
+  request.like_packet_id := packet_id;
   request.query := (
     select string_agg(w.lexeme, ' ')
     from (
@@ -27,6 +28,6 @@ end
 $$;
 
 comment on function search.more_like_this(search.search_request, uuid) is
-  'A search for the 25 words that a memory has most often, and for its vector. L9OWN where it is not there or not visible.';
+  'A search for the 25 most frequent words of a memory, and for its vector. Raises L9OWN if the memory does not exist or is not visible.';
 
 grant execute on function search.more_like_this(search.search_request, uuid) to l9_agent, l9_admin, l9_platform_admin;

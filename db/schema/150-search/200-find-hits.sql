@@ -1,19 +1,19 @@
 create function search.find_hits(request search.search_request)
-returns search.fused
+returns search.ranked_hits
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  looks_at_contexts boolean := request.as_of is null and (request.settings).context_weight > 0
+  uses_contexts boolean := request.as_of is null and (request.settings).context_weight > 0
     and request.context_ids is distinct from '{}';
-  of_contexts search.search_request := search.of_contexts(request);
-  words search.found;
-  versions search.found;
-  context_words search.found;
-  meaning search.found;
-  context_meaning search.found;
-  reasoning search.found;
+  context_request search.search_request := search.as_context_search(request);
+  words search.ranked_memories;
+  versions search.ranked_memories;
+  context_words search.ranked_memories;
+  meaning search.ranked_memories;
+  context_meaning search.ranked_memories;
+  reasoning search.ranked_memories;
 begin
   if request.mode = 'recent' then
     words := search.find_recent(request);
@@ -24,14 +24,14 @@ begin
       versions := search.find_version_words(request);
       words.ids := words.ids || versions.ids;
       words.scores := words.scores || versions.scores;
-    elsif looks_at_contexts then
-      context_words := search.find_context_words(of_contexts);
+    elsif uses_contexts then
+      context_words := search.find_context_words(context_request);
     end if;
   end if;
   if request.mode in ('hybrid', 'semantic') then
     meaning := search.find_meaning(request, 'content');
-    if looks_at_contexts then
-      context_meaning := search.find_meaning(of_contexts, 'context');
+    if uses_contexts then
+      context_meaning := search.find_meaning(context_request, 'context');
     end if;
     if request.as_of is null and request.reasoning_ids is distinct from '{}' then
       reasoning := search.find_meaning(request, 'reasoning');
@@ -42,6 +42,6 @@ end
 $$;
 
 comment on function search.find_hits(search.search_request) is
-  'What a search finds, once it is narrowed: the legs that its mode has, fused.';
+  'Runs the retrievers of the mode of a narrowed search, and fuses their answers.';
 
 grant execute on function search.find_hits(search.search_request) to l9_agent, l9_admin, l9_platform_admin;

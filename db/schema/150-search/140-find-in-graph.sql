@@ -1,10 +1,10 @@
-create type search.found_in_graph as (memories search.found, entities text[], paths jsonb, is_truncated boolean);
+create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
 
-comment on type search.found_in_graph is
-  'What a search by the graph found, best first; from which entities; by which path each (memory → path), where that was asked for.';
+comment on type search.graph_matches is
+  'The answer of the graph retriever. memories: best first; entities: those that the query names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';
 
 create function search.find_in_graph(request search.search_request)
-returns search.found_in_graph
+returns search.graph_matches
 language plpgsql
 stable
 set search_path = ''
@@ -16,14 +16,14 @@ declare
   walk graph.graph_walk;
   names text[];
   places integer[];
-  memories search.found;
-  answer search.found_in_graph;
+  memories search.ranked_memories;
+  answer search.graph_matches;
 begin
   answer.entities := graph.named_entities(request.query, 8);
   if answer.entities = '{}' then
     return answer;
   end if;
-  -- One step, and then every relation of what was reached: that makes two, with all that there is beside the best paths.
+  -- One step, and then every relation of the nodes: that makes two steps, and includes relations beside the best paths.
   walk := graph.walk_graph(answer.entities, 1, null, 0, 100);
   answer.is_truncated := walk.is_truncated;
   select array_agg(n.name order by node.place, n.name), array_agg(node.place order by node.place, n.name)
@@ -34,7 +34,7 @@ begin
   execute format($sql$
     with nodes as materialized (
       select * from unnest($1) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
-    ), met as materialized (
+    ), related as materialized (
       select distinct on (e.relationship_id) n.place, n.confidence * e.confidence as score, e.relationship_id, null::uuid as fact_id,
         row(e.source_entity, e.relationship_type, e.target_entity, case when e.is_outgoing then 'outgoing' else 'incoming' end,
           e.confidence, array[e.relationship_id])::public.graph_step as step
@@ -45,19 +45,19 @@ begin
         row(f.subject, f.predicate, f.object, 'outgoing', f.confidence, '{}')::public.graph_step as step
       from facts.facts_of($2, 2000) f join nodes n on n.place = ($3)[f.place]
       order by f.fact_id, n.confidence * f.confidence desc
-    ), ways as materialized (
-      select * from met union all select * from stated order by score desc limit 5000
+    ), statements as materialized (
+      select * from related union all select * from stated order by score desc limit 5000
     ), evidence as materialized (
-      select w.place, w.score, w.step, m.packet_id
-      from ways w
+      select s.place, s.score, s.step, m.packet_id
+      from statements s
       cross join lateral (
         (select e.packet_id from public.relationship_evidence e
-         where e.relationship_id = w.relationship_id and (e.ttl is null or e.ttl > now())
+         where e.relationship_id = s.relationship_id and (e.ttl is null or e.ttl > now())
          order by e.packet_id desc limit 20)
         union all
-        select f.packet_id from graph.packets_of_fact(w.fact_id) as f (packet_id) where w.fact_id is not null
+        select f.packet_id from graph.packets_of_fact(s.fact_id) as f (packet_id) where s.fact_id is not null
       ) m
-      limit 20000
+      limit %s
     ), best as (
       select distinct on (v.packet_id) v.* from evidence v order by v.packet_id, v.score desc, v.place
     ), kept as materialized (
@@ -77,7 +77,7 @@ begin
             'direction', s.direction, 'confidence', s.confidence) order by s.place)
           from unnest(n.steps || k.step) with ordinality as s (source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, place)))) end
     from kept k join nodes n on n.place = k.place$sql$,
-    request.on_states, request.candidates)
+    search.max_scanned_rows(), request.current_or_past_condition, request.candidates)
   into memories.ids, memories.scores, answer.paths
   using walk.nodes, names, places, request.is_explained;
   answer.memories := memories;
@@ -86,7 +86,7 @@ end
 $$;
 
 comment on function search.find_in_graph(search.search_request) is
-  'The memories that state the relations and facts within two steps of the entities that the query names, each scored by the confidence of the best path to what it states. 5000 relations and facts at most, the surest; 20 memories of each.';
+  'Retriever over the entity graph: memories that state the relations and facts within two steps of the entities that the query names. The score of a memory is the confidence of the best path to a relation or fact that it states. At most the 5000 relations and facts of highest confidence are used, with 20 memories for each.';
 
 grant execute on function search.find_in_graph(search.search_request)
   to l9_agent, l9_admin, l9_platform_admin;
