@@ -10,7 +10,7 @@ return pg_catalog.concat_ws(' and ', 'true',
     'reflection.priority_rank(%I.priority) >= %s', alias, reflection.priority_rank(priority)) end);
 
 comment on function reflection.lesson_conditions(text, text[], text) is
-  'Conditions on what reflection_store says of a lesson, with their values in them.';
+  'SQL conditions on the reflection_store columns of a lesson, with their values included.';
 
 create function reflection.narrow_to_lessons(
   request search.search_request, types text[], priority text, tags text[], tags_match text)
@@ -34,7 +34,7 @@ begin
       reflection.lesson_conditions('r', types, priority)));
   request.current_or_past_condition := request.current_condition;
 
-  -- Lessons are few among memories, and have an index of their own.
+  -- Lessons are a small part of all memories and have their own index, which finds them fast.
   source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
   source.columns := 'p.*';
   source.visibility_branches := search.reader_branches(request.caller, 'p', request.searched_scopes, request.project_id);
@@ -51,7 +51,7 @@ end
 $$;
 
 comment on function reflection.narrow_to_lessons(search.search_request, text[], text, text[], text) is
-  'As narrow_search, for a search among lessons: its conditions, and all that match where they are few.';
+  'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart of narrow_search for recall_lessons().';
 
 grant execute on function
   reflection.lesson_conditions(text, text[], text),

@@ -13,7 +13,8 @@ return (
     project_id, tags, thread_id, creator, importance, "timestamp", explanation, place)
   join public.reflection_store r on r.source_packet = h.packet_id);
 
-comment on function reflection.to_lessons(public.memory_hit[]) is 'Hits that are lessons, with what reflection_store says of them, in the same order.';
+comment on function reflection.to_lessons(public.memory_hit[]) is
+  'Adds the values of reflection_store to hits that are lessons, in the same order.';
 
 create function public.recall_lessons(
   query text default null,
@@ -48,14 +49,13 @@ declare
   result public.recall_result;
 begin
   foreach one_type in array coalesce(types, '{}') loop
-    perform reflection.check_choice(
-      one_type, '{lesson,pattern,failure,success,insight,improvement,false_constraint}', 'types');
+    perform reflection.check_choice(one_type, reflection.reflection_types(), 'types');
   end loop;
   if priority is not null then
-    perform reflection.check_choice(priority, '{critical,high,medium,low}', 'priority');
+    perform reflection.check_choice(priority, reflection.priorities(), 'priority');
   end if;
 
-  -- More hits are searched than are returned, because priority and confidence may lift one of the later ones.
+  -- Find more than k lessons: priority and confidence can raise a later one into the first k.
   wide_request := request;
   wide_request.k := greatest(3 * k, 30);
   wide_request.candidates := search.candidate_count(wide_request.k);
@@ -81,7 +81,7 @@ $$;
 
 comment on function public.recall_lessons(
   text, text[], text[], text, text, integer, text[], text, integer, extensions.vector, text) is
-  'Finds what was learned, as search_memory finds memories (by words, and by meaning where query_vector, of the model named, is given), among the reflections that the caller may read; priority and confidence lift a score by 30 % together at most. types: only these. priority: this one or a higher one. tags_match: any or all. k: 1 to 100. Without a query: of the newest, the most pressing. max_tokens: trims them to about that many. Leaves an audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.to_lessons(public.memory_hit[]),

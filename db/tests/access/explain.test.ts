@@ -188,7 +188,7 @@ describe('explain_access', () => {
     const [expired] = await house.asSuperuser('select packet_id from packet_store where ttl < now()');
     assert.equal(await message(expired.packet_id, cut), await message(missing, cut), 'an expired one neither');
     assert.equal((await explain(target, [expired.packet_id]))[0].decided_by, 'scope_access');
-    const [row] = await house.sql('L', 'select to_jsonb(access.expired_memory($1)) as row', [expired.packet_id]);
+    const [row] = await house.sql('L', 'select to_jsonb(access.get_expired_memory($1)) as row', [expired.packet_id]);
     assert.ok(row.row.packet_id && !/soon expired/.test(JSON.stringify(row)), 'what it said is gone');
 
     const [{ tenant_id }] = await house.sql('ops', "select tenant_id from create_tenant('acme')", [], operator);
@@ -197,7 +197,7 @@ describe('explain_access', () => {
     assert.equal(await message(expired.packet_id, acme), await message(missing, {}));
     await assert.rejects(
       house.sql('L', 'select public.explain_access($1, $2, tenant_id => $3)', ['C', hidden.packet_id, tenant_id]),
-      { code: 'L9VAL', message: 'caller: no actor of this tenant' },
+      { code: 'L9VAL', message: 'caller: no such actor in this tenant' },
     );
     const [across] = await house.sql(
       'ops',

@@ -52,7 +52,7 @@ describe('administration', () => {
       await refused(L("select create_tenant('mine')"), '42501', /permission denied/);
       await refused(house.sql('C', "select create_tenant('mine')"), '42501', /permission denied/);
       await refused(L('select deactivate_tenant($1)', [acme]), '42501', /permission denied/);
-      await refused(ops("select create_tenant('acme')"), 'L9VAL', /another tenant has it/);
+      await refused(ops("select create_tenant('acme')"), 'L9VAL', /already used by another tenant/);
       await refused(ops("select create_tenant('Acme Corp')"), 'L9VAL', /^name:/);
     });
 
@@ -72,14 +72,14 @@ describe('administration', () => {
         (await ops("select tenant_id from create_org('by ops', tenant_id => $1)", [acme]))[0].tenant_id,
         acme,
       );
-      await refused(ops("select create_org('x', tenant_id => $1)", [anywhere]), 'L9VAL', /there is no such tenant/);
+      await refused(ops("select create_org('x', tenant_id => $1)", [anywhere]), 'L9VAL', /no such tenant/);
     });
 
     it('lets its admins, with a whole token, say whether the words of searches are kept', async () => {
       const set = (claims = {}) => L('select audits_query_text from set_query_text_audit(true)', [], inAcme(claims));
       assert.deepEqual(await set(), [{ audits_query_text: true }]);
       assert.deepEqual(await L('select audits_query_text from tenants'), [{ audits_query_text: false }]);
-      await refused(set({ 'jwt.claims.projects': '["l9"]' }), 'L9SCP', /not cut down/);
+      await refused(set({ 'jwt.claims.projects': '["l9"]' }), 'L9SCP', /not limited/);
       await refused(L('select set_query_text_audit(true, $1)', [acme]), 'L9SCP', /not your tenant/);
       await refused(L('select set_query_text_audit(null)'), 'L9VAL', /^enabled/);
       await L('select set_query_text_audit(false)', [], inAcme());
@@ -100,7 +100,7 @@ describe('administration', () => {
         'L9SCP',
         /lock yourself/,
       );
-      await refused(ops('select deactivate_tenant($1)', [anywhere]), 'L9OWN', /not there, or not yours/);
+      await refused(ops('select deactivate_tenant($1)', [anywhere]), 'L9OWN', /not found, or not yours/);
     });
   });
 
@@ -137,8 +137,8 @@ describe('administration', () => {
       await L('select deactivate_org($1)', [org], inAcme());
       assert.equal(await identity('C', as(org)), 'C');
       assert.equal(await identity('C', inAcme(as(org))), null);
-      await refused(L('select deactivate_user($1)', [user], inAcme()), 'L9OWN', /not there, or not yours/);
-      await refused(L('select deactivate_user($1)', [anywhere]), 'L9OWN', /not there, or not yours/);
+      await refused(L('select deactivate_user($1)', [user], inAcme()), 'L9OWN', /not found, or not yours/);
+      await refused(L('select deactivate_user($1)', [anywhere]), 'L9OWN', /not found, or not yours/);
     });
 
     it('keeps L from locking itself out', async () => {
@@ -215,11 +215,11 @@ describe('administration', () => {
     });
 
     it('never gives a creator away, for agents own what carries theirs', async () => {
-      await refused(L("select register_actor('E', creator => 'Other')"), 'L9IMM', /^creator: it never changes/);
+      await refused(L("select register_actor('E', creator => 'Other')"), 'L9IMM', /^creator: cannot change/);
       await refused(
         L("select register_actor('F', creator => 'Editor')"),
         'L9VAL',
-        /another actor of this tenant has it/,
+        /already used by another actor of this tenant/,
       );
       await refused(L("select register_actor('F', creator => ' Editor')"), 'L9VAL', /^creator:/);
       await refused(L("select register_actor('F', creator => E'Edi\\ntor')"), 'L9VAL', /^creator:/);
@@ -242,9 +242,9 @@ describe('administration', () => {
         "select register_actor('ops', role => 'l9_agent')",
         "select deactivate_actor('ops')",
       ]) {
-        await refused(L(query), 'L9SCP', /^role: operators/);
+        await refused(L(query), 'L9SCP', /^role: only operators/);
       }
-      await refused(L("select create_api_key('k', 'ops')"), 'L9SCP', /^role: operators/);
+      await refused(L("select create_api_key('k', 'ops')"), 'L9SCP', /^role: only operators/);
       await refused(L("select register_actor('F', role => 'l9_worker')"), 'L9VAL', /^role:/);
       await refused(L("select register_actor('F', role => 'l9_owner')"), 'L9VAL', /^role:/);
       await refused(L("select bind_login('E', 'postgres')"), '42501', /permission denied/);
@@ -307,7 +307,7 @@ describe('administration', () => {
         await refused(
           L("select register_actor('G', readable_scopes => $1, writable_scopes => '{developer}')", [list], developer),
           'L9SCP',
-          /^readable_scopes: you may give developer$/,
+          /^readable_scopes: you can grant only developer$/,
         );
       const [made] = await L("select (register_actor('G', readable_scopes => '{developer}')).*", [], developer);
       assert.deepEqual([made.readable_scopes, made.writable_scopes], [['developer'], ['developer']]);
@@ -316,7 +316,7 @@ describe('administration', () => {
           'jwt.claims.scopes': '["developer","global","l-private","design"]',
         }),
         'L9SCP',
-        /^readable_scopes: you may give/,
+        /^readable_scopes: you can grant only/,
       );
     });
 
@@ -326,12 +326,12 @@ describe('administration', () => {
         "select deactivate_actor('C')",
         "select register_actor('C', readable_scopes => '{developer}', writable_scopes => '{developer}')",
       ])
-        await refused(L(query, [], developer), 'L9SCP', /^readable_scopes: you may give developer$/);
+        await refused(L(query, [], developer), 'L9SCP', /^readable_scopes: you can grant only developer$/);
     });
 
     it('registers no actor where it has only some projects, for an actor has every one', async () => {
-      await refused(L("select register_actor('H')", [], l9), 'L9SCP', /^projects: you may give l9$/);
-      await refused(L("select deactivate_actor('E')", [], l9), 'L9SCP', /^projects: you may give l9$/);
+      await refused(L("select register_actor('H')", [], l9), 'L9SCP', /^projects: you can grant only l9$/);
+      await refused(L("select deactivate_actor('E')", [], l9), 'L9SCP', /^projects: you can grant only l9$/);
     });
 
     it('makes no key that does more', async () => {
@@ -357,12 +357,12 @@ describe('administration', () => {
         "select deactivate_scope('l-private')",
         "select deactivate_scope('developer')",
       ]) {
-        for (const claims of [developer, l9]) await refused(L(query, [], claims), 'L9SCP', /not cut down/);
+        for (const claims of [developer, l9]) await refused(L(query, [], claims), 'L9SCP', /not limited/);
       }
       await refused(
         house.sql('ops', "select create_tenant('cut')", [], { ...operator, ...developer }),
         'L9SCP',
-        /cut down/,
+        /is limited to some scopes/,
       );
     });
   });

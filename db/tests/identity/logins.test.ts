@@ -133,12 +133,12 @@ describe('a database login', () => {
 
   it('is bound by operators alone, to one actor, and never one whose claims are believed', async () => {
     const bind = (caller: string, login: string) => asOwner(house, 'select bind_login($1, $2)', [caller, login]);
-    await assert.rejects(bind('C', bot), { code: 'L9VAL', message: 'login: another actor is bound to it' });
-    await assert.rejects(bind('C', dba), { code: 'L9VAL', message: /claims of l9_gateway/ });
-    await assert.rejects(bind('C', 'l9_gateway'), { code: 'L9VAL', message: /claims of l9_gateway/ });
-    await assert.rejects(bind('C', 'postgres'), { code: 'L9VAL', message: /claims of l9_gateway/ });
+    await assert.rejects(bind('C', bot), { code: 'L9VAL', message: 'login: already bound to another actor' });
+    await assert.rejects(bind('C', dba), { code: 'L9VAL', message: /l9_gateway and its members cannot be bound/ });
+    await assert.rejects(bind('C', 'l9_gateway'), { code: 'L9VAL', message: /l9_gateway and its members cannot be bound/ });
+    await assert.rejects(bind('C', 'postgres'), { code: 'L9VAL', message: /l9_gateway and its members cannot be bound/ });
     await assert.rejects(bind('C', 'nobody_such'), { code: 'L9VAL', message: /no such login/ });
-    await assert.rejects(bind('L', bot), { code: 'L9VAL', message: /not a member of l9_admin/ });
+    await assert.rejects(bind('L', bot), { code: 'L9VAL', message: /must be a member of l9_admin/ });
     await assert.rejects(house.sql('L', 'select bind_login($1, $2)', ['C', unbound]), { code: '42501' });
   });
 
@@ -216,12 +216,12 @@ describe('a database login', () => {
     it('say which role to take', async () => {
       const refused = {
         code: 'L9AUT',
-        message: 'L acts under the role l9_admin: first `begin; set local role l9_admin;`',
+        message: 'L acts under the role l9_admin: run `begin; set local role l9_admin;` first',
       };
       await assert.rejects(act('L', 'l9_agent'), refused);
       await assert.rejects(act('Nobody', 'l9_agent'), {
         code: 'L9AUT',
-        message: /not active, or they do not belong together/,
+        message: /one of them is not active, or they do not match/,
       });
       await asLogin(house, 'l9_gateway', (session) =>
         assert.rejects(session.query("select public.act_as('C')"), { code: '42501' }),
@@ -229,7 +229,7 @@ describe('a database login', () => {
     });
 
     it('tell a login that is bound, or nobody, nothing of other actors', async () => {
-      const message = 'this login acts only as the actor it is bound to (bind_login)';
+      const message = 'this login can act only as the actor that it is bound to (bind_login)';
       for (const login of [bot, unbound]) {
         for (const caller of ['L', 'C', 'Nobody'])
           await assert.rejects(act(caller, 'l9_agent', login), { code: 'L9AUT', message });
