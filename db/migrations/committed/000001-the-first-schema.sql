@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:cec555a2baad21999d83e5eb45aa9646dd40c50b
+--! Hash: sha1:0b591de5ba4845e0091e2bce030ce724e72adb79
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -11241,7 +11241,7 @@ create type search.search_request as (
   notices text[]
 );
 
-comment on type search.search_request is 'A checked search: all that its steps need, and what they tell each other.';
+comment on type search.search_request is 'A checked search: the arguments of its steps, and the results that they pass on.';
 comment on column search.search_request.searched_scopes is 'Scopes that the caller may read and that the search covers.';
 comment on column search.search_request.requested_scopes is 'The scopes argument; null: all that the caller may read.';
 comment on column search.search_request.query is 'The query, or the most frequent words of the memory like_packet_id.';
@@ -11356,7 +11356,7 @@ begin atomic
 end;
 
 comment on function search.reader_branches(identity.identity, text, text[], text) is
-  'What a caller may read, as conditions of which each is one range of an index. They only make the search faster: row-level security still applies.';
+  'Conditions for the rows that a caller may read, each of which is one range of an index. They only make the search faster: row-level security still applies.';
 
 create function search.searched_buckets(me identity.identity)
 returns integer[]
@@ -12460,7 +12460,7 @@ end
 $$;
 
 comment on function search.fit_hits(public.memory_hit[], integer) is
-  'Trims hits to about max_tokens: contents become previews, the last hits first, and hits that still do not fit are left out. cut: what was removed; null without a limit.';
+  'Trims hits to about max_tokens: contents become previews, the last hits first, and hits that still do not fit are left out. cut: numbers of previews and of hits left out; null without a limit.';
 
 grant execute on function search.token_estimate(text), search.fit_hits(public.memory_hit[], integer)
   to l9_agent, l9_admin, l9_platform_admin;
@@ -12758,7 +12758,7 @@ end
 $$;
 
 comment on function search.close_search(search.search_request, search.ranked_hits) is
-  'Ends a search: trims its hits, describes what was searched, and writes the audit row and the access log.';
+  'Ends a search: trims its hits, fills searched, and writes the audit row and the access log.';
 
 grant execute on function
   search.log_hits(public.memory_hit[], uuid), search.close_search(search.search_request, search.ranked_hits)

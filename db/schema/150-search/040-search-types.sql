@@ -88,7 +88,7 @@ create type search.search_request as (
   notices text[]
 );
 
-comment on type search.search_request is 'A checked search: all that its steps need, and what they tell each other.';
+comment on type search.search_request is 'A checked search: the arguments of its steps, and the results that they pass on.';
 comment on column search.search_request.searched_scopes is 'Scopes that the caller may read and that the search covers.';
 comment on column search.search_request.requested_scopes is 'The scopes argument; null: all that the caller may read.';
 comment on column search.search_request.query is 'The query, or the most frequent words of the memory like_packet_id.';

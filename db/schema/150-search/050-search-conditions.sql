@@ -66,7 +66,7 @@ begin atomic
 end;
 
 comment on function search.reader_branches(identity.identity, text, text[], text) is
-  'What a caller may read, as conditions of which each is one range of an index. They only make the search faster: row-level security still applies.';
+  'Conditions for the rows that a caller may read, each of which is one range of an index. They only make the search faster: row-level security still applies.';
 
 create function search.searched_buckets(me identity.identity)
 returns integer[]

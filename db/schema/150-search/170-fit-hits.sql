@@ -59,7 +59,7 @@ end
 $$;
 
 comment on function search.fit_hits(public.memory_hit[], integer) is
-  'Trims hits to about max_tokens: contents become previews, the last hits first, and hits that still do not fit are left out. cut: what was removed; null without a limit.';
+  'Trims hits to about max_tokens: contents become previews, the last hits first, and hits that still do not fit are left out. cut: numbers of previews and of hits left out; null without a limit.';
 
 grant execute on function search.token_estimate(text), search.fit_hits(public.memory_hit[], integer)
   to l9_agent, l9_admin, l9_platform_admin;

@@ -64,7 +64,7 @@ end
 $$;
 
 comment on function search.close_search(search.search_request, search.ranked_hits) is
-  'Ends a search: trims its hits, describes what was searched, and writes the audit row and the access log.';
+  'Ends a search: trims its hits, fills searched, and writes the audit row and the access log.';
 
 grant execute on function
   search.log_hits(public.memory_hit[], uuid), search.close_search(search.search_request, search.ranked_hits)
