@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:0b591de5ba4845e0091e2bce030ce724e72adb79
+--! Hash: sha1:f6504c34f1ff850a3661ddaf18f514d6097128ac
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4275,14 +4275,35 @@ comment on schema embeddings is
 grant usage on schema embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 050-embeddings/000-schema.sql
 --! Included 050-embeddings/010-embedding-models.sql
+create function embeddings.max_dimensions()
+returns integer
+language sql
+immutable
+parallel safe
+return 1536;
+
+comment on function embeddings.max_dimensions() is 'Dimensions of every stored vector and every query vector. Vectors of smaller models are padded with zeros.';
+
+create function embeddings.is_model_name(name text)
+returns boolean
+language sql
+immutable
+parallel safe
+return name ~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$';
+
+comment on function embeddings.is_model_name(text) is 'True for 1 to 100 letters, digits or ._/:@- that begin with a letter or digit.';
+
+grant execute on function embeddings.max_dimensions() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function embeddings.is_model_name(text) to l9_worker;
+
 create table public.embedding_models (
   model text primary key,
   dimensions integer not null,
   created_at timestamptz not null default now(),
   state text,
   state_since timestamptz,
-  constraint embedding_model_plain check (model ~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$'),
-  constraint embedding_dimensions_fit check (dimensions between 1 and 1536),
+  constraint embedding_model_plain check (embeddings.is_model_name(model)),
+  constraint embedding_dimensions_fit check (dimensions between 1 and embeddings.max_dimensions()),
   constraint embedding_state_known check (state in ('serving', 'arriving', 'leaving')),
   constraint embedding_state_dated check ((state is null) = (state_since is null)),
   -- The constraint is deferred so that the switch can be one update of two rows.
@@ -4628,10 +4649,10 @@ declare
   index record;
   registered_dimensions integer;
 begin
-  if model is null or model !~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$' then
+  if model is null or not embeddings.is_model_name(model) then
     perform identity.raise_error('L9VAL', 'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit', 'model');
-  elsif dimensions is null or dimensions not between 1 and 1536 then
-    perform identity.raise_error('L9VAL', 'dimensions: must be from 1 to 1536', 'dimensions');
+  elsif dimensions is null or dimensions not between 1 and embeddings.max_dimensions() then
+    perform identity.raise_error('L9VAL', format('dimensions: must be from 1 to %s', embeddings.max_dimensions()), 'dimensions');
   end if;
   insert into public.embedding_models as m (model, dimensions) values (model, dimensions) on conflict on constraint embedding_models_pkey do nothing;
   select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;
@@ -12536,8 +12557,9 @@ begin
         when request.like_packet_id is not null then 'The memory has no vector yet: searched by words only.'
         when request.vector is null then 'The embedder is not available: searched by words only.'
         else 'The vector of the query is of a model that does not serve: searched by words only.' end;
-    elsif extensions.vector_dims(request.vector) <> 1536 then
-      perform identity.raise_error('L9VAL', 'query_vector: must have 1536 dimensions', 'query_vector');
+    elsif extensions.vector_dims(request.vector) <> embeddings.max_dimensions() then
+      perform identity.raise_error(
+        'L9VAL', format('query_vector: must have %s dimensions', embeddings.max_dimensions()), 'query_vector');
     end if;
   end if;
   request.vector := case when request.mode in ('hybrid', 'semantic') then request.vector end;

@@ -68,8 +68,9 @@ begin
         when request.like_packet_id is not null then 'The memory has no vector yet: searched by words only.'
         when request.vector is null then 'The embedder is not available: searched by words only.'
         else 'The vector of the query is of a model that does not serve: searched by words only.' end;
-    elsif extensions.vector_dims(request.vector) <> 1536 then
-      perform identity.raise_error('L9VAL', 'query_vector: must have 1536 dimensions', 'query_vector');
+    elsif extensions.vector_dims(request.vector) <> embeddings.max_dimensions() then
+      perform identity.raise_error(
+        'L9VAL', format('query_vector: must have %s dimensions', embeddings.max_dimensions()), 'query_vector');
     end if;
   end if;
   request.vector := case when request.mode in ('hybrid', 'semantic') then request.vector end;
