@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { loadConfig } from '../../src/config.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
-import { createTestHome, type TestHome } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
+import { createTestHome, type TestHome } from '../support/home.ts';
 
 export const root = join(import.meta.dirname, '..', '..', '..');
 export const main = join(root, 'gateway', 'src', 'main.ts');

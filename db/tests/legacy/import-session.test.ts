@@ -1,31 +1,31 @@
-// The door through which old memories come in with the writers and times they had is open to l9_owner itself, and to
+// The API through which old memories come in with the writers and times they had is open to l9_owner itself, and to
 // nobody who can make a function of l9_owner run.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+
 import pg from 'pg';
 import { DEFAULT_TENANT } from '../../../gateway/src/auth/identity.ts';
-import { engine } from '../../../gateway/tests/support/databases.ts';
-import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { itOnServer } from '../support/on-engine.ts';
+import { claimsOf } from '../support/sessions.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: rows differ by query
 type Query = (sql: string, values?: unknown[]) => Promise<any[]>;
 
-describe('the door for old memories', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
-    await house.sql('L', "select save_memory('kept private', scope => 'l-private', project_id => 'l9')");
-    await house.sql('C', "select save_memory('of C', project_id => 'l9')");
+describe('the session that imports old memories', () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
+    await gateway.sql('L', "select save_memory('kept private', scope => 'l-private', project_id => 'l9')");
+    await gateway.sql('C', "select save_memory('of C', project_id => 'l9')");
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   /** As somebody who logs in under this name, in a transaction that is rolled back unless told otherwise. */
   async function as<T>(login: string, work: (query: Query) => Promise<T>, end = 'rollback'): Promise<T> {
-    const { superuserUrl } = house.home;
+    const { superuserUrl } = gateway.home;
     const own = superuserUrl ? new pg.Client({ connectionString: superuserUrl }) : null;
     await own?.connect();
-    const shared = own ? null : await house.gateway.database.pool.connect();
+    const shared = own ? null : await gateway.instance.database.pool.connect();
     const client = (own ?? shared)!;
     const query: Query = async (sql, values) => (await client.query(sql, values)).rows;
     try {
@@ -67,18 +67,18 @@ describe('the door for old memories', () => {
       await query('set local l9.legacy_import = on');
       return query(insert(ofL, 'returning packet_id, "timestamp", metadata'));
     });
-    assert.equal(row.packet_id, '00000000-1111-4222-8333-444444444444');
-    assert.equal(row.timestamp.toISOString(), '2020-01-01T00:00:00.000Z');
-    assert.deepEqual(row.metadata, ofL);
+    expect(row.packet_id).toBe('00000000-1111-4222-8333-444444444444');
+    expect(row.timestamp.toISOString()).toBe('2020-01-01T00:00:00.000Z');
+    expect(row.metadata).toStrictEqual(ofL);
   });
 
   it('is shut even to l9_owner until it says what it does', () =>
     as('l9_owner', async (query) => {
-      assert.deepEqual(await query('select content from public.packet_store'), []);
+      expect(await query('select content from public.packet_store')).toStrictEqual([]);
       await query('savepoint a');
-      await assert.rejects(query(insert(ofL)), { code: 'L9AUT' });
+      await expect(query(insert(ofL))).rejects.toMatchObject({ code: 'L9AUT' });
       await query('rollback to a');
-      await assert.rejects(query(importing), { code: 'L9SCP' });
+      await expect(query(importing)).rejects.toMatchObject({ code: 'L9SCP' });
     }));
 
   for (const [what, sql, code] of [
@@ -91,10 +91,10 @@ describe('the door for old memories', () => {
     it(`does not let in ${what}`, () =>
       as('l9_owner', async (query) => {
         await query('set local l9.legacy_import = on');
-        if (code) return assert.rejects(query(sql), { code });
+        if (code) return expect(query(sql)).rejects.toMatchObject({ code });
         const [{ n }] = await query('select count(*)::int as n from public.packet_store');
-        assert.equal((await query(`${sql} returning 1`)).length, 0);
-        assert.equal((await query('select count(*)::int as n from public.packet_store'))[0].n, n);
+        expect(await query(`${sql} returning 1`)).toHaveLength(0);
+        expect((await query('select count(*)::int as n from public.packet_store'))[0].n).toBe(n);
       }));
   }
 
@@ -126,9 +126,9 @@ describe('the door for old memories', () => {
         const before = await visible();
         await query('set local l9.legacy_import = on');
         await query('savepoint start');
-        assert.deepEqual(await visible(), before);
+        expect(await visible()).toStrictEqual(before);
         if (settings.role) {
-          assert.deepEqual(await query('select packets.is_legacy_import() as open'), [{ open: false }]);
+          expect(await query('select packets.is_legacy_import() as open')).toStrictEqual([{ open: false }]);
         }
         for (const call of [
           importing,
@@ -142,7 +142,7 @@ describe('the door for old memories', () => {
           'set local role l9_owner',
         ]) {
           await query('savepoint call');
-          await assert.rejects(query(call), (error: { code: string }) => ['42501', 'L9AUT'].includes(error.code), call);
+          await expect(query(call), call).rejects.toMatchObject({ code: expect.stringMatching(/^(42501|L9AUT)$/) });
           await query('rollback to call');
         }
       }));
@@ -176,18 +176,16 @@ describe('the door for old memories', () => {
             await query('select set_config($1, $2, true)', [name, value]);
           await query('set local l9.legacy_import = on');
           await query('savepoint call');
-          await assert.rejects(
-            query('select public.careless()'),
-            (error: { code: string }) => /^(42501|L9)/.test(error.code),
-            who,
-          );
+          await expect(query('select public.careless()'), who).rejects.toMatchObject({
+            code: expect.stringMatching(/^(42501|L9)/),
+          });
           await query('rollback to call');
-          await assert.rejects(query('select public.reckless()'), { code: 'L9SCP' }, who);
+          await expect(query('select public.reckless()'), who).rejects.toMatchObject({ code: 'L9SCP' });
           await query('rollback to call');
           // What the owner's functions see for an agent is what it sees itself; for an admin also what it may erase: its
           // tenant's; for a job, all.
           const seen = { C: '1', L: '2', 'a job': '2' }[who] ?? '0';
-          assert.deepEqual(await query('select public.nosy() as n'), [{ n: seen }], who);
+          expect(await query('select public.nosy() as n'), who).toStrictEqual([{ n: seen }]);
         });
       }
     } finally {
@@ -197,11 +195,11 @@ describe('the door for old memories', () => {
         'commit',
       );
     }
-    assert.equal((await house.sql('L', 'select 1 from public.packet_store')).length, 2, 'nothing came in');
+    expect(await gateway.sql('L', 'select 1 from public.packet_store'), 'nothing came in').toHaveLength(2);
   });
 
-  it('is not reached by logging in as the gateway', { skip: engine === 'embedded' && 'its superuser starts it' }, () =>
-    assert.rejects(house.sql('L', 'set local session authorization l9_owner'), { code: '42501' }),
+  itOnServer('is not reached by logging in as the gateway', () =>
+    expect(gateway.sql('L', 'set local session authorization l9_owner')).rejects.toMatchObject({ code: '42501' }),
   );
 
   it('makes the same id of the same row, ordered by time', () =>
@@ -211,13 +209,15 @@ describe('the door for old memories', () => {
         legacy.legacy_uuid('a', 'memory.x', '2', '2024-01-01') as two,
         legacy.legacy_uuid('a', 'memory.x', '2', '2024-01-02') as later,
         legacy.legacy_uuid('a', 'memory.x', '2', null) as unknown`);
-      assert.equal(ids.one, ids.again);
-      assert.equal(new Set(Object.values(ids)).size, 4);
-      assert.ok(ids.later > ids.one && ids.later > ids.two && ids.unknown < ids.one);
+      expect(ids.one).toBe(ids.again);
+      expect(new Set(Object.values(ids)).size).toBe(4);
+      expect(ids.later).toBeGreaterThan(ids.one);
+      expect(ids.later).toBeGreaterThan(ids.two);
+      expect(ids.unknown).toBeLessThan(ids.one);
       const [{ at, version }] = await query(
         'select uuid_extract_timestamp($1::uuid) as at, uuid_extract_version($1::uuid) as version',
         [ids.one],
       );
-      assert.deepEqual([at.toISOString(), version], ['2024-01-01T00:00:00.000Z', 7]);
+      expect([at.toISOString(), version]).toStrictEqual(['2024-01-01T00:00:00.000Z', 7]);
     }));
 });

@@ -1,7 +1,7 @@
-// The doors as the model-based test goes through them: any session, any operation, answers that compare with the model's.
+// The APIs as the model-based test goes through them: any session, any operation, answers that compare with the model's.
 import type pg from 'pg';
 import { inTransaction } from '../../../src/database/index.ts';
-import type { House } from '../../support/house.ts';
+import type { TestGateway } from '../../support/gateway.ts';
 import type { Way } from '../model.ts';
 import { EVERYWHERE } from './words.ts';
 import type { Session } from './world.ts';
@@ -37,7 +37,13 @@ export interface Filter {
 /** `code` is one of docs/reference/errors.md, also where PostgreSQL's own error comes through as it is in SQL. */
 export type Answer<Done> = { code: string; text: string } | ({ code: null } & Done);
 
-export interface Door {
+/** The answer, which must be none that refuses. */
+export function accepted<Done>(answer: Answer<Done>, where = 'it'): Done {
+  if (answer.code !== null) throw new Error(`${where} was refused with ${answer.code}: ${answer.text}`);
+  return answer;
+}
+
+export interface SessionApi {
   name: string;
   way: Way;
   save(session: Session, fields: Fields): Promise<Answer<{ status: string; memory: Seen; ttl: Date | null }>>;
@@ -52,15 +58,15 @@ export interface Door {
 
 const errorCodes: Record<string, string> = { '42501': 'L9SCP', '23505': 'L9VAL' };
 
-export interface Doors {
-  graphql: Door;
-  mcp: Door;
-  sql: Door;
-  table: Door;
+export interface Apis {
+  graphql: SessionApi;
+  mcp: SessionApi;
+  sql: SessionApi;
+  table: SessionApi;
 }
 
-export function createDoors(house: House): Doors {
-  return { graphql: graphqlDoor(house), mcp: mcpDoor(house), sql: functionDoor(house), table: tableDoor(house) };
+export function createApis(gateway: TestGateway): Apis {
+  return { graphql: graphqlApi(gateway), mcp: mcpApi(gateway), sql: functionApi(gateway), table: tableApi(gateway) };
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: rows and results differ by question
@@ -68,7 +74,12 @@ export type Json = any;
 
 const FIELDS = 'packetId content scope projectId kind metadata';
 const fromGraphql = ({ packetId: id, content, scope, projectId: project, kind, metadata }: Json): Seen => ({
-  ...{ id, content, scope, project, kind, creator: metadata?.creator },
+  id,
+  content,
+  scope,
+  project,
+  kind,
+  creator: metadata?.creator,
 });
 export const camel = (fields: Fields) =>
   Object.fromEntries(
@@ -77,9 +88,9 @@ export const camel = (fields: Fields) =>
 
 /** Any question to GraphQL, as a session. */
 export const askGraphql =
-  (house: House) =>
+  (gateway: TestGateway) =>
   async <Done>(session: Session, query: string, variables: object, read: (data: Json) => Done) => {
-    const response = await fetch(`${house.gateway.url}/graphql`, {
+    const response = await fetch(`${gateway.instance.url}/graphql`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -92,8 +103,8 @@ export const askGraphql =
     return { code: null, ...read(data) };
   };
 
-function graphqlDoor(house: House): Door {
-  const ask = askGraphql(house);
+function graphqlApi(gateway: TestGateway): SessionApi {
+  const ask = askGraphql(gateway);
   const saved = ({ status, memory }: Json) => ({ status, memory: fromGraphql(memory), ttl: null });
   return {
     name: 'GraphQL',
@@ -163,8 +174,13 @@ function graphqlDoor(house: House): Door {
         {},
         ({ memoryStats: s }) => ({
           stats: {
-            ...{ total: s.total, by_kind: s.byKind, by_scope: s.byScope, by_project: s.byProject },
-            ...{ by_creator: s.byCreator, embedded: s.embedded, awaiting_embedding: s.awaitingEmbedding },
+            total: s.total,
+            by_kind: s.byKind,
+            by_scope: s.byScope,
+            by_project: s.byProject,
+            by_creator: s.byCreator,
+            embedded: s.embedded,
+            awaiting_embedding: s.awaitingEmbedding,
           },
         }),
       ),
@@ -172,14 +188,19 @@ function graphqlDoor(house: House): Door {
 }
 
 const fromMcp = ({ packet_id: id, content, scope, project_id: project, kind, ...more }: Json): Seen => ({
-  ...{ id, content, scope, project, kind, creator: more.creator ?? more.metadata.creator },
+  id,
+  content,
+  scope,
+  project,
+  kind,
+  creator: more.creator ?? more.metadata.creator,
 });
 
 /** Any call of a tool, as a session. */
 export const askMcp =
-  (house: House) =>
+  (gateway: TestGateway) =>
   async <Done>(session: Session, name: string, args: object, read: (result: Json) => Done) => {
-    const response = await fetch(`${house.gateway.url}/mcp`, {
+    const response = await fetch(`${gateway.instance.url}/mcp`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -196,8 +217,8 @@ export const askMcp =
     return { code: null, ...read(result.structuredContent) };
   };
 
-function mcpDoor(house: House): Door {
-  const ask = askMcp(house);
+function mcpApi(gateway: TestGateway): SessionApi {
+  const ask = askMcp(gateway);
   const found = ({ hits }: Json) => ({ seen: hits.map(fromMcp) as Seen[] });
   const saved = ({ status, memory }: Json) => ({ status, memory: fromMcp(memory), ttl: null });
   return {
@@ -227,18 +248,21 @@ function mcpDoor(house: House): Door {
 }
 
 /** SQL of a session in a transaction of its own, under its role and claims. */
-export const sqlOf = <T>(house: House, session: Session, work: (client: pg.ClientBase) => Promise<T>): Promise<T> =>
-  inTransaction(house.gateway.database.pool, session.settings, work);
+export const sqlOf = <T>(
+  gateway: TestGateway,
+  session: Session,
+  work: (client: pg.ClientBase) => Promise<T>,
+): Promise<T> => inTransaction(gateway.instance.database.pool, session.settings, work);
 
 /** One statement of a session. */
 export async function statement(
-  house: House,
+  gateway: TestGateway,
   session: Session,
   text: string,
   values: unknown[] = [],
 ): Promise<Answer<{ rows: Json[] }>> {
   try {
-    return { code: null, rows: (await sqlOf(house, session, (client) => client.query(text, values))).rows };
+    return { code: null, rows: (await sqlOf(gateway, session, (client) => client.query(text, values))).rows };
   } catch (error) {
     const { code, message } = error as { code: string; message: string };
     return { code: errorCodes[code] ?? code, text: message };
@@ -249,7 +273,12 @@ const columns = (row: string) =>
   `${row}.packet_id as id, ${row}.envelope ->> 'content' as content, ${row}.scope, ${row}.project_id as project,
    ${row}.packet_type as kind, ${row}.metadata ->> 'creator' as creator`;
 const fromRow = ({ id, content, scope, project, kind, creator }: Json): Seen => ({
-  ...{ id, content, scope, project, kind, creator },
+  id,
+  content,
+  scope,
+  project,
+  kind,
+  creator,
 });
 const read = <Done>(answer: Answer<{ rows: Json[] }>, done: (rows: Json[]) => Done): Answer<Done> =>
   answer.code === null ? { code: null, ...done(answer.rows) } : answer;
@@ -268,8 +297,8 @@ function bind(fields: Fields, from: number) {
 }
 
 /** The functions, as someone in psql calls them. */
-function functionDoor(house: House): Door {
-  const ask = (session: Session, text: string, values: unknown[] = []) => statement(house, session, text, values);
+function functionApi(gateway: TestGateway): SessionApi {
+  const ask = (session: Session, text: string, values: unknown[] = []) => statement(gateway, session, text, values);
   const memory = `${columns('(r.memory)')}, (r.memory).ttl`;
   return {
     name: 'SQL functions',
@@ -300,7 +329,7 @@ function functionDoor(house: House): Door {
       return answer.code === null ? { ...answer, count: answer.seen.length } : answer;
     },
     async search(session, text, mode, { scope, project, kind }) {
-      const vector = (await house.gateway.embedder.embed([text]))[0]!;
+      const vector = (await gateway.instance.embedder.embed([text]))[0]!;
       const answer = await ask(
         session,
         `select h.packet_id as id, h.content, h.scope, h.project_id as project, h.kind, h.creator
@@ -314,7 +343,7 @@ function functionDoor(house: House): Door {
           project ?? null,
           kind ? [kind] : null,
           vector,
-          house.gateway.embedder.model,
+          gateway.instance.embedder.model,
         ],
       );
       return read(answer, (rows) => ({ seen: rows.map(fromRow) }));
@@ -325,8 +354,8 @@ function functionDoor(house: House): Door {
 }
 
 /** Past the functions, straight to the table. */
-function tableDoor(house: House): Door {
-  const ask = (session: Session, text: string, values: unknown[] = []) => statement(house, session, text, values);
+function tableApi(gateway: TestGateway): SessionApi {
+  const ask = (session: Session, text: string, values: unknown[] = []) => statement(gateway, session, text, values);
   const byId = (rows: Json[]) => (rows[0] ? null : { code: 'L9OWN', text: 'no row' });
   /** The columns that stand for the parameters of the functions. */
   const inColumns = ({ content, kind, importance, envelope, ...fields }: Fields): Fields => ({
@@ -336,7 +365,7 @@ function tableDoor(house: House): Door {
     ...fields,
   });
   return {
-    ...functionDoor(house),
+    ...functionApi(gateway),
     name: 'SQL tables',
     way: 'table',
     async save(session, fields) {

@@ -1,12 +1,12 @@
-// The same few acts through each door, with the same answers, so that one table of expectations fits all.
-import type { House } from '../support/house.ts';
+// The same few acts through each API, with the same answers, so that one table of expectations fits all.
+import type { TestGateway } from '../support/gateway.ts';
 
 export interface Refused {
   code: string;
   text: string;
 }
 
-export interface Door {
+export interface Api {
   name: string;
   save(caller: string, memory: { content: string; scope: string; project?: string }): Promise<{ id: string } | Refused>;
   read(caller: string, id: string): Promise<{ content: string } | Refused>;
@@ -21,9 +21,15 @@ export interface Door {
 
 export const isRefused = (answer: object): answer is Refused => 'code' in answer;
 
-export function graphqlDoor(house: House): Door {
+/** The answer, which must be none that refuses. */
+export function accepted<T extends object>(answer: T | Refused): T {
+  if (isRefused(answer)) throw new Error(`refused with ${answer.code}: ${answer.text}`);
+  return answer;
+}
+
+export function graphqlApi(gateway: TestGateway): Api {
   const ask = async (caller: string, query: string, variables: object) => {
-    const { data, errors } = await house.graphql(caller, query, variables);
+    const { data, errors } = await gateway.graphql(caller, query, variables);
     const error = errors?.[0];
     return error
       ? { data, refused: { code: error.extensions?.sqlstate ?? '?', text: error.message } }
@@ -88,9 +94,9 @@ export function graphqlDoor(house: House): Door {
   };
 }
 
-export function mcpDoor(house: House): Door {
+export function mcpApi(gateway: TestGateway): Api {
   const ask = async (caller: string, name: string, args: object) => {
-    const { isError, text, result } = await house.tool(caller, name, args);
+    const { isError, text, result } = await gateway.tool(caller, name, args);
     const refused: Refused | null = isError ? { code: /\((\w+)\)/.exec(text)?.[1] ?? '?', text } : null;
     return { result, refused };
   };
@@ -132,16 +138,16 @@ export function mcpDoor(house: House): Door {
 }
 
 /** A database session under the caller's role and claims, through the functions. */
-export function sqlDoor(house: House): Door {
+export function sqlApi(gateway: TestGateway): Api {
   const ask = async (caller: string, query: string, values: unknown[] = []) => {
     try {
-      return { rows: await house.sql(caller, query, values), refused: null };
+      return { rows: await gateway.sql(caller, query, values), refused: null };
     } catch (error) {
       const { code, message } = error as { code: string; message: string };
       return { rows: [], refused: { code, text: message } };
     }
   };
-  const vectorOf = async (text: string) => (await house.gateway.embedder.embed([text]))[0]!;
+  const vectorOf = async (text: string) => (await gateway.instance.embedder.embed([text]))[0]!;
   return {
     name: 'SQL functions',
     async save(caller, { content, scope, project }) {
@@ -162,7 +168,7 @@ export function sqlDoor(house: House): Door {
         caller,
         `select hit.packet_id from public.search_memory($1, k => 100, mode => $2, query_vector => $3::text::extensions.vector, model => $4) r,
            unnest(r.hits) hit`,
-        [query, mode, JSON.stringify(vector), house.gateway.embedder.model],
+        [query, mode, JSON.stringify(vector), gateway.instance.embedder.model],
       );
       return rows.map(({ packet_id }) => packet_id);
     },
@@ -192,11 +198,11 @@ export function sqlDoor(house: House): Door {
 }
 
 /** A database session that goes past the functions, straight to the table. */
-export function tableDoor(house: House): Door {
-  const functions = sqlDoor(house);
+export function tableApi(gateway: TestGateway): Api {
+  const functions = sqlApi(gateway);
   const ask = async (caller: string, query: string, values: unknown[]) => {
     try {
-      const rows = await house.sql(caller, query, values);
+      const rows = await gateway.sql(caller, query, values);
       // A row that a policy hides is not an error of the statement: nothing happens.
       return rows[0] ?? { code: 'L9OWN', text: 'no row' };
     } catch (error) {
@@ -226,4 +232,9 @@ export function tableDoor(house: House): Door {
   };
 }
 
-export const doorsOf = (house: House): Door[] => [graphqlDoor(house), mcpDoor(house), sqlDoor(house), tableDoor(house)];
+export const apisOf = (gateway: TestGateway): Api[] => [
+  graphqlApi(gateway),
+  mcpApi(gateway),
+  sqlApi(gateway),
+  tableApi(gateway),
+];

@@ -1,13 +1,12 @@
-// A house whose log is read and whose hidden rows are watched, for tests that put texts everywhere.
-import assert from 'node:assert/strict';
+// A gateway whose log is read and whose hidden rows are watched, for tests that put texts everywhere.
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { loadCredentials } from '../../src/home/credentials.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { assertNoTrace, BRAND, cheapEmbedder, plantHidden, snapshot } from './attacker.ts';
 
-export interface WatchedHouse {
-  house: House;
+export interface WatchedGateway {
+  gateway: TestGateway;
   token: string;
   traces: string[];
   /** Nothing private has moved, nobody has become somebody else, and all tables are there. */
@@ -16,7 +15,7 @@ export interface WatchedHouse {
   assertCleanLog(): Promise<void>;
 }
 
-export async function openWatchedHouse(): Promise<WatchedHouse> {
+export async function startWatchedGateway(): Promise<WatchedGateway> {
   const lines: string[] = [];
   const log = new Writable({
     write: (line, _encoding, done) => {
@@ -24,30 +23,30 @@ export async function openWatchedHouse(): Promise<WatchedHouse> {
       done();
     },
   });
-  const house = await openHouse({ embedder: cheapEmbedder, logger: pino({ level: 'trace' }, log) });
-  const { traces } = await plantHidden(house);
-  const before = await snapshot(house);
-  const token = await house.token({ caller: 'C' });
+  const gateway = await startTestGateway({ embedder: cheapEmbedder, logger: pino({ level: 'trace' }, log) });
+  const { traces } = await plantHidden(gateway);
+  const before = await snapshot(gateway);
+  const token = await gateway.token({ caller: 'C' });
   return {
-    house,
+    gateway,
     token,
     traces,
     async unharmed() {
-      assert.equal(await snapshot(house), before);
-      const { rows } = await house.gateway.database.pool.query(
+      expect(await snapshot(gateway)).toBe(before);
+      const { rows } = await gateway.instance.database.pool.query(
         "select current_user, current_setting('role') as role, nullif(current_setting('jwt.claims.caller', true), '') as caller",
       );
-      assert.deepEqual(rows, [{ current_user: 'l9_gateway', role: 'none', caller: null }]);
+      expect(rows).toStrictEqual([{ current_user: 'l9_gateway', role: 'none', caller: null }]);
     },
     async assertCleanLog() {
-      await house.embedded();
+      await gateway.embedded();
       const text = lines.join('');
-      assert.ok(text.length > 0);
-      const secrets = JSON.stringify(loadCredentials(house.config)).match(/[^"]{16,}/g) ?? [];
-      assert.ok(secrets.length >= 3);
+      expect(text.length).toBeGreaterThan(0);
+      const secrets = JSON.stringify(loadCredentials(gateway.config)).match(/[^"]{16,}/g) ?? [];
+      expect(secrets.length).toBeGreaterThanOrEqual(3);
       assertNoTrace(text, [BRAND, ...traces, token, ...secrets], 'the log');
       const failures = lines.filter((line) => JSON.parse(line).level >= 50).map((line) => line.slice(0, 500));
-      assert.deepEqual(failures, []);
+      expect(failures).toStrictEqual([]);
     },
   };
 }
@@ -57,7 +56,7 @@ export async function openWatchedHouse(): Promise<WatchedHouse> {
  * for each.
  */
 export async function askEach(
-  { house, token }: WatchedHouse,
+  { gateway, token }: WatchedGateway,
   operation: 'query' | 'mutation',
   type: string,
   field: string,
@@ -66,7 +65,7 @@ export async function askEach(
   const ask = async (some: readonly unknown[]) => {
     const variables = some.map((_, at) => `$v${at}: ${type}`).join(', ');
     const fields = some.map((_, at) => `a${at}: ${field.replaceAll('$v', `$v${at}`)}`).join('\n');
-    return house.graphql(
+    return gateway.graphql(
       { token },
       `${operation} (${variables}) { ${fields} }`,
       Object.fromEntries(some.map((value, at) => [`v${at}`, value])),
