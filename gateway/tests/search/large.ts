@@ -1,22 +1,17 @@
-// 100,000 memories with vectors as real ones lie: texts of this project are embedded by the real model, and each memory's
-// vector is a mixture of four of them, in parts of 45, 30, 15 and 10 %. Nothing is random: which, a hash of its number says.
+// 100,000 memories whose vectors are distributed like real ones: texts of this project are embedded by the real model, and the
+// vector of each memory is a mixture of four of them, in parts of 45, 30, 15 and 10 %. A hash of its number selects the four.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import {
-  createEmbedder,
-  LOCAL_DIMENSIONS,
-  LOCAL_MODEL,
-  toVectorLiteral,
-} from '../../../gateway/src/embeddings/index.ts';
-import type { TestGateway } from '../../../gateway/tests/support/gateway.ts';
+import { createEmbedder, LOCAL_DIMENSIONS, LOCAL_MODEL, toVectorLiteral } from '../../src/embeddings/index.ts';
+import type { TestGateway } from '../support/gateway.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const ROWS = 100_000;
 const BASES = 320;
 const QUERIES = 30;
 
-/** Sentences of the project's own pages: comments of the schema, and documentation. */
+/** Sentences from this project: comments of the schema, and documentation. */
 function realTexts(): string[] {
   const files = globSync(['README.md', 'docs/**/*.md', 'db/schema/**/*.sql'], { cwd: root }).sort();
   const texts = files.flatMap((file) => {

@@ -1,12 +1,12 @@
-// A store of 100,000 memories: what the caller sees a small part of is found all the same, and nothing is read from end to end.
+// In a store of 100,000 memories a caller that can read a small part still finds its memories, and no table is read from end to end.
 import type pg from 'pg';
-import { LOCAL_MODEL } from '../../../gateway/src/embeddings/index.ts';
-import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
-import { describeOnServer } from '../support/on-engine.ts';
-import { claimsOf } from '../support/sessions.ts';
+import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
+import { claimsOf } from '../../../db/tests/support/sessions.ts';
+import { LOCAL_MODEL } from '../../src/embeddings/index.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { fillDatabase, type Query, SHARES } from './large.ts';
 
-// In WebAssembly it takes minutes.
+// On the embedded engine this takes minutes.
 describeOnServer('a search among 100,000 memories', () => {
   let gateway: TestGateway;
   let queries: Query[];
@@ -23,10 +23,10 @@ describeOnServer('a search among 100,000 memories', () => {
     );
 
   for (const [project, share] of Object.entries(SHARES)) {
-    for (const way of ['sees', 'asks for'] as const) {
+    for (const way of ['can read', 'asks for'] as const) {
       it(`finds the nearest where the caller ${way} ${share / 20} % of them`, async () => {
-        const claims = way === 'sees' ? { 'jwt.claims.projects': project } : {};
-        const filter = way === 'sees' ? {} : { project_id: project };
+        const claims = way === 'can read' ? { 'jwt.claims.projects': project } : {};
+        const filter = way === 'can read' ? {} : { project_id: project };
         let found = 0;
         await gateway.asCaller(
           'C',
@@ -35,7 +35,7 @@ describeOnServer('a search among 100,000 memories', () => {
               const given = { mode: 'semantic', query: 'x', query_vector: vector, model: LOCAL_MODEL, ...filter };
               const { rows } = await search(client, given);
               expect(rows[0].ids.length).toBe(10);
-              // As near as the tenth: which of two that are equally near, half precision may decide.
+              // A memory counts if it is as near as the tenth: half precision may swap two that are equally near.
               const { rows: distances } = await client.query(
                 `select vector operator(extensions.<=>) $1::extensions.vector as distance
                  from public.memory_embeddings where packet_id = any ($2) and project_id = $3`,
@@ -100,13 +100,13 @@ describeOnServer('a search among 100,000 memories', () => {
     'its user': { 'jwt.claims.user_id': '11111111-1111-4111-8111-111111111111' },
   };
 
-  it('reads no table from end to end, whatever is asked and whoever asks', async () => {
+  it('reads no table from end to end, for any search and any caller', async () => {
     for (const [who, claims] of Object.entries(callers)) {
       for (const [what, args] of Object.entries(everySearch())) {
         const plans = await plansOf(args, claims);
         expect(plans, what).toMatch(/Scan/);
         const scanned = [...plans.matchAll(/Seq Scan on (\w+)[^\n]*/g)].map(([line]) => line);
-        expect(scanned, `${what}, seen by one who sees ${who}`).toStrictEqual([]);
+        expect(scanned, `${what}, for a caller that can read ${who}`).toStrictEqual([]);
       }
     }
     const [{ packet_id }] = await gateway.sql(
@@ -123,7 +123,7 @@ describeOnServer('a search among 100,000 memories', () => {
     }
   });
 
-  it('walks the indexes where the caller sees much, and scores one by one where it sees little', async () => {
+  it('scans the indexes if the caller can read much, and scores one by one if it can read little', async () => {
     const { hybrid } = everySearch();
     const much = await plansOf(hybrid);
     expect(much).toMatch(/Index Scan using packet_store_content_bm25/);
@@ -137,7 +137,7 @@ describeOnServer('a search among 100,000 memories', () => {
     );
   });
 
-  it('answers who sees nothing or little about as fast as who sees all', async () => {
+  it('answers a caller that can read little about as fast as one that can read all', async () => {
     const { hybrid } = everySearch();
     const medianOf = async (claims: Record<string, string>) => {
       const times: number[] = [];
@@ -158,8 +158,8 @@ describeOnServer('a search among 100,000 memories', () => {
     const all = await medianOf({});
     for (const [who, claims] of Object.entries(callers)) {
       const one = await medianOf(claims);
-      // Under load a ratio jumps: what it must not be is the walk past all others, which takes hundreds of times as long.
-      expect(one, `who sees ${who}: ${one} ms, who sees all: ${all} ms`).toBeLessThan(10 * all);
+      // The limit is wide because the ratio varies under load. A scan past all other rows would take hundreds of times as long.
+      expect(one, `a caller that can read ${who}: ${one} ms, one that can read all: ${all} ms`).toBeLessThan(10 * all);
     }
   });
 });
