@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { loadConfig } from '../../src/config.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
+import { readHolder } from '../../src/home/lock.ts';
 import { createTestHome, type TestHome } from '../support/home.ts';
 
 export const root = join(import.meta.dirname, '..', '..', '..');
@@ -91,7 +92,8 @@ export async function createProcessHome(): Promise<ProcessHome> {
       const server = run([main, ...args], more);
       const url = await eventually(() => {
         if (server.process.exitCode !== null) throw new Error(`the server ended: ${server.stdout}${server.stderr}`);
-        return /MCP +(http:\S+)\/mcp/.exec(server.stdout)?.[1];
+        const holder = readHolder(test.home);
+        return holder?.pid === server.pid && holder.url;
       });
       return Object.assign(server, { url });
     },
