@@ -7,6 +7,9 @@ const jsonParameters = new Set(['object', 'insight']);
 /** Where an API does not have it, SQL does. */
 const tools = new Set(['assert_fact', 'reflect', 'explore_graph', 'find_facts']);
 
+/** The GraphQL mutation, where it is not named like the SQL function. */
+const mutations: Record<string, string> = { apply_world_update: 'update_world_model', save_summary: 'summarize' };
+
 const pascal = (name: string) => name.replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase());
 const lowerFirst = (name: string) => name[0]!.toLowerCase() + name.slice(1);
 
@@ -18,8 +21,9 @@ export async function call(
 ): Promise<Answer<{ rows: Json[] }>> {
   const { gateway, apis } = run;
   if (api === apis.graphql) {
-    const field = lowerFirst(pascal(name));
-    const query = `mutation ($input: ${pascal(name)}Input!) { ${field}(input: $input) { clientMutationId } }`;
+    const mutation = pascal(mutations[name] ?? name);
+    const field = lowerFirst(mutation);
+    const query = `mutation ($input: ${mutation}Input!) { ${field}(input: $input) { clientMutationId } }`;
     return askGraphql(gateway)(session, query, { input: camel(given) }, () => ({ rows: [] }));
   }
   if (api === apis.mcp && tools.has(name))
