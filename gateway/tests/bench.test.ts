@@ -16,7 +16,7 @@ describeOnServer('npm run bench', () => {
   const folder = mkdtempSync(join(tmpdir(), 'l9-bench-test-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('runs every bench to its end and writes down what each found', async () => {
+  it('runs every bench and writes the results of each', async () => {
     const json = join(folder, 'results.json');
     const { stdout, stderr } = await promisify(execFile)(
       process.execPath,

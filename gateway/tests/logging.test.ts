@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { loadCredentials } from '../src/home/credentials.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 
-describe('the log, with everything written to it', () => {
+describe('the log at its most detailed level', () => {
   const lines: string[] = [];
   let gateway: TestGateway;
   beforeAll(async () => {
@@ -20,7 +20,7 @@ describe('the log, with everything written to it', () => {
   });
   afterAll(() => gateway.close());
 
-  it('holds no content, query, token or key', async () => {
+  it('contains no content, query, token or key', async () => {
     const token = await gateway.token({ caller: 'C' });
     await gateway.graphql(
       { token },

@@ -46,21 +46,21 @@ describe('the governance of memories', () => {
     ['L', 'global', 'C'],
   ];
   for (const [writer, scope, reader] of shared) {
-    it(`${writer} writes ${scope}: ${reader} reads it`, () =>
+    it(`lets ${reader} read what ${writer} writes in ${scope}`, () =>
       throughEveryApi(async (api, other) => {
         const saved = await write(api, writer, scope);
         expect(await reads(other, reader, saved), `${api.name}, ${other.name}`).toStrictEqual([true, true, true]);
       }));
   }
 
-  it("L writes l-private: C can't read it", () =>
+  it('keeps what L writes in l-private from C', () =>
     throughEveryApi(async (api, other) => {
       const saved = await write(api, 'L', 'l-private');
       expect(await reads(other, 'C', saved), `${api.name}, ${other.name}`).toStrictEqual(['L9OWN', false, false]);
       expect(await reads(other, 'L', saved), 'L itself does').toStrictEqual([true, true, true]);
     }));
 
-  it("C can't write l-private: not by saving, nor by moving a memory there", async () => {
+  it('refuses C to save in l-private, or to move a memory there', async () => {
     for (const api of apis) {
       const content = `kept out ${count++}`;
       const saved = await api.save('C', { content, scope: 'l-private', project: 'l9' });
@@ -87,8 +87,8 @@ describe('the governance of memories', () => {
     expect(rows).toStrictEqual([{ scope: 'developer' }]);
   });
 
-  describe('confines every query of C to developer and global', () => {
-    it("as pg_policies says: on each table with a scope, what opens a row to l9_agent compares its scope with the caller's", async () => {
+  describe('queries of C', () => {
+    it("compares the scope with the caller's in each policy of l9_agent on a table with a scope", async () => {
       const tables = await gateway.asSuperuser(`
         select n.nspname, c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
         join pg_attribute a on a.attrelid = c.oid and a.attname = 'scope' and not a.attisdropped
@@ -117,7 +117,7 @@ describe('the governance of memories', () => {
       }
     });
 
-    it('and C has exactly these scopes', async () => {
+    it('gives C the scopes developer and global', async () => {
       const [row] = await gateway.sql(
         'C',
         'select identity.current_scopes() as r, identity.current_writable_scopes() as w',
@@ -125,7 +125,7 @@ describe('the governance of memories', () => {
       expect(row).toStrictEqual({ r: ['developer', 'global'], w: ['developer', 'global'] });
     });
 
-    it('as its queries show: whatever C asks for, every row is of these scopes', async () => {
+    it('returns rows of these scopes only, for every query of C', async () => {
       await write(apis[0]!, 'L', 'l-private');
       const { data } = await gateway.graphql('C', '{ memories { nodes { scope } } }');
       expect([...new Set(data.memories.nodes.map(({ scope }: { scope: string }) => scope))].sort()).toStrictEqual([
@@ -151,7 +151,7 @@ describe('the governance of memories', () => {
     });
   });
 
-  it('isolates projects for tokens that list some, by exact name', async () => {
+  it('isolates the projects of a token that lists projects, by exact name', async () => {
     const names = ['l9', 'l9-more', 'future-x'];
     const ids: Record<string, string> = {};
     for (const name of names) ids[name] = (await write(apis[0]!, 'L', 'developer', name)).id;

@@ -63,7 +63,7 @@ const argumentTypes: Record<string, string> = {
 };
 const camelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
-describe('no text is ever more than a text', () => {
+describe('injection through the operations', () => {
   let watched: WatchedGateway;
   let gateway: TestGateway;
   let own: string;
@@ -112,7 +112,7 @@ describe('no text is ever more than a text', () => {
   for (const operation of operations) {
     for (const [index, { name, wrap }] of textArguments(operation).entries()) {
       const place = places++;
-      it(`${operation.name}(${name}${index > 0 && textArguments(operation)[index - 1]?.name === name ? ', as a name' : ''}), over MCP and GraphQL`, async () => {
+      it(`treats ${operation.name}(${name}${index > 0 && textArguments(operation)[index - 1]?.name === name ? ', as a name' : ''}) as data, over MCP and GraphQL`, async () => {
         const payloads = payloadsFor(place);
         const given = payloads.map((payload, n): Record<string, unknown> => {
           const all: Record<string, unknown> = { ...required(operation), [name]: wrap(payload) };
@@ -167,5 +167,5 @@ describe('no text is ever more than a text', () => {
     }
   }
 
-  it('and none of it, no key and no token is in the log', () => watched.assertCleanLog());
+  it('logs no hostile text, key or token', () => watched.assertCleanLog());
 });

@@ -71,7 +71,7 @@ describe('the access matrix', () => {
     describe(apiName, () => {
       for (const caller of callers) {
         for (const scope of scopes) {
-          it(`${caller} writes ${scope}: ${matrix.write[caller][scope]}`, async () => {
+          it(`answers ${matrix.write[caller][scope]} when ${caller} writes ${scope}`, async () => {
             const content = fresh(`written through ${apiName}`);
             const answer = await api().save(caller, { content, scope, ...projectOf(scope) });
             expect(outcome(answer)).toBe(matrix.write[caller][scope]);
@@ -84,12 +84,12 @@ describe('the access matrix', () => {
             else expect(row).toStrictEqual({ scope, creator: caller === 'C' ? 'Cursor-IDE' : 'L-CTO' });
           });
 
-          it(`${caller} reads ${scope} by id: ${matrix.read[caller][scope]}`, async () => {
+          it(`answers ${matrix.read[caller][scope]} when ${caller} reads ${scope} by id`, async () => {
             const id = await seed('L', scope);
             expect(outcome(await api().read(caller, id))).toBe(matrix.read[caller][scope]);
           });
 
-          it(`${caller} ${matrix.read[caller][scope] === yes ? 'finds' : 'never finds'} ${scope} by any search, list or count`, async () => {
+          it(`${matrix.read[caller][scope] === yes ? 'includes' : 'leaves out'} ${scope} in every search, list and count of ${caller}`, async () => {
             const id = await seed('L', scope);
             const content = await contentOf(id);
             await gateway.embedded();
@@ -110,7 +110,7 @@ describe('the access matrix', () => {
           for (const author of ['C', 'L'] as const) {
             const cell = author === caller ? matrix.changeOwn[caller][scope] : matrix.changeOthers[caller][scope];
             if (cell.startsWith('nothing')) continue; // C can't have written there.
-            it(`${caller} updates and deletes what ${author} wrote in ${scope}: ${cell}`, async () => {
+            it(`answers ${cell} when ${caller} updates and deletes what ${author} wrote in ${scope}`, async () => {
               const id = await seed(author, scope);
               const was = await contentOf(id);
               const changed = fresh('changed');
@@ -122,7 +122,7 @@ describe('the access matrix', () => {
           }
         }
 
-        it(`${caller} cleans up what has expired: ${matrix.cleanUp[caller]}`, async () => {
+        it(`answers ${matrix.cleanUp[caller]} when ${caller} deletes expired memories`, async () => {
           const content = fresh('soon gone');
           await gateway.sql(
             'L',

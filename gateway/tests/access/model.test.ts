@@ -69,7 +69,7 @@ describe('the access rules', () => {
   });
   afterAll(() => run?.gateway.close());
 
-  it(`hold for ${count} random operations, as a model of them says (MODEL_SEED=${seed})`, async () => {
+  it(`matches a model of the access rules over ${count} random operations (MODEL_SEED=${seed})`, async () => {
     // One long story rather than many short ones that fast-check could shrink: a database takes too long to make anew.
     const operations = fc.sample(operation, { seed, numRuns: count });
     const told: string[] = [];

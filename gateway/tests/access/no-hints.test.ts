@@ -2,7 +2,7 @@
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { cheapEmbedder, type Hidden, MISSING, plantHidden } from './attacker.ts';
 
-describe('a memory that C may know nothing of', () => {
+describe('a memory that is hidden from C', () => {
   let gateway: TestGateway;
   let hidden: Hidden[];
   beforeAll(async () => {
@@ -40,13 +40,13 @@ describe('a memory that C may know nothing of', () => {
     return JSON.stringify(answers).replaceAll(id, '<id>');
   };
 
-  it('is answered for as one that does not exist, through every act of every API', async () => {
+  it('gets the same answer as a missing one, for every call of every API', async () => {
     const missing = await ask(MISSING);
     for (const { id } of hidden) expect(await ask(id)).toBe(missing);
     expect(missing).toMatch(/L9OWN/);
   });
 
-  it('is found by no id of the Relay kind, made by hand or taken from another', async () => {
+  it('cannot be read by a Relay id, forged or copied', async () => {
     const { result } = await gateway.tool('C', 'save_memory', { content: 'with an id', project_id: 'l9' });
     const own = await gateway.graphql('C', 'query ($id: UUID!) { memoryByPacketId(packetId: $id) { id } }', {
       id: result.memory.packet_id,
@@ -67,7 +67,7 @@ describe('a memory that C may know nothing of', () => {
     expect(missing).toMatch(/"memory":null/);
   });
 
-  it('moves no count, page, order or cursor', async () => {
+  it('changes no count, page, order or cursor', async () => {
     const page = async (more: string) =>
       (
         await gateway.graphql(
@@ -98,7 +98,7 @@ describe('a memory that C may know nothing of', () => {
     }
   });
 
-  it('leaves the same record when it is asked for', async () => {
+  it('leaves the same audit rows as a missing one when it is requested', async () => {
     const recorded = async (id: string) => {
       const [{ since }] = await gateway.asSuperuser('select max(audit_id::text) as since from public.audit_log');
       await ask(id);
@@ -116,7 +116,7 @@ describe('a memory that C may know nothing of', () => {
     for (const { id } of hidden) expect(await recorded(id)).toBe(missing);
   });
 
-  it('takes as long as one that does not exist', async () => {
+  it('takes as long to answer as a missing one', async () => {
     // By turns, so that whatever else the machine does befalls both; medians, so that a pause counts for nothing.
     const [secret, missing] = [hidden[0]!.id, MISSING];
     const times: Record<string, number[]> = { [secret]: [], [missing]: [] };

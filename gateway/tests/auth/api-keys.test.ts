@@ -5,7 +5,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 import { standIn } from '../support/stand-in.ts';
 
-describe('an API key of the table', () => {
+describe('an API key stored in the database', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({
@@ -67,7 +67,7 @@ describe('an API key of the table', () => {
     expect((await gateway.graphql({ token: apiKey }, '{ __typename }')).status).toBe(401);
   });
 
-  it('does no more than it is cut down to', async () => {
+  it('is limited to the scopes and projects it was created with', async () => {
     const { apiKey } = await create({ name: 'x only', caller: 'L', scopes: ['developer'], projects: ['x'] });
     await becomes(apiKey, 200);
     expect(await search(apiKey)).toStrictEqual(['a memory of x']);
@@ -75,7 +75,7 @@ describe('an API key of the table', () => {
     expect(text).toMatch(/SCOPE_DENIED/);
   });
 
-  it('acts for its org and user, and goes out with them', async () => {
+  it('acts for its org and user, and is refused once these are deactivated', async () => {
     const [org, user] = ['11111111-1111-4111-8111-1111111111aa', '22222222-2222-4222-8222-2222222222bb'];
     const { apiKey } = await create({ name: 'of Ada', caller: 'C', orgId: org, userId: user });
     await becomes(apiKey, 200);
@@ -88,7 +88,7 @@ describe('an API key of the table', () => {
     await becomes(apiKey, 401);
   });
 
-  it('is refused from its revocation on, by the database before anyone is told', async () => {
+  it('is refused as soon as it is revoked, by the database first', async () => {
     const { apiKey, keyId } = await create({ name: 'short-lived', caller: 'C' });
     await becomes(apiKey, 200);
     const claims = { 'jwt.claims.key_id': keyId };
@@ -111,7 +111,7 @@ describe('an API key of the table', () => {
     ).toBeNull();
   });
 
-  it('expires', async () => {
+  it('is refused once it has expired', async () => {
     const { apiKey, keyId } = await create({
       name: 'for a moment',
       caller: 'C',
@@ -126,7 +126,7 @@ describe('an API key of the table', () => {
     ).toBeNull();
   });
 
-  it('belongs to its tenant', async () => {
+  it('belongs to its tenant only', async () => {
     const [{ tenant_id }] = await gateway.asOwner("select tenant_id from create_tenant('acme')");
     const [{ api_key, key_id }] = await gateway.sql('L', "select * from create_api_key('theirs', 'C')", [], {
       'jwt.claims.tenant_id': tenant_id,
@@ -141,7 +141,7 @@ describe('an API key of the table', () => {
     expect(n).toBe(0);
   });
 
-  it('is listed to admins without its hash, and not at all to agents', async () => {
+  it('is listed to administrators without its hash, and is hidden from agents', async () => {
     const { data } = await gateway.graphql(
       'L',
       '{ apiKeys { nodes { name caller scopes projects createdBy revokedAt } } }',
@@ -165,7 +165,7 @@ describe('an API key of the table', () => {
     expect(columns).not.toMatch(/hash/);
   });
 
-  it('that is wrong in one place is refused, with the words for any other', async () => {
+  it('is refused with the same error wherever it is wrong', async () => {
     const { apiKey } = await create({ name: 'almost', caller: 'C' });
     await becomes(apiKey, 200);
     const flipped = `${apiKey.slice(0, -2)}${apiKey.at(-2) === 'A' ? 'B' : 'A'}${apiKey.at(-1)}`;
@@ -175,7 +175,7 @@ describe('an API key of the table', () => {
     }
   });
 
-  it('asks for what it can give', async () => {
+  it('validates the arguments when it is created', async () => {
     const refused = async (args: string, message: RegExp) =>
       expect(gateway.sql('L', `select create_api_key(${args})`)).rejects.toMatchObject({
         code: 'L9VAL',
@@ -191,7 +191,7 @@ describe('an API key of the table', () => {
     await refused("'k', 'C', expires_at => now() - interval '1 second'", /^expires_at/);
   });
 
-  it('stands beside those of the configuration, of which a caller may have two', async () => {
+  it('works beside keys of the configuration, of which a caller may have two', async () => {
     for (const key of ['old-key-old-key-old', 'new-key-new-key-new'])
       expect((await call(key, 'get_memory_stats')).status).toBe(200);
     expect((await call('old-key-old-key-old, new-key-new-key-new', 'get_memory_stats')).status).toBe(401);

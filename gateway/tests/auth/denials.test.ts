@@ -2,7 +2,7 @@ import { eventually } from '../../../db/tests/support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
-describe('whoever is turned away', () => {
+describe('a denied request', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: standIn });
@@ -25,7 +25,7 @@ describe('whoever is turned away', () => {
       body: '{"query": "{ memories { totalCount } }"}',
     });
 
-  it('is on the record, with the reason and the address, and without the key', async () => {
+  it('is audited with its reason and address, and without the key', async () => {
     const key = 'not-a-key-of-this-gateway-0123456789';
     expect((await knock('mcp', key)).status).toBe(401);
     const [row] = await denied('mcp');
@@ -35,12 +35,12 @@ describe('whoever is turned away', () => {
     expect(JSON.stringify(row)).not.toContain(key);
   });
 
-  it('shares a row with those alike who came within a minute, so that knocking does not flood the record', async () => {
+  it('shares one audit row with equal requests of the same minute', async () => {
     for (let tries = 0; tries < 20; tries++) expect((await knock('graphql', 'malformed')).status).toBe(401);
     expect(await denied('graphql')).toHaveLength(1);
   });
 
-  it('with a good token, but as somebody who has no business here, is named', async () => {
+  it('is audited with the caller if the token is valid but its actor is not', async () => {
     const token = await gateway.token({ caller: 'Ghost' });
     expect((await gateway.graphql({ token }, '{ memories { totalCount } }')).status).toBe(401);
     const row = (await denied('graphql')).find(({ caller }) => caller === 'Ghost');
@@ -48,7 +48,7 @@ describe('whoever is turned away', () => {
     expect(row.details.reason).toMatch(/^caller: /);
   });
 
-  it('by an unknown tool is on the record too', async () => {
+  it('is audited if it names an unknown tool', async () => {
     const { isError } = await gateway.tool('C', 'read_everything', {});
     expect(isError).toBe(true);
     const [row] = await denied('read_everything');

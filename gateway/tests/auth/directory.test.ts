@@ -15,7 +15,7 @@ const someone = '33333333-3333-4333-8333-3333333333cc';
 // Well under the five seconds after which the directory is read again without being told.
 const AT_ONCE_MS = 2_500;
 
-describe('the API', () => {
+describe('the directory of callers', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: standIn });
@@ -52,7 +52,7 @@ describe('the API', () => {
     expect(answer).toStrictEqual({ status: 401, message });
   };
 
-  it('turns a deactivated actor away from its next request on, through GraphQL and MCP', async () => {
+  it('refuses a deactivated actor from its next request on, over GraphQL and MCP', async () => {
     const { errors } = await gateway.graphql(
       'L',
       'mutation { deactivateActor(input: { caller: "C" }) { actor { isActive } } }',
@@ -74,7 +74,7 @@ describe('the API', () => {
     await becomes(200, 'C');
   });
 
-  it('hears of raw SQL of the owner too, and of whole tenants', async () => {
+  it('notices changes by SQL of the owner, and of whole tenants', async () => {
     await gateway.asOwner("update actors set is_active = false where caller = 'D'");
     await becomes(401, 'D');
     await gateway.asOwner("update actors set is_active = true where caller = 'D'");
@@ -87,7 +87,7 @@ describe('the API', () => {
     await becomes(200, 'L');
   });
 
-  itOnEmbedded("hears of what a DBA does in psql, whose session is the engine's own", async () => {
+  itOnEmbedded('notices changes by a DBA in psql, which shares the session of the engine', async () => {
     const dba = new pg.Client({ connectionString: gateway.instance.database.psqlUrl });
     await dba.connect();
     try {
@@ -117,7 +117,7 @@ describe('the API', () => {
     await becomes(200, 'D');
   });
 
-  it('names the claim that is no good', async () => {
+  it('names the claim that is invalid', async () => {
     const refused = async (claims: object, message: string) =>
       expect(await ask({ caller: 'C', ...claims })).toStrictEqual({ status: 401, message });
     await refused({ caller: 'Stranger' }, 'caller: not a known caller of this tenant');
@@ -133,7 +133,7 @@ describe('the API', () => {
     expect((await ask({ caller: 'C', scopes: ['developer', 'l-private'] })).status).toBe(200);
   });
 
-  it('knows of scopes of each tenant by itself', async () => {
+  it('keeps the scopes of each tenant apart', async () => {
     await gateway.sql('L', "select register_scope('ours')");
     await becomes(200, 'C', { scopes: ['ours'] });
     const [{ tenant_id: tenantId }] = await gateway.asOwner("select tenant_id from create_tenant('beta')");
@@ -143,7 +143,7 @@ describe('the API', () => {
     expect((await ask({ caller: 'C', scopes: ['ours'] })).status, 'it is registered still').toBe(200);
   });
 
-  it('turns away whoever acts for an org or user that is not active, or not of that org', async () => {
+  it('refuses callers whose org or user is inactive, or whose user is of another org', async () => {
     expect((await ask({ caller: 'C', orgId: org, userId: user })).status, 'an identity provider may own them').toBe(
       200,
     );
@@ -158,7 +158,7 @@ describe('the API', () => {
     expect((await ask({ caller: 'C' })).status).toBe(200);
   });
 
-  it('agrees with the database on who is nobody', async () => {
+  it('agrees with the database on which callers are unknown', async () => {
     for (const [claims, settings] of [
       [{}, {}],
       [{ orgId: org }, { 'jwt.claims.org_id': org }],

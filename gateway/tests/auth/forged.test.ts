@@ -56,7 +56,7 @@ describe('a forged token', () => {
       secret,
     );
 
-  it('without a signature is refused, however none is spelled', async () => {
+  it('is refused without a signature, however its header spells none', async () => {
     for (const alg of [
       'none',
       'None',
@@ -91,7 +91,7 @@ describe('a forged token', () => {
     }
   });
 
-  it('is refused though its signature is good, when its header asks for what was never agreed', async () => {
+  it('is refused if its header asks for an algorithm or extension that is not supported', async () => {
     for (const header of [
       { alg: 'HS256', crit: ['exp'] },
       { alg: 'HS256', crit: ['b64'], b64: false },
@@ -102,7 +102,7 @@ describe('a forged token', () => {
     }
   });
 
-  it('gets no key of its own choice accepted by what its header points to', async () => {
+  it('cannot choose its verification key through its header', async () => {
     let fetched = 0;
     const { publicKey, privateKey } = await generateKeyPair('RS256', { extractable: true });
     const server = createServer(async (_request, response) => {
@@ -145,7 +145,7 @@ describe('a forged token', () => {
     }
   });
 
-  it('is refused out of its time, or for somebody else', async () => {
+  it('is refused outside its lifetime, or for another issuer or audience', async () => {
     const now = Math.floor(Date.now() / 1000);
     for (const more of [
       { exp: undefined },
@@ -168,7 +168,7 @@ describe('a forged token', () => {
     }
   });
 
-  it('is refused when a claim is not what it has to be, with the name of the claim and no error of ours', async () => {
+  it('is refused with the name of the claim that is malformed, and no internal error', async () => {
     const odd: [unknown, string][] = [
       ["it's", 'caller'],
       ['C\n', 'caller'],
@@ -217,7 +217,7 @@ describe('a forged token', () => {
     for (const payload of ['null', '[]', '"C"', '1', '{', '', '{"caller":"C"']) await refused(signed(payload), payload);
   });
 
-  it('is no more than its claims where they are odd but good: quotes, nests, names twice, names of JavaScript', async () => {
+  it('grants only its claims, even if they contain quotes, nesting or names of JavaScript', async () => {
     const count = async (token: string) => {
       const { status, data, errors } = await ask(token);
       expect([status, errors]).toStrictEqual([200, undefined]);
@@ -262,7 +262,7 @@ describe('a forged token', () => {
     ).toBe(431);
   });
 
-  it('of another tenant shows that tenant and no other', async () => {
+  it('shows only the tenant that it names', async () => {
     const ask = () =>
       gateway.graphql(
         { token: signed(claims({ tenant_id: OTHER_TENANT })) },
@@ -281,7 +281,7 @@ describe('a forged token', () => {
     await refused(signed(claims({ tenant_id: OTHER_TENANT, caller: 'L' })), 'L is not known there');
   });
 
-  it('leaves nothing of itself in the log', () => {
+  it('leaves no part of itself in the log', () => {
     const log = lines.join('');
     for (const token of tried.filter((one) => one.length > 40)) {
       expect(log).not.toContain(token);
@@ -293,8 +293,8 @@ describe('a forged token', () => {
   });
 });
 
-describe('a public key taken for a secret', () => {
-  it('signs nothing: not as PEM, DER, or JSON, nor its modulus', async () => {
+describe('a public key used as an HMAC secret', () => {
+  it('signs no accepted token, as PEM, DER, JSON or modulus', async () => {
     const { publicKey } = await generateKeyPair('RS256', { extractable: true });
     const jwk = { ...(await exportJWK(publicKey)), kid: 'one', alg: 'RS256', use: 'sig' };
     const pem = await exportSPKI(publicKey);
@@ -341,7 +341,7 @@ describe('a public key taken for a secret', () => {
   });
 });
 
-describe('two keys in one request', () => {
+describe('a request with two keys', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: cheapEmbedder });
@@ -378,7 +378,7 @@ describe('two keys in one request', () => {
       asked.end(path === '/mcp' ? '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' : JSON.stringify({ query }));
     });
 
-  it('are refused, so that nothing on the way can take another for its own', async () => {
+  it('is refused, so that no proxy can take a different key than the gateway', async () => {
     const [ofC, ofL] = [gateway.apiKey('C'), gateway.apiKey('L')];
     for (const headers of [
       ['Authorization', `Bearer ${ofC}`, 'X-API-Key', ofL],
@@ -405,7 +405,7 @@ describe('two keys in one request', () => {
     ).toBe(401);
   });
 
-  it('are one where they are the same', async () => {
+  it('is accepted if both keys are the same', async () => {
     const key = gateway.apiKey('C');
     expect((await post('/mcp', ['Authorization', `Bearer ${key}`, 'X-API-Key', key])).status).toBe(200);
   });

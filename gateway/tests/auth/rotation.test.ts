@@ -5,7 +5,7 @@ import { eventually } from '../../../db/tests/support/eventually.ts';
 import { credentialsPath } from '../../src/home/credentials.ts';
 import { cli, createProcessHome, type ProcessHome, pidAt, type Running } from '../home/processes.ts';
 
-describe('a running server, told by SIGHUP', () => {
+describe('a running server that gets SIGHUP', () => {
   let home: ProcessHome;
   let server: Running & { url: string };
   beforeAll(async () => {
@@ -53,7 +53,7 @@ describe('a running server, told by SIGHUP', () => {
   };
   const kidOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString()).kid;
 
-  it('exchanges MCP keys with no downtime', async () => {
+  it('replaces MCP keys with no downtime', async () => {
     const first = read();
     const [old, fresh] = [first.mcp_api_keys.C as string, 'n'.repeat(43)];
     expect([await withKey(old), await withKey(fresh)]).toStrictEqual([200, 401]);
@@ -64,7 +64,7 @@ describe('a running server, told by SIGHUP', () => {
     expect(await withKey(first.mcp_api_keys.L)).toBe(200);
   });
 
-  it('exchanges the keys of tokens with no downtime', async () => {
+  it('replaces the signing keys of tokens with no downtime', async () => {
     const first = read();
     const unnamed = await newToken();
     expect(kidOf(unnamed)).toBeUndefined();
@@ -93,7 +93,7 @@ describe('a running server, told by SIGHUP', () => {
     expect(await withToken(await misnamed('two', '1'.repeat(40)))).toBe(401);
   });
 
-  it('keeps the keys that it has when the file is no good, and says why without a word of what is in it', async () => {
+  it('keeps its keys when the file is invalid, and logs why without quoting the file', async () => {
     const good = read();
     for (const bad of [
       '{"hush-hush',
@@ -110,7 +110,7 @@ describe('a running server, told by SIGHUP', () => {
     await rotate(good);
   });
 
-  it('is the same process all along, and logs names, never keys', async () => {
+  it('remains the same process, and logs names but never keys', async () => {
     expect(await pidAt(server.url)).toBe(server.pid);
     const log = server.stdout + server.stderr;
     expect(log).toMatch(/"kids":\["two","one"\]/);

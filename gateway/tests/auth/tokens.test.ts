@@ -36,18 +36,18 @@ describe('a GraphQL request', () => {
     expect(errors?.[0]?.message ?? '').toMatch(reason);
   };
 
-  it('with a good token is answered', async () => {
+  it('is answered when its token is valid', async () => {
     const { status, data } = await gateway.graphql({ token: await sign({ caller: 'C' }) }, query);
     expect([status, data]).toStrictEqual([200, { memories: { totalCount: 0 } }]);
   });
 
-  it('without a token is turned away', async () => {
+  it('is refused without a token', async () => {
     const response = await fetch(`${gateway.instance.url}/graphql`, { method: 'POST', body: '{}' });
     expect(response.status).toBe(401);
     expect(response.headers.get('www-authenticate')).toBe('Bearer');
   });
 
-  it('is turned away with the reason when the token is no good', async () => {
+  it('is refused with the reason when the token is invalid', async () => {
     const good = { caller: 'C' };
     await refused('nonsense', /malformed/);
     await refused(await sign(good, { expires: '-1m' }), /expired/);
@@ -72,7 +72,7 @@ describe('a GraphQL request', () => {
     );
   });
 
-  it('is turned away with the name of a claim that is missing or malformed', async () => {
+  it('is refused with the name of a claim that is missing or malformed', async () => {
     await refused(await sign({}), /caller/);
     await refused(await sign({ caller: '' }), /caller/);
     await refused(await sign({ caller: 7 }), /caller/);
@@ -88,7 +88,7 @@ describe('a GraphQL request', () => {
     );
   });
 
-  it('that is turned away makes no database call: it is answered while every connection is taken', async () => {
+  it('is refused without a database call, even while every connection is busy', async () => {
     const { pool } = gateway.instance.database;
     const taken = await Promise.all(Array.from({ length: pool.options.max ?? 1 }, () => pool.connect()));
     try {
@@ -99,7 +99,7 @@ describe('a GraphQL request', () => {
     }
   });
 
-  it('with caller C and l-private in its scopes gets nothing more', async () => {
+  it('gains nothing from l-private in the scopes of a token of C', async () => {
     await gateway.tool('L', 'save_memory', { content: 'hidden from tokens', scope: 'l-private', project_id: 'l9' });
     const token = await sign({ caller: 'C', scopes: ['developer', 'l-private', 'global', '*'] });
     const { data } = await gateway.graphql(
@@ -112,7 +112,7 @@ describe('a GraphQL request', () => {
     });
   });
 
-  it('with fewer scopes or projects gets less', async () => {
+  it('sees less with a token of fewer scopes or projects', async () => {
     await gateway.tool('L', 'save_memory', { content: 'of project l9', project_id: 'l9' });
     await gateway.tool('L', 'save_memory', { content: 'of project x', project_id: 'x' });
     const count = async (claims: object) =>
@@ -137,8 +137,8 @@ describe('a GraphQL request', () => {
   });
 });
 
-describe('with a JWKS_URL', () => {
-  it('tokens are verified with the keys found there, and no others', async () => {
+describe('a gateway with a JWKS_URL', () => {
+  it('verifies tokens with the keys of that address and no others', async () => {
     const { privateKey, publicKey } = await generateKeyPair('RS256');
     const { privateKey: stranger } = await generateKeyPair('RS256');
     const jwk = { ...(await exportJWK(publicKey)), kid: 'one', alg: 'RS256' };

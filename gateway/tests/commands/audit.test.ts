@@ -37,7 +37,7 @@ const parsed = (text: string): any[] =>
     .map((line) => JSON.parse(line));
 
 describe('l9-memory audit export', () => {
-  it('writes every row once, in order of time, and not what it leaves behind itself', async () => {
+  it('writes every row once in order of time, without its own audit row', async () => {
     const before = await runAsSuperuser(
       gateway,
       'select audit_id from public.audit_log order by occurred_at, audit_id',
@@ -93,7 +93,7 @@ describe('l9-memory audit export', () => {
     expect(rows).toHaveLength(n);
   });
 
-  it('ends a page early where rows are long, and loses none', async () => {
+  it('ends a page early if rows are long, and loses none', async () => {
     await runAsSuperuser(
       gateway,
       `insert into public.audit_log (operation, table_name, tenant_id, details) select 'READ', 'long', '00000000-0000-7000-8000-000000000001',
@@ -103,7 +103,7 @@ describe('l9-memory audit export', () => {
     expect(rows.map(({ details }) => details.n)).toStrictEqual(Array.from({ length: 200 }, (_, n) => n + 1));
   });
 
-  it('is for admins, and says what is wrong', async () => {
+  it('is reserved to administrators, and says what is wrong', async () => {
     const refused = await run('export', '--caller', 'C');
     expect(refused.code).toBe(1);
     expect(refused.err).toMatch(/permission denied for your role/);
@@ -119,7 +119,7 @@ describe('l9-memory audit export', () => {
 });
 
 describe('l9-memory audit verify', () => {
-  it('says that the record is whole, and prints the head', async () => {
+  it('reports an intact audit log, and prints its head', async () => {
     await sealAll(gateway);
     const { code, out, err } = await run('verify');
     expect(code, err).toBe(0);
@@ -153,7 +153,7 @@ describe('l9-memory audit verify', () => {
 });
 
 describe('the sealing job', () => {
-  it('seals by itself, and the metrics tell', async () => {
+  it('seals periodically, and reports it in the metrics', async () => {
     const metric = async (name: string) =>
       Number(
         new RegExp(`^${name} (\\S+)$`, 'm').exec(await (await fetch(`${gateway.instance.url}/metrics`)).text())?.[1],

@@ -4,7 +4,7 @@ const close = (actual: number, expected: number) =>
   expect(Math.abs(actual - expected), `${actual} is not ${expected}`).toBeLessThan(1e-9);
 
 describe('nDCG', () => {
-  it('is 1 for the ideal ranking, also where less is relevant than k', () => {
+  it('is 1 for the ideal ranking, also if fewer than k documents are relevant', () => {
     close(ndcgAt(10, ['a', 'b', 'c'], new Set(['a', 'b'])), 1);
   });
 
@@ -14,19 +14,19 @@ describe('nDCG', () => {
     close(Number(ndcgAt(3, ['x', 'a', 'b'], new Set(['a', 'b'])).toFixed(4)), 0.6934);
   });
 
-  it('looks at the first k only, and lets k bound the ideal too', () => {
+  it('considers only the first k documents, in the ideal ranking too', () => {
     close(ndcgAt(2, ['x', 'y', 'a'], new Set(['a'])), 0);
     close(ndcgAt(2, ['a', 'b'], new Set(['a', 'b', 'c', 'd'])), 1);
   });
 
-  it('is 0 where nothing is found, or nothing is relevant', () => {
+  it('is 0 if nothing is found or nothing is relevant', () => {
     close(ndcgAt(10, [], new Set(['a'])), 0);
     close(ndcgAt(10, ['a'], new Set()), 0);
   });
 });
 
 describe('recall', () => {
-  it('is the part of the relevant ones that were found', () => {
+  it('is the share of the relevant documents that were found', () => {
     close(recallAt(3, ['a', 'x', 'b', 'c'], new Set(['a', 'b', 'c', 'd'])), 0.5);
     close(recallAt(3, ['x'], new Set(['a'])), 0);
     close(recallAt(3, ['x'], new Set()), 0);
@@ -34,7 +34,7 @@ describe('recall', () => {
 });
 
 describe('reciprocal rank', () => {
-  it('is that of the first relevant one', () => {
+  it('is 1 divided by the rank of the first relevant document', () => {
     close(reciprocalRank(['a', 'b'], new Set(['a', 'b'])), 1);
     close(reciprocalRank(['x', 'y', 'b', 'a'], new Set(['a', 'b'])), 1 / 3);
     close(reciprocalRank(['x'], new Set(['a'])), 0);
@@ -42,7 +42,7 @@ describe('reciprocal rank', () => {
 });
 
 describe('percentile', () => {
-  it('is a value that was measured', () => {
+  it('returns a value that was measured', () => {
     const values = [5, 1, 4, 2, 3];
     expect(percentile(values, 0.5)).toBe(3);
     expect(percentile(values, 0.95)).toBe(5);
@@ -54,7 +54,7 @@ describe('percentile', () => {
 });
 
 describe('figures', () => {
-  it('are means over the queries, cut at 10', () => {
+  it('averages over the queries, cut off at rank 10', () => {
     const late = [...'0123456789'].map((name) => `x${name}`).concat('a');
     const figures = figuresOf([
       { ranking: ['a', 'x'], relevant: new Set(['a', 'b']), milliseconds: 10 },

@@ -37,7 +37,7 @@ async function stored(caller: string, query: string) {
 }
 
 describe('l9-memory import', () => {
-  it('saves JSON lines with the fields of save_memory, others in the envelope, and skips what is known', async () => {
+  it('saves JSON lines by the fields of save_memory, and skips existing memories', async () => {
     const path = file(
       'lines.jsonl',
       lines(
@@ -66,7 +66,7 @@ describe('l9-memory import', () => {
     expect([again.code, again.out]).toStrictEqual([0, '0 inserted, 3 skipped as duplicates, 0 failed\n']);
   });
 
-  it('tells bad lines by number without their contents, saves the rest, and exits 1', async () => {
+  it('reports bad lines by number without their contents, saves the rest, and exits with 1', async () => {
     const path = file(
       'bad.jsonl',
       lines(
@@ -100,7 +100,7 @@ describe('l9-memory import', () => {
     expect(ended.err + ended.out).not.toMatch(/hush/);
   });
 
-  it('is refused a scope that the caller may not write, line by line, and L is not', async () => {
+  it('reports each line whose scope the caller may not write, and saves it for L', async () => {
     const path = file('private.jsonl', lines({ content: 'Only L knows', scope: 'l-private' }, { content: 'All know' }));
     const asC = await run(here('--caller', 'C', path));
     expect(asC.code).toBe(1);
@@ -113,7 +113,7 @@ describe('l9-memory import', () => {
     expect((await stored('L', "scope = 'l-private'")).length).toBe(1);
   });
 
-  it('takes scope and kind for objects that name none, and gives what is global no project', async () => {
+  it('applies default scope and kind to objects without them, and no project to global', async () => {
     const path = file(
       'global.jsonl',
       lines({ content: 'Water boils at 100' }, { content: 'A mill', scope: 'developer' }),
@@ -125,7 +125,7 @@ describe('l9-memory import', () => {
     expect((await stored('C', "project_id = 'import' and envelope ->> 'content' = 'A mill'")).length).toBe(1);
   });
 
-  it('takes a JSON array, whose broken elements do not spoil the others', async () => {
+  it('accepts a JSON array, and saves its valid elements if others are broken', async () => {
     const path = file(
       'array.json',
       '\uFEFF[\n  {"content": "Array one, with ] and \\" and , inside", "nested": {"a": [1, 2]}},\n  {broken},\n  {\n    "content": "Array two"\n  }\n]\n',
@@ -137,7 +137,7 @@ describe('l9-memory import', () => {
     expect(one.envelope.nested).toStrictEqual({ a: [1, 2] });
   });
 
-  it('reads stdin, and waits until all can be found by meaning', async () => {
+  it('reads stdin, and waits until all memories have vectors', async () => {
     const stdin = lines({ content: 'The ferry crosses at dawn' }, { content: 'Grüße aus Köln, 日本語' });
     const ended = await run(here('--wait', '-'), { stdin });
     expect([ended.code, ended.out], ended.err).toStrictEqual([0, '2 inserted, 0 skipped as duplicates, 0 failed\n']);
@@ -146,7 +146,7 @@ describe('l9-memory import', () => {
     expect((await stored('C', "envelope ->> 'content' = 'Grüße aus Köln, 日本語'")).length).toBe(1);
   });
 
-  it('finds the server of its folder, and says so where there is none', async () => {
+  it('finds the server of its folder, and says if there is none', async () => {
     const path = file('one.jsonl', lines({ content: 'Found by the folder' }));
     const none = await run([path]);
     expect(none.code).toBe(1);
@@ -162,7 +162,7 @@ describe('l9-memory import', () => {
     }
   });
 
-  it('takes a token, and says why a bad one or an unknown caller is turned away', async () => {
+  it('accepts a token, and says why an invalid one or an unknown caller is refused', async () => {
     const path = file('token.jsonl', lines({ content: 'Saved with a token' }));
     const good = await run(here('--token', await gateway.token({ caller: 'L' }), path));
     expect(good.code, good.err).toBe(0);
@@ -176,7 +176,7 @@ describe('l9-memory import', () => {
     expect(stranger.err).toMatch(/turns us away: caller: not a known caller/);
   });
 
-  it('names a file that is not there, before anything is saved', async () => {
+  it('names a missing file before anything is saved', async () => {
     const path = file('kept.jsonl', lines({ content: 'Not saved' }));
     const ended = await run(here(path, join(folder, 'missing.jsonl')));
     expect(ended.code).toBe(1);
@@ -184,7 +184,7 @@ describe('l9-memory import', () => {
     expect((await stored('C', "envelope ->> 'content' = 'Not saved'")).length).toBe(0);
   });
 
-  it('tries again while the server is starting, and stops when it stays away', async () => {
+  it('retries while the server is starting, and stops if it remains unavailable', async () => {
     const path = file('retry.jsonl', lines({ content: 'Saved at the second try' }, { content: 'And so is this' }));
     let asked = 0;
     const proxy = createServer(async (request, response) => {

@@ -10,7 +10,7 @@ describe('readItems', () => {
     return items;
   };
 
-  it('gives the same items however the stream is cut', async () => {
+  it('returns the same items however the stream is divided into chunks', async () => {
     const array = ' [ {"a":"x,]\\\\\\"["} ,\n\n[1,[2]],3 , "s,",\n{"b":\n{}}\n] ';
     const expected = [
       [1, '{"a":"x,]\\\\\\"["}'],
@@ -30,11 +30,11 @@ describe('readItems', () => {
     }
   });
 
-  it('has nothing of an empty stream or an empty array', async () => {
+  it('returns nothing for an empty stream or an empty array', async () => {
     for (const text of ['', ' \n', '[]', '[ \n ]']) expect(await read(text, 3)).toStrictEqual([]);
   });
 
-  it('loses nothing of a broken array', async () => {
+  it('returns every element of a broken array', async () => {
     expect(await read('[{"a":1},}, {"b":2}', 5)).toStrictEqual([
       [1, '{"a":1}'],
       [1, '}'],
@@ -42,7 +42,7 @@ describe('readItems', () => {
     ]);
   });
 
-  it('does not take in what is too long', async () => {
+  it('skips items that are too long', async () => {
     const long = 'x'.repeat(17 * 1024 * 1024);
     expect(await read(`{"a":1}\n${long}\n{"b":2}`, 65_536)).toStrictEqual([
       [1, '{"a":1}'],

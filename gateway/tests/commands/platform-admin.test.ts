@@ -19,7 +19,7 @@ describe('l9-memory db platform-admin', () => {
     return { code: await running.exit, out: running.stdout, err: running.stderr };
   };
 
-  it('makes an operator, whose token is good at once for every tenant', async () => {
+  it('creates an operator whose token is valid at once for every tenant', async () => {
     const { code, out, err } = await make('ops');
     expect(code, err).toBe(0);
     expect(out).toMatch(/^ops is an operator/);
@@ -42,7 +42,7 @@ describe('l9-memory db platform-admin', () => {
     await server.exit;
   });
 
-  it('makes none of an actor that is there', async () => {
+  it('refuses the name of an existing actor', async () => {
     for (const caller of ['C', 'ops']) {
       const { code, out, err } = await make(caller);
       expect([code, out]).toStrictEqual([1, '']);
@@ -51,7 +51,7 @@ describe('l9-memory db platform-admin', () => {
     expect((await make('not a name')).err).toMatch(/^caller: 1 to 63 letters/);
   });
 
-  itOnServer('says what it needs on a server', async () => {
+  itOnServer('says which URL it needs on a server', async () => {
     const { code, err } = await make('ops-3', {});
     expect(code).toBe(1);
     expect(err).toMatch(/^DATABASE_OWNER_URL: needed here/);

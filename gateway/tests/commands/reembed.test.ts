@@ -46,7 +46,7 @@ describe('l9-memory reembed', () => {
   const drained = () => eventually(async () => (await metric(url, 'l9_embedding_backlog')) === 0);
   const askedOf = (model: string) => provider.asked.filter(({ body }) => body.model === model);
 
-  it('changes nothing because a gateway starts with another model', async () => {
+  it('keeps the serving model if a gateway starts with another one', async () => {
     for (let i = 0; i < 40; i++) await save(`${i} is what memory ${i} speaks of, and of ${i * 37}.`);
     await drained();
     expect(await serving()).toBe('first-model');
@@ -54,7 +54,7 @@ describe('l9-memory reembed', () => {
     expect([exit, stdout]).toStrictEqual([0, 'first-model serves\n']);
   });
 
-  it('says what it lacks: a provider, a model that answers, the right dimensions', async () => {
+  it('names what is missing: a provider, a model that answers, or the right dimensions', async () => {
     const noProvider = await ends(['--model', 'second-model'], { OPENAI_BASE_URL: '', EMBEDDING_MODEL: '' });
     expect(noProvider.exit).toBe(1);
     expect(noProvider.stderr).toMatch(/OPENAI_API_KEY or OPENAI_BASE_URL/);
@@ -64,7 +64,7 @@ describe('l9-memory reembed', () => {
     expect((await ends([])).stdout).toBe('first-model serves\n');
   });
 
-  it('goes on where it was killed, while the old model serves, and new memories get both', async () => {
+  it('continues after it was killed, while the old model serves and new memories get both', async () => {
     // Slow enough to be killed on the way.
     provider.script.push((asked) => ({
       ...vectors(asked, DIMENSIONS),
@@ -122,14 +122,14 @@ describe('l9-memory reembed', () => {
     expect(late.hits[0]?.content).toBe('7 was saved on the way');
   });
 
-  it('leaves nothing of the old model, and may be run again', async () => {
+  it('deletes all vectors of the old model, and can be run again', async () => {
     const again = await ends(['--model', 'second-model']);
     expect([again.exit, again.stderr]).toStrictEqual([0, '']);
     expect(again.stdout).toMatch(/second-model serves/);
     expect((await ends([])).stdout).toBe('second-model serves\n');
   });
 
-  it('refuses a second change while one is under way, and gives one up when told to', async () => {
+  it('refuses a second change during the first, and cancels that on request', async () => {
     // Down for good, but for the first question.
     let asked = 0;
     provider.script.splice(0, provider.script.length, (it) =>
@@ -150,7 +150,7 @@ describe('l9-memory reembed', () => {
     provider.script.splice(0, provider.script.length);
   });
 
-  it('changes to the model that comes with the gateway, and searches go on all the way', async () => {
+  it('changes to the bundled model without interrupting searches', async () => {
     let isDone = false;
     const modes = new Set<string>();
     const searching = (async () => {
@@ -171,8 +171,8 @@ describe('l9-memory reembed', () => {
   });
 });
 
-describe('a search whose query vector is of a model that does not serve', () => {
-  it('compares it with no other vectors: by words, and says so; the gateway asks again with the right one', async () => {
+describe('a search with a query vector of a model that does not serve', () => {
+  it('falls back to words and says so, and the gateway retries with the serving model', async () => {
     const provider = await startProvider(DIMENSIONS);
     const gateway = await startTestGateway({
       env: {
@@ -242,7 +242,7 @@ describe('a search whose query vector is of a model that does not serve', () => 
 });
 
 describeOnServer('two gateways on one server', () => {
-  it('both follow a switch, whichever model each was started with', async () => {
+  it('switches both, whichever model each was started with', async () => {
     const provider = await startProvider(DIMENSIONS);
     const env = { OPENAI_BASE_URL: provider.baseUrl, EMBEDDING_DIMENSIONS: String(DIMENSIONS) };
     const one = await startTestGateway({ env: { ...env, EMBEDDING_MODEL: 'first-model' } });

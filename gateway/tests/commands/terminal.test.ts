@@ -13,7 +13,7 @@ function fakeStream(isTTY: boolean) {
 }
 
 describe('the output of the server', () => {
-  it('shows at a terminal what is being done and for how long, in one line that goes away', () => {
+  it('shows the current step and its duration in one progress line, then removes it', () => {
     const { stream, written } = fakeStream(true);
     let now = 0;
     const terminal = openTerminal(stream, () => now);
@@ -28,7 +28,7 @@ describe('the output of the server', () => {
     ]);
   });
 
-  it('puts a warning of the log above the progress line, in plain words', () => {
+  it('prints a warning of the log above the progress line, as readable text', () => {
     const { stream, written } = fakeStream(true);
     const terminal = openTerminal(stream);
     const logger = createLogger('warn', terminal.log);
@@ -45,7 +45,7 @@ describe('the output of the server', () => {
     ]);
   });
 
-  it('gives each step a line of its own where the stream is no terminal', () => {
+  it('prints each step on its own line if the stream is not a terminal', () => {
     const { stream, written } = fakeStream(false);
     const terminal = openTerminal(stream);
     terminal.doing('opening the database');
@@ -64,7 +64,7 @@ describe('the output of the server', () => {
     expect(loadConfig(env, isTerminal)).toMatchObject({ logFormat, logLevel });
   });
 
-  it('is JSON lines where it goes to a file, the last of which says where everything is', async () => {
+  it('consists of JSON lines in a file, the last of which says where everything is', async () => {
     const home = await createProcessHome();
     try {
       const server = await home.serve([], { LOG_LEVEL: 'info' });
@@ -85,7 +85,7 @@ describe('the output of the server', () => {
     }
   });
 
-  it('is a banner and nothing else in the pretty format, once the server is ready', async () => {
+  it('consists of a banner only, in the pretty format, once the server is ready', async () => {
     const home = await createProcessHome();
     try {
       const server = home.run([main], { LOG_LEVEL: '', LOG_FORMAT: 'pretty' });

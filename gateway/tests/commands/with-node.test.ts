@@ -109,19 +109,19 @@ describe('with-node', () => {
     expect(isRecent(version)).toBe(expected);
   });
 
-  it('runs a script in the Node at hand where that is recent, fetches nothing and adds no output', async () => {
+  it('runs a script on a recent Node without fetching or printing anything', async () => {
     const script = file('pid.mjs', 'console.log(process.pid, process.argv.slice(1).join(" ")); process.exitCode = 3;');
     const { child, ended } = start([script, 'a', '--b']);
     expect(await ended).toEqual({ code: 3, signal: null, stdout: `${child.pid} ${script} a --b\n`, stderr: '' });
     expect(existsSync(env.XDG_CACHE_HOME!)).toBe(false);
   });
 
-  it('passes flags of Node on', async () => {
+  it('passes on the flags of Node', async () => {
     const { ended } = start(['-p', 'process.version']);
     expect(await ended).toMatchObject({ code: 0, stdout: `${process.version}\n`, stderr: '' });
   });
 
-  it('refuses an old Node with one clear line where L9_NODE=system forbids to fetch another', async () => {
+  it('refuses an old Node with one clear line if L9_NODE=system forbids fetching another', async () => {
     env.L9_NODE = 'system';
     putIntoCache();
     const { code, stdout, stderr } = await start([file('report.mjs', REPORT)], OLD).ended;
@@ -132,7 +132,7 @@ describe('with-node', () => {
     });
   });
 
-  it('runs the private Node of the cache with the arguments, input, output, path and exit code of its own', async () => {
+  it('passes arguments, input, output, PATH and exit code to and from the private Node', async () => {
     putIntoCache();
     const { child, ended } = start([file('report.mjs', REPORT), 'a b', '--c'], OLD);
     child.stdin!.end('some input');
@@ -173,7 +173,7 @@ describe('with-node', () => {
     expect(await start([script], OLD).ended).toMatchObject({ code: 0, stdout: 'hello\n', stderr: '' });
   });
 
-  it('lets two first starts go on side by side', async () => {
+  it('supports two first starts at the same time', async () => {
     fakeNpm();
     const script = file('hello.mjs', "console.log('hello')");
     const both = await Promise.all([start([script], OLD).ended, start([script], OLD).ended]);
@@ -181,7 +181,7 @@ describe('with-node', () => {
     expect(readdirSync(dirname(node.folder))).toHaveLength(1);
   });
 
-  it('does not take a download that was cut off for a whole one', async () => {
+  it('ignores an interrupted download', async () => {
     fakeNpm({ after: 'setTimeout(() => {}, 1_000);' });
     const script = file('hello.mjs', "console.log('hello')");
     const cut = start([script], OLD);
@@ -193,7 +193,7 @@ describe('with-node', () => {
     expect(await start([script], OLD).ended).toMatchObject({ code: 0, stdout: 'hello\n' });
   });
 
-  it('says why where npm can fetch none, and leaves nothing behind', async () => {
+  it('says why npm could not fetch one, and leaves nothing behind', async () => {
     fakeNpm({ before: "console.error('npm error code ENOTFOUND\\nnpm error no network'); process.exit(1);" });
     const { code, stdout, stderr } = await start([file('hello.mjs', "console.log('hello')")], OLD).ended;
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

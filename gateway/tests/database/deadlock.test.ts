@@ -47,7 +47,7 @@ describeOnServer('a deadlock', () => {
     },
   };
   for (const [api, changed] of Object.entries(change)) {
-    it(`of a change ${api} is tried again`, async () => {
+    it(`is retried when it hits a change ${api}`, async () => {
       const { result } = await gateway.tool('C', 'save_memory', { content: `changed ${api}`, project_id: 'l9' });
       const id = result.memory.packet_id;
       await gateway.embedded();

@@ -124,7 +124,7 @@ const WRITERS = 8;
   }
 
   for (const round of [1, 2])
-    it(`loses no acknowledged write and no audit row, has neither without the other, and the chain holds (${round})`, async () => {
+    it(`keeps every acknowledged write with its audit row, in an intact hash chain (${round})`, async () => {
       let killed = false;
       const isKilled = () => killed;
       const enough = acknowledged.length + 300;
@@ -175,7 +175,7 @@ const WRITERS = 8;
       expect(Number(now.rows)).toBe(n);
     });
 
-  it('is lived through by a gateway: it goes on to save, to embed and to seal', async () => {
+  it('lets a running gateway go on saving, embedding and sealing', async () => {
     // Four times a second's saves are more than the real model is through with in time on a busy machine.
     gateway = await startTestGateway({ home: await createTestHome(url), embedder: standIn });
     const { sql, tool } = gateway;

@@ -46,13 +46,13 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
     expect(answer.errors).toBeUndefined();
   };
 
-  it('only the owner of the folder may open it', () => {
+  it('can be opened by the owner of the folder only', () => {
     const { folder, path } = psqlSocket(gateway.config.home);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
 
-  it('a client has no rights by itself, and those of a caller in a transaction', async () => {
+  it('gives a client the rights of a caller within a transaction, and none outside', async () => {
     const client = await connect();
     expect(await identity(client)).toStrictEqual({ role: 'l9_gateway', login: 'l9_gateway' });
     await expect(client.query('select * from public.packet_store')).rejects.toMatchObject({ code: '42501' });
@@ -63,7 +63,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
     expect(await identity(client)).toStrictEqual({ role: 'l9_gateway', login: 'l9_gateway' });
   });
 
-  it('an error inside a transaction is its own affair', async () => {
+  it('isolates other clients from an error inside a transaction', async () => {
     const client = await connect();
     await client.query('begin');
     await expect(client.query('select 1/0')).rejects.toMatchObject({ code: '22012' });
@@ -74,7 +74,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
     await gatewayIs();
   });
 
-  it('roles, settings and prepared statements that a client leaves behind reach nobody', async () => {
+  it('discards the roles, settings and prepared statements that a client leaves behind', async () => {
     const [one, other] = [await connect(), await connect()];
     await one.query('set role l9_admin');
     await one.query("set search_path = 'nowhere'");
@@ -96,7 +96,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
     await gatewayIs();
   });
 
-  it('a client that makes itself a superuser is none any more when its turn ends', async () => {
+  it('resets a client that made itself a superuser when its turn ends', async () => {
     const [one, other] = [await connect(), await connect()];
     await one.query('set session authorization postgres');
     expect((await identity(one)).role).toBe('l9_gateway');
@@ -111,7 +111,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
     await one.query('begin; set session authorization postgres; drop table public.left_behind; commit');
   });
 
-  it('prepared statements of two clients and of the gateway do not collide, and last', async () => {
+  it('keeps prepared statements of clients and of the gateway apart', async () => {
     const [one, other] = [await connect(), await connect()];
     for (let round = 0; round < 3; round++) {
       for (const [client, add] of [
@@ -128,7 +128,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
     await gatewayIs();
   });
 
-  it('a client that goes in the middle of a transaction frees the engine, and nothing is kept', async () => {
+  it('rolls back and frees the engine when a client disconnects in a transaction', async () => {
     const client = await connect();
     await client.query(asC);
     await client.query("select public.save_memory('never committed', project_id => 'p')");
@@ -138,7 +138,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
     expect(rows).toHaveLength(0);
   });
 
-  it('COPY out works; COPY in is refused, and the engine lives', async () => {
+  it('supports COPY TO and refuses COPY FROM without harm to the engine', async () => {
     const client = await connect();
     expect((await client.query('copy (select 1) to stdout')).rowCount).toBe(1);
     await client.query('begin; set session authorization postgres; create temporary table t (a int)');
@@ -147,7 +147,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
     await gatewayIs();
   });
 
-  it('what would end the engine is refused', async () => {
+  it('refuses statements that would stop the engine', async () => {
     const client = await connect();
     await expect(client.query("set transaction_timeout = '1ms'")).rejects.toMatchObject({ code: '0A000' });
     await expect(client.query("select set_config('idle_session_timeout', '1', false)")).rejects.toMatchObject({
@@ -159,7 +159,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
     await gatewayIs();
   });
 
-  it('large results and large statements pass', async () => {
+  it('passes large results and large statements', async () => {
     const client = await connect();
     const { rows } = await client.query('select i, md5(i::text) as hash from generate_series(1, 100000) i');
     expect(rows).toHaveLength(100_000);
@@ -169,7 +169,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
     expect((await client.query(`select length('${text}') as n`)).rows[0].n).toBe(3_000_000);
   });
 
-  it('several clients at once, while GraphQL is used', async () => {
+  it('serves several clients at once while GraphQL is used', async () => {
     const workers = await Promise.all(
       Array.from({ length: 4 }, async (_, place) => {
         const client = await connect();
@@ -203,7 +203,7 @@ const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 
     await gatewayIs();
   });
 
-  it('more clients than it serves are told so', async () => {
+  it('tells a client that the maximum number of clients is connected', async () => {
     const crowd = await Promise.allSettled(Array.from({ length: 30 }, connect));
     const refused = crowd.filter((one) => one.status === 'rejected');
     expect(refused.length).toBeGreaterThan(0);

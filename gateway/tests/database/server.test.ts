@@ -24,7 +24,7 @@ const silent = pino({ level: 'silent' });
 
   const open = (env: Record<string, string> = {}) => openDatabase(loadConfig({ ...home.env, ...env }), silent);
 
-  it('logs in as l9_gateway, which may do nothing by itself', async () => {
+  it('logs in as l9_gateway, a role without any rights of its own', async () => {
     const database = await open();
     try {
       const { rows } = await database.pool.query('select session_user::text as login, current_user::text as role');
@@ -39,7 +39,7 @@ const silent = pino({ level: 'silent' });
     }
   });
 
-  it('survives connections that the server ends', async () => {
+  it('survives connections that the server closes', async () => {
     const database = await open();
     try {
       await Promise.all(Array.from({ length: 4 }, () => database.pool.query('select pg_sleep(0.05)')));
@@ -54,7 +54,7 @@ const silent = pino({ level: 'silent' });
     }
   });
 
-  it('says what to do about a database that was never set up, or not migrated', async () => {
+  it('says what to do about a database that was never set up or not migrated', async () => {
     const name = `l9_test_bare_${process.pid}`;
     const url = new URL(home.env.DATABASE_URL!);
     url.pathname = `/${name}`;
@@ -68,7 +68,7 @@ const silent = pino({ level: 'silent' });
     }
   });
 
-  it('a migration of another version is not taken for its own', async () => {
+  it('refuses a database that another version has migrated', async () => {
     await root.query("update graphile_migrate.migrations set hash = 'sha1:of-another' where filename like '000001%'");
     await expect(open()).rejects.toThrow(/belongs to another version/);
   });

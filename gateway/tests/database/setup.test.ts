@@ -7,7 +7,7 @@ import { isVerifierOf, scramVerifier } from '../../src/database/scram.ts';
 const skip = serverUrl ? false : 'needs a server: TEST_DATABASE_URL';
 const roles = ['l9_owner', 'l9_gateway'];
 
-it('a verifier knows its password, and no other', () => {
+it('accepts a password by its SCRAM verifier, and no other password', () => {
   // The example of RFC 7677.
   const known = scramVerifier('pencil', Buffer.from('W22ZaJ0SNY7soEsUEjb6gQ==', 'base64'));
   expect(known).toBe(
@@ -76,7 +76,7 @@ it('a verifier knows its password, and no other', () => {
     }
   };
 
-  it('makes everything, and generates passwords for roles that have none', async () => {
+  it('creates everything, and generates passwords for roles that have none', async () => {
     const role = await root.query("select 1 from pg_roles where rolname = 'l9_owner'");
     if (role.rowCount) for (const each of roles) await put(each, null);
     const { code, out, err } = await run();
@@ -101,7 +101,7 @@ it('a verifier knows its password, and no other', () => {
     expect(owners).toStrictEqual([{ owner: 'l9_owner' }]);
   });
 
-  it('again: changes nothing, and shows no password that it does not know', async () => {
+  it('changes nothing when it is run again, and shows no password that it does not know', async () => {
     const kept = await Promise.all(roles.map(stored));
     const { code, out, err } = await run();
     expect(code, err).toBe(0);
@@ -110,7 +110,7 @@ it('a verifier knows its password, and no other', () => {
     expect(await Promise.all(roles.map(stored))).toStrictEqual(kept);
   });
 
-  it('takes the passwords it is given, whatever is in them', async () => {
+  it('accepts passwords with any characters', async () => {
     const given = { L9_OWNER_PASSWORD: "ow'ner $1 #ä/\\:@?%", L9_GATEWAY_PASSWORD: 'gateway-password' };
     const first = await run(given);
     expect(first.code, first.err).toBe(0);
@@ -126,7 +126,7 @@ it('a verifier knows its password, and no other', () => {
     expect(first.err + second.err).not.toContain('gateway-password');
   });
 
-  it('the verifier is the one that PostgreSQL makes', async () => {
+  it('computes the same SCRAM verifier as PostgreSQL', async () => {
     await root.query("set password_encryption = 'scram-sha-256'");
     for (const password of ['plain password', 'pässwörd ①']) {
       await root.query(`alter role l9_gateway password ${pg.escapeLiteral(password)}`);
@@ -134,7 +134,7 @@ it('a verifier knows its password, and no other', () => {
     }
   });
 
-  it('says what is wrong', async () => {
+  it('says what is wrong with its arguments and the database', async () => {
     const changed = (change: (url: URL) => void) => {
       const url = new URL(serverUrl!);
       change(url);

@@ -23,7 +23,7 @@ describe('transactions', () => {
   const roleOf = async (pool: { query: (sql: string) => Promise<{ rows: { role: string }[] }> }) =>
     (await pool.query('select current_user::text as role')).rows[0]?.role;
 
-  it('settings hold in the transaction and no longer', async () => {
+  it('keeps settings until the end of the transaction', async () => {
     const settings = { role: 'l9_agent', 'jwt.claims.caller': "O'Brien \\ ; drop", 'l9.tool_name': 'a tool' };
     const inside = await inTransaction(database.pool, settings, async (client) => {
       const { rows } = await client.query(
@@ -40,7 +40,7 @@ describe('transactions', () => {
     }
   });
 
-  it('an error rolls back, is passed on, and leaves a pool that works', async () => {
+  it('rolls back on an error, passes it on, and leaves the pool usable', async () => {
     for (let round = 0; round < 6; round++) {
       await expect(
         inTransaction(database.pool, { role: 'l9_agent' }, (client) => client.query('select 1/0')),
@@ -54,7 +54,7 @@ describe('transactions', () => {
     expect(await roleOf(database.pool)).toBe('l9_gateway');
   });
 
-  it('in one trip: the same settings, kept when the query succeeds and undone when it fails', async () => {
+  it('applies the settings in one round trip, and rolls back when the query fails', async () => {
     for (let round = 0; round < 6; round++) {
       const { rows } = await inOneTrip(database.pool, { role: 'l9_agent', 'l9.tool_name': `trip ${round}` }, (client) =>
         client.query("select current_user::text as role, current_setting('l9.tool_name') as tool"),
@@ -67,7 +67,7 @@ describe('transactions', () => {
     }
   });
 
-  it('a role that may not be taken is refused, and nothing is asked in its stead', async () => {
+  it('refuses a role that the gateway may not assume, and runs no query', async () => {
     for (const role of ['l9_owner', 'postgres', 'nobody_at_all']) {
       await expect(inTransaction(database.pool, { role }, async () => {})).rejects.toThrow();
       for (const run of [inTransaction, inOneTrip]) {
@@ -84,7 +84,7 @@ describe('transactions', () => {
     expect(await roleOf(database.pool)).toBe('l9_gateway');
   });
 
-  it('jobs run as l9_worker, also after a failed query', async () => {
+  it('runs jobs as l9_worker, also after a failed query', async () => {
     expect(await roleOf(database.workerPool)).toBe('l9_worker');
     await expect(database.workerPool.query('select 1/0')).rejects.toMatchObject({ code: '22012' });
     await expect(database.workerPool.query('select * from identity.nothing')).rejects.toThrow();
@@ -103,13 +103,13 @@ describe('transactions', () => {
     }
   });
 
-  it('pools have listeners for connections that break', () => {
+  it('listens on each pool for connections that break', () => {
     for (const pool of [database.pool, database.workerPool]) {
       expect(pool.listenerCount('error')).toBeGreaterThan(0);
     }
   });
 
-  it('many at once', async () => {
+  it('runs many transactions concurrently', async () => {
     const results = await Promise.all(
       Array.from({ length: 40 }, (_, n) =>
         inTransaction(database.pool, { role: 'l9_agent', 'l9.tool_name': `tool ${n}` }, async (client) => {

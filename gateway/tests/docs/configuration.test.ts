@@ -8,7 +8,7 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8');
 const variables = [...Object.keys(environment.shape), 'MCP_API_KEY_L', 'MCP_API_KEY_C'];
 
 describe('the configuration', () => {
-  it('is listed whole, and without values, in .env.example', () => {
+  it('is listed completely in .env.example, without values', () => {
     const lines = read('.env.example')
       .split('\n')
       .filter((line) => line && !line.startsWith('#'));
@@ -17,24 +17,24 @@ describe('the configuration', () => {
     expect(lines.filter((line) => !line.endsWith('='))).toStrictEqual([]);
   });
 
-  it('lists every variable in the reference', () => {
+  it('is listed completely in the reference', () => {
     const page = read('docs/reference/configuration.md');
     expect(variables.filter((name) => !page.includes(`\`${name}\``))).toStrictEqual([]);
   });
 
-  it('is read nowhere else', () => {
+  it('is read in config.ts only', () => {
     const readers = globSync('gateway/src/**/*.ts', { cwd: root }).filter((file) =>
       /process\.env\.\w/.test(read(file)),
     );
     expect(readers, 'which only sets what Grafast reads').toStrictEqual(['gateway/src/graphql/environment.ts']);
   });
 
-  it('counts an empty value as unset', () => {
+  it('treats an empty value as unset', () => {
     expect(loadConfig({ PORT: '', DATABASE_URL: '', OPENAI_API_KEY: '' }).port).toBe(9001);
     expect(loadConfig({ OPENAI_API_KEY: '' }).embedding.provider).toBe('local');
   });
 
-  it('takes several keys, in their order', () => {
+  it('accepts several keys, in their order', () => {
     const [one, two] = ['1'.repeat(32), `2:${'2'.repeat(32)}`];
     expect(Object.entries(loadConfig({ JWT_SECRETS: `new:${one}, old:${two}` }).jwt.secrets)).toStrictEqual([
       ['new', one],
@@ -48,7 +48,7 @@ describe('the configuration', () => {
     expect(() => loadConfig({ MCP_API_KEY_C: `${one},short` })).toThrow(/MCP_API_KEY_C: must have/);
   });
 
-  it('names the variable that is no good, and not its value', () => {
+  it('names an invalid variable without its value', () => {
     for (const [name, value] of Object.entries({
       PORT: '99999',
       DATABASE_URL: 'mysql://x:secret@y',

@@ -23,7 +23,7 @@ describe('docs/explanation/duplicates.md and docs/how-to/change-the-embedding-mo
   });
   afterAll(() => gateway.close());
 
-  it('keep, skip and merge', async () => {
+  it('keeps, skips and merges similar memories as the page shows', async () => {
     const [keep, skip, merge] = statements('explanation/duplicates.md');
     // PostgreSQL's own names of the schema are on the path in psql.
     const run = (sql: string) => gateway.sql('C', sql.replace('save_memory', 'public.save_memory'));
@@ -32,7 +32,7 @@ describe('docs/explanation/duplicates.md and docs/how-to/change-the-embedding-mo
     expect(await run(merge!)).toStrictEqual([{ status: 'updated', tags: ['release'] }]);
   });
 
-  it('tell of the models', async () => {
+  it('shows the models as the page does', async () => {
     const [models, change] = statements('how-to/change-the-embedding-model.md');
     const { workerPool } = gateway.instance.database;
     expect((await workerPool.query(models!.replace('from ', 'from public.'))).rows).toStrictEqual([
@@ -41,7 +41,7 @@ describe('docs/explanation/duplicates.md and docs/how-to/change-the-embedding-mo
     expect((await workerPool.query(change!)).rows).toStrictEqual([]);
   });
 
-  it('change the model, with a server running and without', async () => {
+  it('changes the model with a server running and without', async () => {
     const home = await createProcessHome();
     try {
       const server = await home.serve();

@@ -7,11 +7,11 @@ import { errorKinds, KnownError, toPublicError } from '../../src/errors.ts';
 const root = join(import.meta.dirname, '..', '..', '..');
 const logger = pino({ level: 'silent' });
 
-describe('the page of errors', () => {
+describe('docs/errors.md', () => {
   const page = readFileSync(join(root, 'docs', 'reference', 'errors.md'), 'utf8');
   const rows = [...page.matchAll(/^\| `(L9\w{3})` \| `(\w+)` \| `([^`]+)` \| (\d+) \|/gm)].map(([, ...cells]) => cells);
 
-  it('has a row for each error of the gateway, with its code and status', () => {
+  it('lists each error of the gateway with its code and status', () => {
     const told = Object.fromEntries(
       rows.map(([sqlstate, code, , status]) => [sqlstate, { code, httpStatus: Number(status) }]),
     );
@@ -19,7 +19,7 @@ describe('the page of errors', () => {
     for (const [sqlstate, code, mcp] of rows) expect(mcp).toBe(`${code} (${sqlstate}): …`);
   });
 
-  it('knows every error that the database raises', () => {
+  it('lists every error that the database raises', () => {
     const raised = new Set<string>();
     for (const file of globSync('db/schema/**/*.sql', { cwd: root })) {
       for (const [code] of readFileSync(join(root, file), 'utf8').matchAll(/(?<=')L9[A-Z]{3}(?=')/g)) raised.add(code);
@@ -29,13 +29,13 @@ describe('the page of errors', () => {
   });
 });
 
-describe('what a caller is told of an error', () => {
-  it('is the message and the field of a known one', () => {
+describe('an error answer', () => {
+  it('contains the message and field of a documented error', () => {
     const shown = toPublicError(new KnownError('L9VAL', 'k: from 1 to 100', 'k'), logger);
     expect([shown.code, shown.message, shown.field]).toStrictEqual(['INVALID_INPUT', 'k: from 1 to 100', 'k']);
   });
 
-  it('is an id and nothing else of an unexpected one', () => {
+  it('contains nothing but an id for an unexpected error', () => {
     const cause = Object.assign(new Error('relation "hush" does not exist'), { code: '42P01', detail: 'a memory' });
     const shown = toPublicError(cause, logger);
     expect(shown.code).toBe('INTERNAL');
@@ -43,7 +43,7 @@ describe('what a caller is told of an error', () => {
     expect(shown.message).toMatch(new RegExp(shown.errorId!));
   });
 
-  it('never quotes the value that PostgreSQL quotes', () => {
+  it('leaves out values that PostgreSQL quotes', () => {
     for (const code of ['22P02', '23505', '23514', '42501', '57014', '22003']) {
       const cause = Object.assign(new Error('invalid input: "my secret"'), { code, detail: 'Key (x)=(my secret)' });
       const shown = toPublicError(cause, logger);

@@ -18,7 +18,7 @@ describe('docs/how-to/extract-with-a-chat-model.md', () => {
   });
   afterAll(() => gateway.close());
 
-  it('has SQL that runs', async () => {
+  it('contains SQL that runs', async () => {
     const [set, summaries, facts, usage] = await runBlocks(gateway, page);
     expect(set).toStrictEqual([
       { is_enabled: true, kinds: ['decision', 'note'], scopes: ['developer', 'global'], tokens_per_day: '500000' },
@@ -27,14 +27,14 @@ describe('docs/how-to/extract-with-a-chat-model.md', () => {
     expect([facts, usage]).toStrictEqual([[], []]);
   });
 
-  it('names the variables and metrics that there are', async () => {
+  it('names variables and metrics that exist', async () => {
     const variables = Object.keys(environment.shape).filter((name) => name.startsWith('CHAT_'));
     expect(variables.filter((name) => !page.includes(`\`${name}\``))).toStrictEqual([]);
     const metrics = await (await fetch(`${gateway.instance.url}/metrics`)).text();
     for (const [, name] of page.matchAll(/`(l9_\w+)`/g)) expect(metrics, name).toContain(`# TYPE ${name} `);
   });
 
-  it('sends a key to the server that it was given for only', () => {
+  it('sends a key only to the server that it is configured for', () => {
     const keys = { CHAT_MODEL: 'm', OPENAI_API_KEY: 'for-openai' };
     expect(loadConfig({ OPENAI_API_KEY: 'for-openai' }).chat).toBeNull();
     expect(loadConfig({ ...keys, CHAT_MODEL: '' }).chat).toBeNull();

@@ -19,7 +19,7 @@ describe('docs/explanation/facts.md', () => {
   });
   afterAll(() => gateway.close());
 
-  it('registers, asserts, finds, looks back and retracts', async () => {
+  it('contains SQL that runs, with the results it shows', async () => {
     const [register, monday, tuesday, find, asOf, retract] = statements!;
     await gateway.sql('L', register!);
     await gateway.sql('C', monday!);

@@ -22,7 +22,7 @@ describe('docs/how-to/erase-memories.md', () => {
   });
   afterAll(() => gateway.close());
 
-  it('erases a memory and a subject', async () => {
+  it('erases a memory and a subject as the page shows', async () => {
     const { result } = await gateway.tool('C', 'save_memory', {
       content: 'to be erased by the book',
       project_id: 'l9',
@@ -38,7 +38,7 @@ describe('docs/how-to/erase-memories.md', () => {
     expect((await gateway.sql('L', subject!))[0].memories).toBe(1);
   });
 
-  itOnServer('has the bytes out of the files', async () => {
+  itOnServer('removes the bytes from the files of the server', async () => {
     const word = 'zquhwvk';
     const { result } = await gateway.tool('C', 'save_memory', { content: `the word ${word}`, project_id: 'l9' });
     await gateway.tool('C', 'update_memory', { packet_id: result.memory.packet_id, content: `again the word ${word}` });

@@ -13,7 +13,7 @@ describe('docs/explanation/graph.md', () => {
   });
   afterAll(() => gateway.close());
 
-  it('has SQL that runs', async () => {
+  it('contains SQL that runs', async () => {
     expect(blocks).toHaveLength(1);
     const answers = await gateway.inSuperuserSession(async (session) => {
       const found: Record<string, unknown>[][] = [];
@@ -38,7 +38,7 @@ describe('docs/explanation/graph.md', () => {
     ]);
   });
 
-  it('states the bounds that the functions have', async () => {
+  it('states the limits of the functions', async () => {
     const [{ edges }] = await gateway.asSuperuser('select graph.max_edges_per_name() as edges');
     expect(page).toMatch(new RegExp(`at most ${edges.toLocaleString('en')} relationships`));
     const [{ followed }] = await gateway.asSuperuser('select graph.max_edges_followed() as followed');

@@ -36,7 +36,7 @@ describe('docs/how-to/manage-identities.md', () => {
     });
   const block = (containing: string) => blocks.find((text) => text.includes(containing))!;
 
-  it('has SQL that runs', async () => {
+  it('contains SQL that runs', async () => {
     expect(blocks).toHaveLength(4);
     const registered = await run(block('register_actor'), 'l9_gateway');
     expect(registered[5]).toStrictEqual([
@@ -57,7 +57,7 @@ describe('docs/how-to/manage-identities.md', () => {
     expect(await gateway.asSuperuser('select 1 from api_keys where revoked_at is not null')).toHaveLength(1);
   });
 
-  it('names functions that there are', async () => {
+  it('names functions that exist', async () => {
     for (const [, name] of page.matchAll(/`((?:create|register|deactivate|reactivate|bind|revoke)_\w+)/g)) {
       const known = await gateway.asSuperuser(
         "select from pg_proc where pronamespace = 'public'::regnamespace and proname = $1",

@@ -20,7 +20,7 @@ describe('docs/explanation/importance.md', () => {
   });
   afterAll(() => gateway.close());
 
-  it('searches and gives feedback', async () => {
+  it('searches and gives feedback as the page shows', async () => {
     const [search, feedback] = blocks[0]!;
     await gateway.tool('C', 'save_memory', { content: 'We deploy on Tuesdays.', project_id: 'l9' });
     const [hit] = await gateway.sql('C', search!);
@@ -29,14 +29,14 @@ describe('docs/explanation/importance.md', () => {
     expect(said).toStrictEqual({ was_useful: true, reason: 'it named the day' });
   });
 
-  it('drops a month', async () => {
+  it('drops the partition of a month as the page shows', async () => {
     await gateway.asSuperuser("select audit.create_month_partitions('importance.memory_access_log', '2026-01-01', 1)");
     const operator = await addOperator(gateway, 'Archivist');
     const [row] = await gateway.sql('Archivist', blocks[1]![0]!, [], operator);
     expect(row).toStrictEqual({ drop_access_partition: '0' });
   });
 
-  it('has the weights of the function', async () => {
+  it('states the weights of the SQL function', async () => {
     const weight = (name: string) => new RegExp(`^\\| ${name}[^|]*\\| ([^|]+) \\|`, 'm').exec(page)![1]!;
     expect(
       ['the kind', 'feedback', 'use', 'contradictions', 'age'].map((name) =>

@@ -61,13 +61,13 @@ describe('the README and the tutorial', () => {
     return stdout;
   };
 
-  it('starts by its two commands and says where everything is', () => {
+  it('starts the server by two commands and prints where everything is', () => {
     expect(block('sh', 'npm ci')).toMatch(/^npm ci\nnpm start\n$/);
     for (const word of ['ready', 'engine', 'embedder', 'GraphQL', 'MCP', 'token', 'psql'])
       expect(output).toMatch(new RegExp(word));
   });
 
-  it('gives the answers that the README prints', async () => {
+  it('shows answers that the server really gives', async () => {
     const save = block('sh', 'mutation');
     const answers = blocksOf(readme, 'json').map((answer) => JSON.parse(answer));
     expect(JSON.parse(sh(save))).toStrictEqual(answers.find(({ data }) => data?.saveMemory));

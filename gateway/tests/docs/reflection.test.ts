@@ -13,7 +13,7 @@ describe('docs/explanation/reflection.md', () => {
   });
   afterAll(() => gateway.close());
 
-  it('has SQL that runs', async () => {
+  it('contains SQL that runs', async () => {
     const [told, again, recalled, task, lessons] = await runBlocks(gateway, page);
     expect(told).toStrictEqual([{ status: 'inserted', confidence: 0.7 }]);
     expect(again![0]!.status).toBe('reinforced');
@@ -23,7 +23,7 @@ describe('docs/explanation/reflection.md', () => {
     expect(lessons).toStrictEqual([{ outcome: 'partial', lesson: 'Do a dry run the day before.' }]);
   });
 
-  it('states the bound as it is', async () => {
+  it('states the bound of the ranking', async () => {
     const [{ least }] = await gateway.sql(
       'C',
       "select round((reflection.lesson_factor('low', 0) / reflection.lesson_factor('critical', 1) * 100)::numeric)::int as least",

@@ -26,7 +26,7 @@ describe('docs/explanation/search.md', () => {
       return answers;
     });
 
-  it('has SQL that runs', async () => {
+  it('contains SQL that runs', async () => {
     expect(blocks).toHaveLength(2);
     const [hits, recent, past] = await run(blocks[0]!);
     expect(String(hits![0]!.snippet)).toMatch(/\*\*Releases\*\*/);
@@ -37,7 +37,7 @@ describe('docs/explanation/search.md', () => {
     expect(settings![0]!.half_life_days).toStrictEqual({ default: 180, decision: 365 });
   });
 
-  it('states the bound that the defaults have, and that the table enforces', async () => {
+  it('states the bound of the defaults, which the table enforces', async () => {
     const [row] = await gateway.asSuperuser(
       `select (s).recency_boost + (s).importance_boost as both, (select pg_get_constraintdef(oid) from pg_constraint where conname = 'search_boosts_at_most_a_fifth') as bound
        from search.current_search_settings() s`,

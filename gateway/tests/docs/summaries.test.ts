@@ -13,14 +13,14 @@ describe('docs/explanation/summaries.md', () => {
   });
   afterAll(() => gateway.close());
 
-  it('has SQL that runs', async () => {
+  it('contains SQL that runs', async () => {
     const [saved, due, summary] = await runBlocks(gateway, page);
     expect(saved!).toHaveLength(10);
     expect(due).toStrictEqual([{ scope_type: 'thread', scope_value: 'rollout', reason: 'none', new_packets: 10 }]);
     expect(summary).toStrictEqual([{ packet_count: 10, scope: 'developer' }]);
   });
 
-  it('has the figures of the schema', async () => {
+  it('states the numbers of the schema', async () => {
     const rows = [...page.matchAll(/^\| `(\w+)` \| .* \| (\d+) \|$/gm)].map(([, type, n]) => [type, Number(n)]);
     expect(rows).toHaveLength(6);
     for (const [type, n] of rows) {

@@ -19,7 +19,7 @@ describe('docs/reference/views.md', () => {
   });
   afterAll(() => gateway.close());
 
-  it('refreshes and reads', async () => {
+  it('refreshes and reads the views as the page shows', async () => {
     await gateway.sql('C', "select assert_fact('the door', 'is', '\"open\"', project_id => 'l9')");
     await gateway.sql('L', blocks[1]![0]!);
     const [memories, edges, facts, lessons, status] = blocks[0]!;

@@ -25,7 +25,7 @@ describe('docs/explanation/world-model.md', () => {
     return answers;
   };
 
-  it('runs from top to bottom', async () => {
+  it('contains SQL that runs from top to bottom', async () => {
     const [applied, world] = await run(0);
     expect(applied).toStrictEqual([{ state_version_after: 1 }]);
     expect(world).toStrictEqual([{ version: 1, entity_id: 'api', attributes: { port: 443, owner: 'ann' } }]);

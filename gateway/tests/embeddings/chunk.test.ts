@@ -28,7 +28,7 @@ const anyText = fc
   .map((parts) => parts.join(''));
 
 describe('chunkText', () => {
-  it('covers every character, in order, with the text that its offsets say', () => {
+  it('covers every character in order, with text that matches its offsets', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const chunks = chunkText(text, byLetters, limits);
@@ -47,7 +47,7 @@ describe('chunkText', () => {
     );
   });
 
-  it('keeps every chunk, and every overlap, within its limit', () => {
+  it('keeps every chunk and every overlap within its limit', () => {
     fc.assert(
       fc.property(anyText, fc.integer({ min: 2, max: 40 }), fc.integer({ min: 0, max: 10 }), (text, max, overlap) => {
         const chunks = chunkText(text, byLetters, {
@@ -74,7 +74,7 @@ describe('chunkText', () => {
     );
   });
 
-  it('leaves whole what fits', () => {
+  it('keeps a text that fits in one chunk', () => {
     for (const text of ['', '   \n ', 'short', 'twenty '.repeat(10)]) {
       expect(chunkText(text, byLetters, limits)).toStrictEqual([]);
     }
@@ -88,13 +88,13 @@ describe('chunkText', () => {
     }
   });
 
-  it('overlaps text without spaces too', () => {
+  it('overlaps chunks of a text without spaces', () => {
     const chunks = chunkText('今天天气很好我们去公园'.repeat(20), (word) => word.length, limits);
     expect(chunks.length).toBeGreaterThan(1);
     for (const [at, chunk] of chunks.slice(1).entries()) expect(chunk.start).toBeLessThan(chunks[at]!.end);
   });
 
-  it('stops at the end of a paragraph, else of a sentence, else of a line, when one is near', () => {
+  it('prefers to end a chunk at a paragraph, then a sentence, then a line', () => {
     const words = (count: number, end: string): string => `${Array(count).fill('word').join(' ')}${end}`;
     const firstEnd = (...parts: string[]): number =>
       wordsOf(chunkText(parts.join(''), () => 1, limits)[0]!.text).length;
@@ -104,7 +104,7 @@ describe('chunkText', () => {
     expect(firstEnd(words(10, '.\n\n'), words(30, '')), 'too early a stop would waste the chunk').toBe(20);
   });
 
-  it('cuts an overlong word between its parts where it can', () => {
+  it('cuts an overlong word between its parts if it can', () => {
     const chunks = chunkText('https://example.com/some/path/'.repeat(40), byLetters, {
       maxTokens: 100,
       overlapTokens: 30,
@@ -113,14 +113,14 @@ describe('chunkText', () => {
     for (const { text } of chunks.slice(0, -1)) expect(text).toMatch(/[^A-Za-z0-9]$/);
   });
 
-  it('takes a megabyte without a single space, or of nothing but spaces', () => {
+  it('handles a megabyte without any space, or of nothing but spaces', () => {
     const size = 2 ** 20;
     expect(chunkText('x'.repeat(size), byLetters, { maxTokens: 254, overlapTokens: 38 }).length).toBeGreaterThan(1000);
     expect(chunkText(' '.repeat(size), byLetters, limits)).toStrictEqual([]);
   });
 });
 
-describe('tokens', () => {
+describe('the token counter', () => {
   let tokens: Awaited<ReturnType<typeof loadTokens>>;
   beforeAll(async () => {
     tokens = await loadTokens(MODEL_DIR);
@@ -129,7 +129,7 @@ describe('tokens', () => {
   const long = prose.repeat(60);
   const real = (text: string): number => tokens.encode(text, 1_000_000).length - 2;
 
-  it('counts words as the tokenizer does', () => {
+  it('counts words like the tokenizer', () => {
     const sum = wordsOf(prose).reduce((total, word) => total + tokens.count(word), 0);
     expect(sum).toBe(real(prose));
     for (const word of ['https://example.com/a_b?c=d', 'QUJDRGVmZ2hpSktM', 'unaffable', '[[--]]', '##', '##ing']) {
@@ -137,7 +137,7 @@ describe('tokens', () => {
     }
   });
 
-  it('keeps real chunks within what the model reads', () => {
+  it('keeps chunks of real text within the context of the model', () => {
     const data = Buffer.from(Array.from({ length: 3000 }, (_, n) => (n * 7919 * n) & 255)).toString('base64');
     for (const text of [long, data, '東京都'.repeat(300), '한국어로'.repeat(300), `${data.slice(0, 900)} ${long}`]) {
       const chunks = chunkText(text, tokens.count, { maxTokens: 254, overlapTokens: 38 });
@@ -146,7 +146,7 @@ describe('tokens', () => {
     }
   });
 
-  it('encodes the start of a text, marked at both ends', () => {
+  it('encodes the start of a text, with markers at both ends', () => {
     const ids = tokens.encode(long, 256);
     expect(ids).toHaveLength(256);
     expect([ids[0], ids.at(-1)]).toStrictEqual([101, 102]);

@@ -25,20 +25,20 @@ describe('toVectorLiteral', () => {
     expect(literal).not.toMatch(/\s/);
   });
 
-  it('keeps a float4 to the bit', () => {
+  it('keeps every bit of a float4', () => {
     const floats = [...Float32Array.from({ length: 1536 }, (_, n) => Math.sin(n) / (n + 1))];
     const back: number[] = JSON.parse(toVectorLiteral(floats));
     expect(back.map(Math.fround)).toStrictEqual(floats);
   });
 
-  it('refuses what no column could hold', () => {
+  it('refuses vectors that no column could hold', () => {
     expect(() => toVectorLiteral(Array(1537).fill(0))).toThrow(/1536/);
     for (const bad of [NaN, Infinity]) expect(() => toVectorLiteral([bad])).toThrow(/finite/);
   });
 });
 
 describe('createEmbedder', () => {
-  it('makes the embedder that the configuration names', async () => {
+  it('creates the embedder that the configuration names', async () => {
     const embedded = await createEmbedder(local, silent);
     expect([embedded.model, embedded.dimensions]).toStrictEqual([LOCAL_MODEL, 384]);
     await embedded.close();
@@ -48,7 +48,7 @@ describe('createEmbedder', () => {
     await remote.close();
   });
 
-  it('refuses to file vectors under another name or width than theirs', async () => {
+  it('refuses a model name or width that differs from its vectors', async () => {
     await expect(createEmbedder({ ...local, model: 'all-MiniLM-L6-v2' }, silent)).rejects.toThrow(/EMBEDDING_MODEL/);
     await expect(createEmbedder({ ...local, dimensions: 1536 }, silent)).rejects.toThrow(/384 dimensions/);
     const wide: EmbeddingConfig = { ...local, provider: 'openai', apiKey: 'k', dimensions: 3072 };
@@ -56,8 +56,8 @@ describe('createEmbedder', () => {
   });
 });
 
-describe('the packed model', () => {
-  it('is the file that its notice describes', async () => {
+describe('the bundled model', () => {
+  it('has the checksum that its notice states', async () => {
     const notice = await readFile(join(MODEL_DIR, 'NOTICE.md'), 'utf8');
     for (const name of ['model_int8.onnx', 'tokenizer.json']) {
       const digest = createHash('sha256')

@@ -9,18 +9,18 @@ const silent = pino({ level: 'silent' });
 const dot = (a: readonly number[], b: readonly number[]): number => a.reduce((sum, x, at) => sum + x * b[at]!, 0);
 const longText = Array.from({ length: 400 }, (_, n) => `Step ${n}: rotate the deployment keys. `).join('');
 
-describe('the embedded model', () => {
+describe('the local model', () => {
   const embedder = localEmbedder(silent);
   afterAll(() => embedder.close());
   const embedOne = async (text: string): Promise<number[]> => (await embedder.embed([text]))[0]!;
 
-  it('loads, and says what it is', async () => {
+  it('loads, and reports its name and dimensions', async () => {
     await embedder.ready();
     expect(embedder.model).toBe('all-MiniLM-L6-v2-int8');
     expect(embedder.dimensions).toBe(384);
   });
 
-  it('puts paraphrases nearer than other matters', async () => {
+  it('ranks paraphrases nearer than unrelated texts', async () => {
     const pairs = [
       ['The service crashed because the disk was full.', 'It went down when there was no storage space left.'],
       ['We decided to use tabs instead of spaces.', 'Indentation is done with tabs, not blanks.'],
@@ -34,7 +34,7 @@ describe('the embedded model', () => {
     }
   });
 
-  it('gives unit vectors, and the same one for the same text, alone or among others', async () => {
+  it('returns unit vectors, equal for a text alone or in a batch', async () => {
     const texts = ['deploy on Fridays', longText, 'x', 'The build uses Node 24.', 'deploy on Fridays'];
     const together = await embedder.embed(texts);
     for (const [at, text] of texts.entries()) {
@@ -50,7 +50,7 @@ describe('the embedded model', () => {
     expect(await embedOne(longText)).not.toStrictEqual(await embedOne(longText.slice(0, 200)));
   });
 
-  it('gives a vector for next to nothing, and for strange text', async () => {
+  it('returns a vector for nearly empty and for unusual text', async () => {
     const strange = ['', ' ', '\n', '.', '🎉', '\u0000', '\ud800', '[SEP] [CLS]', 'é'.repeat(9000)];
     const vectors = await embedder.embed(strange);
     expect(vectors).toHaveLength(strange.length);
@@ -58,7 +58,7 @@ describe('the embedded model', () => {
     expect(await embedder.embed([])).toStrictEqual([]);
   });
 
-  it('cuts into chunks only what is too long', async () => {
+  it('divides only texts into chunks that are too long', async () => {
     expect(await embedder.chunk('short')).toStrictEqual([]);
     expect(await embedder.chunk('quite long but not too long. '.repeat(20))).toStrictEqual([]);
     const chunks = await embedder.chunk(longText);
@@ -67,7 +67,7 @@ describe('the embedded model', () => {
     for (const chunk of chunks) expect(chunk.text).toBe(longText.slice(chunk.start, chunk.end));
   });
 
-  it('lets a query pass a long batch', async () => {
+  it('runs a query before the rest of a long batch', async () => {
     const done: string[] = [];
     const batch = embedder.embed(Array<string>(12).fill(longText)).then(() => done.push('batch'));
     const query = embedder.embed(['a query']).then(() => done.push('query'));
@@ -75,7 +75,7 @@ describe('the embedded model', () => {
     expect(done).toStrictEqual(['query', 'batch']);
   });
 
-  it('rejects what waits when the thread dies, and starts another for the next call', async () => {
+  it('rejects pending calls when the thread dies, and starts another for the next call', async () => {
     const before = await embedOne('still here');
     const thread = embedder.thread()!;
     const waiting = [embedder.embed(Array<string>(20).fill(longText)), embedder.chunk(longText.repeat(50))];
@@ -87,8 +87,8 @@ describe('the embedded model', () => {
   });
 });
 
-describe('the embedded model, closed or missing', () => {
-  it('rejects once closed, what waits and what comes', async () => {
+describe('the local model, closed or missing', () => {
+  it('rejects pending and new calls once it is closed', async () => {
     const embedder = localEmbedder(silent);
     const waiting = expect(embedder.embed(['a text'])).rejects.toThrow(EmbedderUnavailable);
     await embedder.close();
@@ -97,7 +97,7 @@ describe('the embedded model, closed or missing', () => {
     await embedder.close();
   });
 
-  it('says that it can not be loaded, to every call', async () => {
+  it('reports to every call that it cannot be loaded', async () => {
     const embedder = localEmbedder(silent, '/nowhere/at/all');
     await expect(embedder.ready()).rejects.toMatchObject({
       name: 'EmbedderUnavailable',
@@ -109,7 +109,7 @@ describe('the embedded model, closed or missing', () => {
     await embedder.close();
   });
 
-  it('keeps no process alive that has nothing more to do', async () => {
+  it('does not keep an otherwise finished process alive', async () => {
     const script = `
       import { pino } from 'pino';
       import { localEmbedder } from './local.ts';

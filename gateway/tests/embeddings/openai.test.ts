@@ -64,7 +64,7 @@ describe('embeddings by OpenAI', () => {
     expect(actual.every((value, at) => Math.abs(value - expected[at]!) < 1e-9)).toBe(true);
   };
 
-  it('asks for floats with its key, and gives unit vectors', async () => {
+  it('requests floats with its key, and returns unit vectors', async () => {
     near((await embedderWith().embed([TEXT]))[0]!, unit(TEXT));
     const [call] = provider.asked;
     expect(call!.url).toBe('/v1/embeddings');
@@ -72,7 +72,7 @@ describe('embeddings by OpenAI', () => {
     expect(call!.body).toStrictEqual({ model: 'some-model', input: [TEXT], encoding_format: 'float' });
   });
 
-  it('needs no key where a base URL is given, and one of them at least', async () => {
+  it('requires a key or a base URL', async () => {
     expect(await embedderWith({ apiKey: null }).embed(['a'])).toHaveLength(1);
     expect(() => embedderWith({ apiKey: null, baseUrl: null })).toThrow(/OPENAI_API_KEY.*OPENAI_BASE_URL/);
   });
@@ -87,7 +87,7 @@ describe('embeddings by OpenAI', () => {
     expect(await embedderWith().embed([])).toStrictEqual([]);
   });
 
-  it('splits by size, and cuts a text at what any provider reads', async () => {
+  it('splits requests by size, and truncates a text to what any provider reads', async () => {
     const texts = Array.from({ length: 40 }, (_, n) => `${n}${'🎉'.repeat(3000)}`);
     expect(await embedderWith().embed(texts)).toHaveLength(40);
     expect(provider.asked.length).toBeGreaterThan(1);
@@ -97,25 +97,25 @@ describe('embeddings by OpenAI', () => {
     }
   });
 
-  it('sends something for an empty text, which providers refuse', async () => {
+  it('sends a placeholder for an empty text, because providers refuse it', async () => {
     await embedderWith().embed(['', 'b']);
     expect(provider.asked[0]!.body.input).toStrictEqual([' ', 'b']);
   });
 
-  it('tries again after an error of the server', async () => {
+  it('retries after a server error', async () => {
     provider.script.push({ status: 500 }, { status: 429 }, (asked) => vectors(asked, DIMENSIONS));
     expect(await embedderWith().embed([TEXT])).toHaveLength(1);
     expect(provider.asked).toHaveLength(3);
   });
 
-  it('gives up in the end, with the status and code alone', async () => {
+  it('gives up in the end, with only the status and code', async () => {
     provider.script.push({ status: 503, body: { error: { message: `${TEXT} ${KEY}`, code: 'overloaded' } } });
     const message = await failure(embedderWith().embed([TEXT]), EmbedderUnavailable);
     expect(message).toMatch(/HTTP 503 \(overloaded\)/);
     expect(provider.asked).toHaveLength(3);
   });
 
-  it('does not repeat what the provider refuses', async () => {
+  it('does not retry texts that the provider refuses', async () => {
     for (const status of [400, 413, 422]) {
       provider.script.splice(0, 1, { status, body: { error: { message: TEXT, code: TEXT, type: TEXT } } });
       const message = await failure(embedderWith().embed([TEXT]), EmbeddingRejected);
@@ -135,7 +135,7 @@ describe('embeddings by OpenAI', () => {
     expect(await failure(embedderWith().embed([TEXT]), EmbedderUnavailable)).toMatch(/EMBEDDING_MODEL=some-model/);
   });
 
-  it('times out, whether the head or the body of the answer is late', async () => {
+  it('times out if the head or the body of the answer is late', async () => {
     for (const hang of ['all', 'body'] as const) {
       provider.script.splice(0, 1, { hang });
       const call = embedderWith({ timeoutMs: 50 }, { maxRetries: 0 }).embed([TEXT]);
@@ -143,13 +143,13 @@ describe('embeddings by OpenAI', () => {
     }
   });
 
-  it('says that nobody listens', async () => {
+  it('reports that the connection was refused', async () => {
     const embedder = embedderWith({}, { maxRetries: 0 });
     await provider.close();
     expect(await failure(embedder.embed([TEXT]), EmbedderUnavailable)).toMatch(/can't be reached \(ECONNREFUSED\)/);
   });
 
-  it('does not take a strange answer for vectors', async () => {
+  it('rejects an answer that contains no valid vectors', async () => {
     const one = (embedding: unknown, index = 0): unknown => ({ data: [{ index, embedding }] });
     const strange = [null, {}, { data: [] }, { data: [null] }, one('AACAPw=='), one([null, 1]), one([1], 7)];
     const embedder = embedderWith({}, { failuresToOpen: 100 });
@@ -165,14 +165,14 @@ describe('embeddings by OpenAI', () => {
   describe('dimensions', () => {
     const asked = (): Array<number | undefined> => provider.asked.map(({ body }) => body.dimensions);
 
-    it('are asked of the models that take them', async () => {
+    it('requests dimensions from models that support it', async () => {
       for (const model of ['text-embedding-3-small', 'openai/text-embedding-3-large']) {
         await embedderWith({ model }).embed(['a']);
       }
       expect(asked()).toStrictEqual([DIMENSIONS, DIMENSIONS]);
     });
 
-    it('are asked of a model that answered with more, then from the start', async () => {
+    it('requests dimensions from a model that first answered with more', async () => {
       provider.script.push((call) => vectors(call, call.body.dimensions ?? 12));
       const embedder = embedderWith();
       near((await embedder.embed(['abc']))[0]!, unit('abc'));
@@ -180,7 +180,7 @@ describe('embeddings by OpenAI', () => {
       expect(asked()).toStrictEqual([undefined, DIMENSIONS, DIMENSIONS]);
     });
 
-    it('that stay wrong are refused, and the settings named', async () => {
+    it('refuses dimensions that remain wrong, and names the settings', async () => {
       for (const [size, requests] of [
         [12, 2],
         [4, 1],
@@ -195,7 +195,7 @@ describe('embeddings by OpenAI', () => {
       }
     });
 
-    it('that a model can not be asked for are named too', async () => {
+    it('names the settings if a model does not support dimensions', async () => {
       provider.script.push((call) => (call.body.dimensions ? { status: 400 } : vectors(call, 12)));
       const message = await failure(embedderWith().embed([TEXT]), EmbeddingRejected);
       expect(message).toMatch(/EMBEDDING_MODEL=some-model .*12 .*EMBEDDING_DIMENSIONS=8/);
@@ -203,7 +203,7 @@ describe('embeddings by OpenAI', () => {
   });
 
   describe('breaker', () => {
-    it('opens after failures in a row, then fails at once, until the provider is back', async () => {
+    it('opens after consecutive failures and fails fast until the provider is back', async () => {
       provider.script.push({ status: 500 });
       const embedder = embedderWith({}, { maxRetries: 0, failuresToOpen: 3, halfOpenAfterMs: 400 });
       for (let n = 0; n < 3; n += 1) await failure(embedder.embed([TEXT]), EmbedderUnavailable);
@@ -218,7 +218,7 @@ describe('embeddings by OpenAI', () => {
       expect(logged).toMatch(/provider is back/);
     });
 
-    it('does not open for texts that are refused', async () => {
+    it('does not open for texts that the provider refuses', async () => {
       provider.script.push({ status: 400 });
       const embedder = embedderWith({}, { failuresToOpen: 2 });
       for (let n = 0; n < 4; n += 1) await failure(embedder.embed([TEXT]), EmbeddingRejected);
@@ -226,7 +226,7 @@ describe('embeddings by OpenAI', () => {
     });
   });
 
-  it('chunks by about 800 tokens, without asking the provider', async () => {
+  it('chunks by about 800 tokens, without calling the provider', async () => {
     const embedder = embedderWith();
     const text = 'Every packet belongs to one tenant and to one scope. '.repeat(200);
     expect(await embedder.chunk('a few words')).toStrictEqual([]);

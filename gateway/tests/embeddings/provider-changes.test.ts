@@ -5,7 +5,7 @@ import { type Embedder, EmbedderUnavailable, EmbeddingRejected } from '../../src
 import { localEmbedder } from '../../src/embeddings/providers/local.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-describe('while the embedder is down', () => {
+describe('a gateway whose embedding provider is down', () => {
   let gateway: TestGateway;
   let isDown = true;
   beforeAll(async () => {
@@ -33,7 +33,7 @@ describe('while the embedder is down', () => {
       )
     ).rows[0];
 
-  it('saves go on, and are found by words', async () => {
+  it('saves memories, and finds them by words', async () => {
     const { result } = await gateway.tool('C', 'save_memory', {
       content: 'Lighthouses guide ships.',
       project_id: 'l9',
@@ -47,12 +47,12 @@ describe('while the embedder is down', () => {
     expect((await backlog()).pending).toBe(1);
   });
 
-  it('a search by meaning alone is refused with a way out', async () => {
+  it('refuses a purely semantic search, and suggests another mode', async () => {
     const { isError, text } = await gateway.tool('C', 'search_memory', { query: 'x', mode: 'semantic' });
     expect([isError, /L9VAL.*try lexical/.test(text)]).toStrictEqual([true, true]);
   });
 
-  it('GET /ready says so, and that the gateway is still fit for use', async () => {
+  it('reports the outage at GET /ready, and that it is still usable', async () => {
     const response = await fetch(`${gateway.instance.url}/ready`);
     expect(response.status).toBe(200);
     const { status, embedder, database, migrations } = (await response.json()) as Record<string, string>;
@@ -64,13 +64,13 @@ describe('while the embedder is down', () => {
     });
   });
 
-  it('GET /metrics shows the backlog', async () => {
+  it('reports the backlog at GET /metrics', async () => {
     const text = await (await fetch(`${gateway.instance.url}/metrics`)).text();
     expect(text).toMatch(/^l9_embedding_backlog 1$/m);
     expect(text).toMatch(/^l9_embedding_backlog_oldest_seconds \d/m);
   });
 
-  it('and up again, what waited is embedded; what the provider refuses does not hold up the rest', async () => {
+  it('embeds the backlog once the provider is back, except texts that it refuses', async () => {
     isDown = false;
     await gateway.tool('C', 'save_memory', { content: 'something unspeakable', project_id: 'l9' });
     await gateway.tool('C', 'save_memory', { content: 'Harbours shelter boats.', project_id: 'l9' });
@@ -87,7 +87,7 @@ describe('while the embedder is down', () => {
 });
 
 describe('a gateway started with another embedding model than before', () => {
-  it('goes on with the one that serves, whose vectors are there; a change is asked for (reembed)', async () => {
+  it('continues with the serving model until reembed changes it', async () => {
     const first = await startTestGateway();
     await first.tool('C', 'save_memory', { content: 'Lanterns light the quay.', project_id: 'l9' });
     await first.embedded();

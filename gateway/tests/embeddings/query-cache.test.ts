@@ -16,7 +16,7 @@ function counting() {
 }
 
 describe('cachedQueryEmbedder', () => {
-  it('asks once for a query, however it is spaced', async () => {
+  it('embeds a query once, however it is spaced', async () => {
     const provider = counting();
     const embed = cachedQueryEmbedder(provider);
     expect(await embed('who decides')).toStrictEqual([11]);
@@ -32,7 +32,7 @@ describe('cachedQueryEmbedder', () => {
     expect(provider.asked).toStrictEqual(['same']);
   });
 
-  it('does not remember a failure', async () => {
+  it('does not cache a failure', async () => {
     const provider = counting();
     const embed = cachedQueryEmbedder(provider);
     provider.state.down = true;
@@ -43,7 +43,7 @@ describe('cachedQueryEmbedder', () => {
     expect(provider.asked).toHaveLength(2);
   });
 
-  it('forgets the least recently used', async () => {
+  it('evicts the least recently used query', async () => {
     const provider = counting();
     const embed = cachedQueryEmbedder(provider, { max: 2 });
     for (const query of ['a', 'b', 'a', 'c', 'a', 'b']) await embed(query);

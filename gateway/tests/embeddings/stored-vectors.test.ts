@@ -62,7 +62,7 @@ describe('the embedding job', () => {
     expect(JSON.stringify(data)).not.toContain('l-private');
   });
 
-  it('creates contexts, which are found by words, though the embedder is down', async () => {
+  it('creates contexts that are found by words while the embedder is down', async () => {
     const embed = () => Promise.reject(new Error('down'));
     const other = await startTestGateway({ embedder: { ...standIn, embed } });
     try {

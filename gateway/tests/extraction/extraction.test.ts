@@ -60,7 +60,7 @@ describe('extraction by a chat model', () => {
     );
   const usage = async () => (await gateway.asSuperuser('select * from public.extraction_usage'))[0];
 
-  it('asks with the key and a strict schema, the memory as data; and stores what was found, with source and model', async () => {
+  it('asks with a strict schema and the memory as data, and stores the answer with its source', async () => {
     server.answer = () => ({
       says: {
         entities: [{ name: 'Billing API', type: 'service', confidence: 0.9 }],
@@ -127,7 +127,7 @@ describe('extraction by a chat model', () => {
     expect(metrics).toMatch(/^l9_extraction_backlog 0$/m);
   });
 
-  it('is a task that says which job of the queue does it, while it does', async () => {
+  it('appears in tasks with the job of the queue that runs it', async () => {
     server.answer = () => ({ afterMs: 1_500 });
     const packet = await save(gateway, 'C', 'The ledger waits for the night.');
     const job = `select j.task_identifier, t.status from public.tasks t join graphile_worker.jobs j on j.id = t.job_id
@@ -142,7 +142,7 @@ describe('extraction by a chat model', () => {
     await eventually(async () => (await gateway.asSuperuser(job, [packet])).length === 0);
   });
 
-  it('shows the model no other kinds and scopes than the tenant named', async () => {
+  it('sends the model only the kinds and scopes that the tenant enabled', async () => {
     await save(gateway, 'C', 'a decision about kiwis', { kind: 'decision' });
     await save(gateway, 'L', 'a note in private about kiwis', { scope: 'l-private' });
     const read = await save(gateway, 'C', 'a note about limes');
@@ -152,7 +152,7 @@ describe('extraction by a chat model', () => {
     expect(n).toBe(0);
   });
 
-  it('reads private scopes once they are named, and what it finds is as private', async () => {
+  it('reads a private scope once it is enabled, and keeps the results as private', async () => {
     await settings({ scopes: ['developer', 'global', 'l-private'] });
     server.answer = () => ({ says: { ...NOTHING, facts: [factOf('the merger', 'is', 'signed')] } });
     const packet = await save(gateway, 'L', 'The merger is signed.', { scope: 'l-private' });
@@ -165,7 +165,7 @@ describe('extraction by a chat model', () => {
     expect(n).toBe(0);
   });
 
-  it('does not follow what a memory tells it to, though the model does', async () => {
+  it('resists instructions in a memory, even if the model follows them', async () => {
     const victim = await save(gateway, 'L', 'the budget of the merger', { scope: 'l-private' });
     const other = await save(gateway, 'C', 'something else', { kind: 'decision' });
     await settings({ scopes: ['developer', 'global'] });
@@ -232,7 +232,7 @@ describe('extraction by a chat model', () => {
     expect((await gateway.asSuperuser('select count(*)::int as n from public.tenants'))[0].n > 0).toBe(true);
   });
 
-  it('tries garbage again, and gives it up in the end, on the record', async () => {
+  it('retries invalid answers, then gives up and records it in tasks', async () => {
     const answers = [
       { says: 'I am sorry, Dave' },
       { raw: '<html>' },
@@ -264,7 +264,7 @@ describe('extraction by a chat model', () => {
     ).toBe(false);
   });
 
-  it('waits while the provider is busy, breaks or hangs, without counting that against the memory', async () => {
+  it('waits while the provider is busy, fails or hangs, without counting an attempt', async () => {
     const answers = [{ status: 429 }, { status: 500 }, { hang: true }];
     let at = 0;
     server.answer = () => answers[at++] ?? {};
@@ -284,7 +284,7 @@ describe('extraction by a chat model', () => {
     expect(logged.some((line) => line.includes('a memory that waits'))).toBe(false);
   });
 
-  it('stops before the budget of the day is overrun, and goes on when there is one', async () => {
+  it('stops before it exceeds the daily budget, and continues when there is budget again', async () => {
     await gateway.asSuperuser(
       'update public.extraction_usage set prompt_tokens = 40000, completion_tokens = 0, reserved_tokens = 0',
     );
@@ -302,7 +302,7 @@ describe('extraction by a chat model', () => {
     expect(server.asked).toHaveLength(3);
   });
 
-  it('drops what it found in a text that was changed meanwhile, and reads the new one', async () => {
+  it('discards results of a text that changed meanwhile, and reads the new text', async () => {
     server.answer = ({ data }) => ({
       says: { ...NOTHING, facts: [factOf('quince', 'is', data.text.includes('ripe') ? 'ripe' : 'green')] },
       afterMs: 700,

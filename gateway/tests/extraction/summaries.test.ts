@@ -45,14 +45,14 @@ describe('summaries by a chat model', () => {
       'select scope_type, scope_value, scope, packet_count, creator from public.memory_summaries order by 3',
     );
 
-  it('are not written unless the tenant wants them', async () => {
+  it('writes no summary unless the tenant enabled it', async () => {
     await run();
     await settings("is_enabled => true, kinds => '{note}'");
     await run();
     expect(server.asked).toHaveLength(0);
   });
 
-  it('are tried again after garbage, later', async () => {
+  it('retries later after an invalid answer', async () => {
     await settings('writes_summaries => true');
     server.answer = () => ({ says: 'no JSON' });
     await run();
@@ -63,7 +63,7 @@ describe('summaries by a chat model', () => {
     await gateway.asSuperuser('update extraction.summary_leases set next_attempt_at = now()');
   });
 
-  it('are not stored where a source was changed meanwhile', async () => {
+  it('discards a summary if a source changed meanwhile', async () => {
     const [{ packet_id: id }] = await gateway.asSuperuser(
       "select packet_id from public.packet_store where content = 'step 3 in developer'",
     );
@@ -82,7 +82,7 @@ describe('summaries by a chat model', () => {
     ]);
   });
 
-  it('rest on their sources, are for those who read these, and take nothing else from an answer', async () => {
+  it('keeps a summary visible to readers of all its sources, and stores no other fields', async () => {
     const written = {
       scope_type: 'task',
       scope_value: 'T-developer',

@@ -1,7 +1,7 @@
 import { useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
-describe('who may see what, over GraphQL', () => {
+describe('access over GraphQL', () => {
   const gateway = useTestGateway({ embedder: standIn });
 
   it('explains to an administrator why a caller sees a memory or not', async () => {

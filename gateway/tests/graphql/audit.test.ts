@@ -2,7 +2,7 @@
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
-describe('the record of GraphQL requests', () => {
+describe('the audit of GraphQL requests', () => {
   let gateway: TestGateway;
   const ids: string[] = [];
   beforeAll(async () => {
@@ -36,7 +36,7 @@ describe('the record of GraphQL requests', () => {
     return found[0];
   };
 
-  it('holds the name of the operation, the rows of each table, and the ids that were asked for', async () => {
+  it('records the operation name, the row count of each table, and the requested ids', async () => {
     const row = await read(
       'C',
       'query Recent { memories { nodes { packetId embeddings { nodes { embeddingType } } } } other: memories(first: 1) { nodes { content } } }',
@@ -50,7 +50,7 @@ describe('the record of GraphQL requests', () => {
     expect(row.details.ids.toSorted()).toStrictEqual(ids.toSorted());
   });
 
-  it('names the one memory that was read', async () => {
+  it('names the memory that was read', async () => {
     const row = await read('C', 'query ($id: UUID!) { memoryByPacketId(packetId: $id) { packetId content } }', {
       id: ids[0],
     });
@@ -58,7 +58,7 @@ describe('the record of GraphQL requests', () => {
     expect(JSON.stringify(row), 'and never what it says').not.toContain('first');
   });
 
-  it('has a row for what was not found too, and for a count', async () => {
+  it('records a read that found nothing, and a count', async () => {
     const row = await read('C', '{ memories(condition: { scope: "l-private" }) { totalCount nodes { packetId } } }');
     expect(row.details.tables).toStrictEqual({ packet_store: 0 });
     expect(row.details.totals).toStrictEqual({ packet_store: 0 });
@@ -67,7 +67,7 @@ describe('the record of GraphQL requests', () => {
     expect((await read('L', '{ memories { totalCount } }')).details.totals).toStrictEqual({ packet_store: 4 });
   });
 
-  it('sees through aliases, fragments, directives, nodes and what is asked for twice', async () => {
+  it('covers aliases, fragments, directives, nodes and fields requested twice', async () => {
     const { data } = await gateway.graphql('C', 'query ($id: UUID!) { memoryByPacketId(packetId: $id) { id } }', {
       id: ids[1],
     });
@@ -87,7 +87,7 @@ describe('the record of GraphQL requests', () => {
     expect(row.details.ids.toSorted()).toStrictEqual([ids[0], ids[1]].toSorted());
   });
 
-  it('has no READ row for what a search or a write answers, only for what is read beyond it', async () => {
+  it('adds a READ row only for rows beyond the result of a search or write', async () => {
     const { errors } = await gateway.graphql(
       'C',
       'mutation { saveMemory(input: { content: "fourth", projectId: "l9" }) { status memory { packetId content } } }',
@@ -106,12 +106,12 @@ describe('the record of GraphQL requests', () => {
     expect(row.details.ids).toStrictEqual([ids[1]]);
   });
 
-  it('has none for a schema that is looked at', async () => {
+  it('records nothing for introspection', async () => {
     await gateway.graphql('C', '{ __schema { queryType { name } } __typename }');
     expect(await rows('READ')).toStrictEqual([]);
   });
 
-  it('keeps what was refused or failed: a bad document, a bad value, too deep a question', async () => {
+  it('records requests that fail: invalid documents, invalid values, queries that are too deep', async () => {
     for (const query of [
       '{ nothing }',
       '{ memories(',
@@ -127,7 +127,7 @@ describe('the record of GraphQL requests', () => {
     }
   });
 
-  it('has one row for an operation that was refused, not two', async () => {
+  it('records a refused operation once', async () => {
     const { errors } = await gateway.graphql(
       'C',
       'mutation { saveMemory(input: { content: "x", scope: "l-private", projectId: "l9" }) { status } }',
@@ -142,7 +142,7 @@ describe('the record of GraphQL requests', () => {
     ).toStrictEqual(['INSERT']);
   });
 
-  it("keeps back an answer that can't be put on it", async () => {
+  it('withholds an answer that could not be audited', async () => {
     const asOwner = (statement: string) => gateway.asSuperuser(`set role l9_owner; ${statement}; reset role`);
     const audit = 'audit.audit_graphql_read(text, jsonb, jsonb, uuid[])';
     await asOwner(`revoke execute on function ${audit} from l9_agent`);

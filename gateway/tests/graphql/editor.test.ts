@@ -47,13 +47,13 @@ describe('the GraphQL editor', () => {
     });
   });
 
-  it('never holds a token or a key itself', async () => {
+  it('contains no token or key', async () => {
     const page = await pageAt();
     expect(page).not.toMatch(/eyJ[\w-]+\.[\w-]+\.[\w-]+/);
     for (const caller of ['C', 'L']) expect(page).not.toContain(gateway.apiKey(caller));
   });
 
-  it('shows no field for a token under the name of another machine', async () => {
+  it('shows no field for a token on any other host name', async () => {
     const page = await pageAt('memory.example.org');
     expect(page).toMatch(/ruru/);
     expect(page).not.toContain('name="token"');

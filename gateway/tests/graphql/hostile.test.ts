@@ -28,7 +28,7 @@ describe('the GraphQL API', () => {
     expect(errors?.[0]?.message ?? '').toMatch(what);
   };
 
-  it('says in its schema nothing of anybody, to any caller the same', async () => {
+  it('shows every caller the same schema, without any data', async () => {
     const [ofC, ofL] = [
       await gateway.graphql('C', getIntrospectionQuery()),
       await gateway.graphql('L', getIntrospectionQuery()),
@@ -50,7 +50,7 @@ describe('the GraphQL API', () => {
     );
   });
 
-  it('answers a request as long as a book, or that asks for the same a thousand times, by refusing it at once', async () => {
+  it('refuses requests at once that are too long or repeat a field a thousand times', async () => {
     const times = (n: number, field: (n: number) => string) =>
       Array.from({ length: n }, (_, at) => field(at)).join(' ');
     await refused(`{ ${times(101, (n) => `a${n}: getMemoryStats { total }`)} }`, /at most 100 fields at the top/);
@@ -69,7 +69,7 @@ describe('the GraphQL API', () => {
     await refused(`{ memories { nodes { ...F0 } } } ${bomb}`, /at most 2000 fields/);
   });
 
-  it('answers one that nests without end, or leads in circles, the same way', async () => {
+  it('refuses requests at once that nest too deeply or contain cycles', async () => {
     for (const [open, close] of ['{}', '[]', '()'].map((pair) => [...pair] as [string, string])) {
       await refused(
         `{ memories(condition: { projectId: ${open.repeat(50_000)}${close.repeat(50_000)} }) { totalCount } }`,
@@ -81,7 +81,7 @@ describe('the GraphQL API', () => {
     await refused('{ ...A } fragment A on Query { ...A }', /spread fragment/i);
   });
 
-  it('answers variables that nest without end in documented words', async () => {
+  it('answers deeply nested variables with a documented error', async () => {
     for (const levels of [100, 5_000, 100_000]) {
       const deep = `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
       const query =
@@ -95,7 +95,7 @@ describe('the GraphQL API', () => {
     }
   });
 
-  it('says what is wrong with a cursor of another list, or of none', async () => {
+  it('explains what is wrong with a cursor of another list, or an invalid one', async () => {
     for (const cursor of [
       'nonsense',
       Buffer.from('["natural",1]').toString('base64'),
@@ -122,7 +122,7 @@ describe('the GraphQL API', () => {
     }
   });
 
-  it('takes no batch, no stored operation, no GET, and no form that a page could send by itself', async () => {
+  it('accepts no batches, persisted operations, GET requests or HTML forms', async () => {
     const query = JSON.stringify({ query: '{ memories { totalCount } }' });
     const cases: [string, RequestInit, Record<string, string>, number][] = [
       ['/graphql', { method: 'POST', body: `[${query},${query}]` }, {}, 400],

@@ -18,7 +18,7 @@ describe('GraphQL', () => {
     return data.saveMemory;
   };
 
-  it('saves, updates and deletes', async () => {
+  it('saves, updates and deletes a memory', async () => {
     const { status, memory } = await save('C', {
       content: 'From GraphQL',
       projectId: 'l9',
@@ -63,7 +63,7 @@ describe('GraphQL', () => {
     ).toBeNull();
   });
 
-  it('runs mutations of one request in order, each with its own answer', async () => {
+  it('runs the mutations of one request in order, each with its own result', async () => {
     const { data, errors } = await gateway.graphql(
       'C',
       `mutation {
@@ -101,7 +101,7 @@ describe('GraphQL', () => {
     });
   });
 
-  it('lists with conditions, order and pages', async () => {
+  it('lists memories with conditions, order and pages', async () => {
     for (const n of [1, 2, 3])
       await save('C', { content: `page ${n}`, projectId: 'paged', kind: n === 3 ? 'todo' : 'note' });
     const { data, errors } = await gateway.graphql(
@@ -118,7 +118,7 @@ describe('GraphQL', () => {
     expect(data.todos.nodes).toStrictEqual([{ content: 'page 3' }]);
   });
 
-  it('counts', async () => {
+  it('counts memories', async () => {
     const { data } = await gateway.graphql(
       'C',
       '{ getMemoryStats(projectId: "paged") { total byKind byScope byProject byCreator awaitingEmbedding oldest } }',
@@ -134,7 +134,7 @@ describe('GraphQL', () => {
     });
   });
 
-  it('names the field of bad input, and masks nothing that the caller can mend', async () => {
+  it('names the field of invalid input, and masks no error that the caller can correct', async () => {
     const cases: [string, string, string | undefined][] = [
       ['mutation { saveMemory(input: { content: "x" }) { status } }', 'INVALID_INPUT', 'project_id'],
       [
@@ -156,7 +156,7 @@ describe('GraphQL', () => {
     }
   });
 
-  it('ends queries that go round in circles, and lets an editor look at the schema', async () => {
+  it('refuses cyclic queries, and lets an editor introspect the schema', async () => {
     const circle = (turns: number): string =>
       turns === 0 ? '{ content }' : `{ embeddings { nodes { memory ${circle(turns - 1)} } } }`;
     expect((await gateway.graphql('C', `{ memories { nodes ${circle(1)} } }`)).errors).toBeUndefined();
@@ -166,7 +166,7 @@ describe('GraphQL', () => {
     expect((await gateway.graphql('C', getIntrospectionQuery())).errors).toBeUndefined();
   });
 
-  it('offers a GraphQL editor at / unless in production', async () => {
+  it('offers a GraphQL editor at / except in production', async () => {
     const page = await fetch(`${gateway.instance.url}/`, { headers: { accept: 'text/html' } });
     expect(page.status).toBe(200);
     expect(await page.text()).toMatch(/ruru|graphiql/i);

@@ -4,7 +4,7 @@ import { createWithPgClient } from '../../src/graphql/pg-adaptor.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
-describe("PostGraphile's way to the pool", () => {
+describe('the PostGraphile adaptor of the pool', () => {
   let gateway: TestGateway;
   let withPgClient: WithPgClient;
   beforeAll(async () => {
@@ -18,7 +18,7 @@ describe("PostGraphile's way to the pool", () => {
       .query('select count(*)::integer as n from pg_prepared_statements')
       .then(({ rows }) => rows[0].n as number);
 
-  it('prepares what is named, keeps a bounded number of it, and forgets none that it still uses', async () => {
+  it('prepares named statements, and evicts only ones that are not in use', async () => {
     for (let round = 0; round < 2; round++) {
       for (let n = 0; n < 250; n++) {
         const { rows } = await withPgClient(claimsOf('C'), (client) =>
@@ -30,7 +30,7 @@ describe("PostGraphile's way to the pool", () => {
     expect(await statements()).toBeLessThanOrEqual(101);
   });
 
-  it('gives up a statement in a transaction that is aborted, and uses it again', async () => {
+  it('deallocates a statement in an aborted transaction, and prepares it again', async () => {
     for (let n = 0; n < 300; n++) {
       const asked = withPgClient(claimsOf('C'), (client) =>
         client.query({ text: `select 1 / ${n % 2}, ${n % 150}`, name: `divides ${n % 150}`, values: [] }),
@@ -40,7 +40,7 @@ describe("PostGraphile's way to the pool", () => {
     }
   });
 
-  it('undoes a nested transaction, and goes on with the one around it', async () => {
+  it('rolls back a nested transaction, and continues the outer one', async () => {
     const rows = await withPgClient({ ...claimsOf('C'), 'l9.tool_name': 'outer' }, (client) =>
       client.withTransaction(async (transaction) => {
         const nested = transaction.withTransaction(async (inner) => {

@@ -16,16 +16,16 @@ describe('the GraphQL schema', () => {
   });
   afterAll(() => gateway.close());
 
-  it('is the one in gateway/schema.graphql, so that a change of grants shows in a diff', () => {
+  it('equals gateway/schema.graphql, so that a change of grants shows in a diff', () => {
     expect(printed, 'run `npm run generate`').toBe(readFileSync(file, 'utf8'));
   });
 
-  it('never sends a vector out, nor the list of what waits for one', () => {
+  it('has no field for vectors or for the queue of memories that wait for one', () => {
     expect(printed.replace(/"""[\s\S]*?"""/g, '')).not.toMatch(/\bvector\b/i);
     expect(printed).not.toMatch(/pendingEmbedding|idempotency_?keys?\b.*Connection/i);
   });
 
-  it('writes by the operations, the functions of the world model, and those of administrators, only', () => {
+  it('has a mutation for each operation and each function of administrators, and no others', () => {
     const mutations = /^type Mutation \{([\s\S]*?)^\}/m
       .exec(printed)?.[1]
       ?.match(/^ {2}(\w+)\(/gm)
@@ -77,11 +77,11 @@ describe('the GraphQL schema', () => {
     ]);
   });
 
-  it('has no way to take on other claims than those of the token', () => {
+  it('offers no way to use other claims than those of the token', () => {
     expect(printed).not.toMatch(/\bactAs\b/);
   });
 
-  it('carries the comments of the database', () => {
+  it('carries the comments of the database as descriptions', () => {
     expect(printed).toMatch(/Decides who may read the memory: developer, l-private, global/);
   });
 });

@@ -58,8 +58,8 @@ async function endLeases() {
   if (engine === 'server') await sql('update embeddings.pending_embeddings set leased_until = now()');
 }
 
-describe('after kill -9', () => {
-  it('during concurrent saves, every acknowledged one is there, found and embedded', async () => {
+describe('a server after kill -9', () => {
+  it('still has every acknowledged save, found and embedded', async () => {
     const acknowledged = new Map<string, string>();
     for (let round = 1; round <= 2; round++) {
       const { pid, url, exit } = await home.serve();
@@ -112,7 +112,7 @@ describe('after kill -9', () => {
     expect(Number(verified.rows), 'and it was sealed meanwhile').toBeGreaterThan(0);
   });
 
-  it('in the middle of a backlog, each memory is embedded once', async () => {
+  it('embeds each memory of an interrupted backlog once', async () => {
     const [lasting] = await sql(counts);
     const first = await home.serve();
     const key = home.key('C');

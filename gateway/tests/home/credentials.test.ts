@@ -18,7 +18,7 @@ describe('the credentials of a home folder', () => {
   afterEach(() => rmSync(parent, { recursive: true, force: true }));
   const load = (env: Record<string, string> = {}) => loadCredentials(loadConfig({ L9_MEMORY_HOME: home, ...env }));
 
-  it('are made on first use, each of its own, for their owner alone', () => {
+  it('creates distinct credentials on first use, readable by the owner only', () => {
     const { jwtSecret, mcpApiKeys, archiveKey } = load();
     expect(Object.keys(mcpApiKeys).sort()).toStrictEqual(['C', 'L']);
     const all = [jwtSecret, archiveKey, ...Object.values(mcpApiKeys).flat()];
@@ -29,7 +29,7 @@ describe('the credentials of a home folder', () => {
     expect(readdirSync(home)).toStrictEqual(['credentials.json']);
   });
 
-  it('never change', () => {
+  it('keeps the credentials that exist', () => {
     const first = load();
     const written = readFileSync(credentialsPath(home), 'utf8');
     load({ JWT_SECRET: 'x'.repeat(40) });
@@ -37,14 +37,14 @@ describe('the credentials of a home folder', () => {
     expect(readFileSync(credentialsPath(home), 'utf8')).toBe(written);
   });
 
-  it('are closed to others again where somebody opened them', () => {
+  it('restores the file mode if others could read the file', () => {
     load();
     chmodSync(credentialsPath(home), 0o644);
     load();
     expect(mode(credentialsPath(home))).toBe(0o600);
   });
 
-  it('give way to the environment, one by one', () => {
+  it('prefers each variable of the environment to the file', () => {
     const stored = load();
     const given = load({ JWT_SECRET: 's'.repeat(32), MCP_API_KEY_C: 'c'.repeat(16), MCP_API_KEY_ci: 'i'.repeat(16) });
     expect(given.jwtSecret).toBe('s'.repeat(32));
@@ -52,7 +52,7 @@ describe('the credentials of a home folder', () => {
     expect(given.archiveKey).toBe(stored.archiveKey);
   });
 
-  it('are the same for all processes that start first at once', async () => {
+  it('gives the same credentials to all processes that start at once', async () => {
     const src = join(import.meta.dirname, '..', '..', 'src');
     const script = `
       import { loadConfig } from ${JSON.stringify(join(src, 'config.ts'))};

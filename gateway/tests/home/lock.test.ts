@@ -35,7 +35,7 @@ describe('the lock of a home folder', () => {
     return child;
   }
 
-  it('keeps a second process out and names the first; the kernel frees it when that is killed', async () => {
+  it('keeps a second process out, names the first, and is freed when that is killed', async () => {
     const first = await holder();
     try {
       const error = await errorOf(lockHome(home));
@@ -50,7 +50,7 @@ describe('the lock of a home folder', () => {
     (await lockHome(home)).release();
   });
 
-  it('holds within one process too, and is not lost to a failed attempt', async () => {
+  it('holds within one process, and survives a failed attempt to take it', async () => {
     const lock = await lockHome(home);
     await expect(lockHome(home)).rejects.toThrow(HomeLocked);
     await expect(lockHome(home)).rejects.toThrow(HomeLocked);
@@ -59,7 +59,7 @@ describe('the lock of a home folder', () => {
     (await lockHome(home)).release();
   });
 
-  it('tells where its holder is until it is released, to its owner alone', async () => {
+  it('tells the address of its holder to the owner only, until it is released', async () => {
     const lock = await lockHome(home);
     expect(readHolder(home)).toBeNull();
     lock.announce({ url: 'http://127.0.0.1:2', onDemand: true });
@@ -69,7 +69,7 @@ describe('the lock of a home folder', () => {
     expect(readHolder(home)).toBeNull();
   });
 
-  it('does not call a folder in use that can not be locked', async () => {
+  it('distinguishes a folder that cannot be locked from one that is in use', async () => {
     mkdirSync(join(home, 'lock'));
     await expect(lockHome(home)).rejects.not.toBeInstanceOf(HomeLocked);
   });

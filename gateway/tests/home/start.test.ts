@@ -62,7 +62,7 @@ const isStopping = (url: string) =>
   );
 
 describe('a server', () => {
-  it('says where it is, to its owner alone, and leaves the folder free when it ends', async () => {
+  it('writes its address for the owner only, and releases the folder when it ends', async () => {
     const server = await home.serve();
     const holder = readHolder(home.home);
     expect([holder?.pid, holder?.url, holder?.onDemand]).toStrictEqual([server.pid, server.url, false]);
@@ -75,7 +75,7 @@ describe('a server', () => {
     await isFree();
   });
 
-  it('keeps a second one off its folder, which says who is there', async () => {
+  it('keeps a second server off its folder, and tells it which process serves there', async () => {
     const server = await home.serve();
     const second = home.run([main]);
     expect(await second.exit).toBe(1);
@@ -85,7 +85,7 @@ describe('a server', () => {
     await end(server);
   });
 
-  it('started by an editor, tells a second one so, and what to do', async () => {
+  it('tells a second server if an editor started the first, and what to do', async () => {
     const server = await home.serve(['--on-demand']);
     const second = home.run([main]);
     expect(await second.exit).toBe(1);
@@ -96,7 +96,7 @@ describe('a server', () => {
     await end(server);
   });
 
-  it('ends in good order when it is told to while it starts', async () => {
+  it('shuts down cleanly when a signal arrives during the start', async () => {
     // The file appears anew when the server takes the folder, long before it is ready.
     rmSync(join(home.home, 'lock'), { force: true });
     const server = home.run([main]);
@@ -108,7 +108,7 @@ describe('a server', () => {
     await end(await home.serve());
   });
 
-  it('says that its port is taken, and lets go of everything', async () => {
+  it('reports that its port is in use, and releases everything', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     try {
       await eventually(() => other.listening);
@@ -125,7 +125,7 @@ describe('a server', () => {
     }
   });
 
-  it('says that its database is not there, without its password', async () => {
+  it('reports that its database is unreachable, without the password', async () => {
     const server = home.run([main], { DATABASE_URL: 'postgres://l9_gateway:hush-hush@127.0.0.1:1/nowhere' });
     expect(await server.exit).toBe(1);
     expect(server.stderr).toMatch(/could not start: .*ECONNREFUSED/);
@@ -133,7 +133,7 @@ describe('a server', () => {
     await isFree();
   });
 
-  it('answers what is in flight before it ends', async () => {
+  it('answers requests in flight before it ends', async () => {
     const server = await home.serve();
     const asked = await openRequest(server.url);
     server.process.kill('SIGTERM');

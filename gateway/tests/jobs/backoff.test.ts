@@ -2,7 +2,7 @@ import { EmbedderUnavailable } from '../../src/embeddings/index.ts';
 import { backoffSeconds, outagePause } from '../../src/jobs/backoff.ts';
 
 describe('the wait after failures', () => {
-  it('doubles with each failure in a row, up to its limit', () => {
+  it('doubles with each consecutive failure, up to a limit', () => {
     expect([0, 1, 2, 3, 4, 5, 6, 100].map((failures) => backoffSeconds(failures, 60))).toStrictEqual([
       2, 2, 4, 8, 16, 32, 60, 60,
     ]);
@@ -10,7 +10,7 @@ describe('the wait after failures', () => {
   });
 });
 
-describe('the pause of a provider that is down', () => {
+describe('the pause of an unavailable provider', () => {
   const down = new EmbedderUnavailable('down');
   const pauseAt = () => {
     let time = 0;
@@ -23,7 +23,7 @@ describe('the pause of a provider that is down', () => {
     };
   };
 
-  it('grows with each outage in a row, and ends with the first answer', () => {
+  it('grows with each consecutive outage, and ends with the first answer', () => {
     const pause = pauseAt();
     pause.recordFailure(down);
     pause.wait(1.9);
@@ -40,14 +40,14 @@ describe('the pause of a provider that is down', () => {
     expect(pause.isPausing()).toBe(false);
   });
 
-  it('counts an outage once that several jobs meet', () => {
+  it('counts an outage once when several jobs hit it', () => {
     const pause = pauseAt();
     for (let job = 0; job < 5; job++) pause.recordFailure(down);
     pause.wait(2);
     expect(pause.isPausing()).toBe(false);
   });
 
-  it('is not for failures of the database', () => {
+  it('ignores failures of the database', () => {
     const pause = pauseAt();
     pause.recordFailure(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }));
     expect(pause.isPausing()).toBe(false);

@@ -2,14 +2,14 @@ import { eventually } from '../../../db/tests/support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
-describe('memories whose ttl has passed', () => {
+describe('the job that deletes expired memories', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: standIn, env: { CLEANUP_INTERVAL_SECONDS: '1' } });
   });
   afterAll(() => gateway.close());
 
-  it('are deleted by themselves, on the record', async () => {
+  it('deletes memories whose ttl has passed, and audits it', async () => {
     await gateway.sql(
       'C',
       "select public.save_memory('gone soon', project_id => 'l9', ttl => now() + interval '1 second')",

@@ -10,7 +10,7 @@ describeOnServer('background jobs', () => {
   });
   afterAll(() => gateway.close());
 
-  it('go on after one could not be ticked off while others were under way', async () => {
+  it('continues after one job could not be marked as done while others ran', async () => {
     const isSealed = async () =>
       !(await gateway.instance.database.workerPool.query('select audit.is_audit_unsealed() as due')).rows[0].due;
     // That the first failed is refused by the database while the others are under way: one fails, then the last is done.

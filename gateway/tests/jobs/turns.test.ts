@@ -50,7 +50,7 @@ describe('a job', () => {
     return true;
   };
 
-  it('deletes and seals on time though an embedding provider hangs', async () => {
+  it('deletes expired memories and seals on time while the embedding provider hangs', async () => {
     const countSeals = async () =>
       (await gateway.asSuperuser('select count(*)::int as n from public.audit_seals'))[0].n;
     const before = await countSeals();

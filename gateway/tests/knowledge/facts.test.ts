@@ -21,7 +21,7 @@ describe('facts', () => {
     return data.assertFact.fact;
   };
 
-  it('lead in GraphQL from a memory to what it says, and on to what took its place', async () => {
+  it('leads over GraphQL from a memory to its facts, and on to those that superseded them', async () => {
     const registered = await gateway.graphql(
       'L',
       'mutation { registerPredicate(input: { predicate: "deploys on", isSingleValued: true }) { predicate { predicate isSingleValued } } }',
@@ -91,7 +91,7 @@ describe('facts', () => {
     expect(now.data.findFacts).toStrictEqual([{ object: 'Monday' }]);
   });
 
-  it('are stated and found by the tools', async () => {
+  it('asserts and finds facts over MCP', async () => {
     const stated = await gateway.tool('C', 'assert_fact', {
       subject: 'the gateway',
       predicate: 'listens on',

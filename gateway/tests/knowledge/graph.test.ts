@@ -18,7 +18,7 @@ describe('the entity graph', () => {
   const relate = async (caller: string, input: object) =>
     (await graphql(caller, RELATE, { input })).relate.relationship;
 
-  it('is written and read by GraphQL, with its memories', async () => {
+  it('is written and read over GraphQL, with its memories', async () => {
     const saved = await graphql(
       'C',
       'mutation { saveMemory(input: { content: "We moved billing to Kafka.", projectId: "l9" }) { memory { packetId } } }',
@@ -106,7 +106,7 @@ describe('the entity graph', () => {
     expect(all.all.totalCount).toBe(2);
   });
 
-  it('refuses with the documented errors', async () => {
+  it('refuses invalid input with the documented errors', async () => {
     const { errors } = await gateway.graphql('C', '{ exploreGraph(entity: "x", depth: 9) { entity } }');
     expect([errors?.[0]?.extensions?.code, errors?.[0]?.extensions?.field]).toStrictEqual(['INVALID_INPUT', 'depth']);
     const refused = await gateway.graphql('C', RELATE, {
@@ -118,7 +118,7 @@ describe('the entity graph', () => {
     expect(text).toMatch(/^INVALID_INPUT \(L9VAL\): limit: from 1 to 500/);
   });
 
-  it('is explored and searched by MCP', async () => {
+  it('is explored and searched over MCP', async () => {
     await relate('C', { source: 'Checkout', type: 'calls', target: 'Ledger', projectId: 'l9', confidence: 0.9 });
     await relate('C', { source: 'Ledger', type: 'stores in', target: 'CockroachDB', projectId: 'l9', confidence: 0.5 });
     await relate('L', {

@@ -8,7 +8,7 @@ describe('reflect and recall_lessons', () => {
   });
   afterAll(() => gateway.close());
 
-  it('are tools: what L learned C recalls, by meaning too, and reinforces', async () => {
+  it('lets C recall and reinforce over MCP what L learned, by meaning too', async () => {
     const told = await gateway.tool('L', 'reflect', {
       content: 'Database migrations must run before the new containers start, or the first requests fail.',
       type: 'failure',
@@ -49,7 +49,7 @@ describe('reflect and recall_lessons', () => {
     expect(bad.text).toMatch(/^INVALID_INPUT/);
   });
 
-  it('answer as their schemas say', async () => {
+  it('answers as its output schemas say', async () => {
     const client = await gateway.mcp('C');
     await client.listTools(); // so that the client checks what it gets
     await client.callTool({ name: 'reflect', arguments: { content: 'Schemas are promises.', project_id: 'l9' } });
@@ -60,7 +60,7 @@ describe('reflect and recall_lessons', () => {
     expect((structuredContent as { lessons: object[] }).lessons.length).toBeGreaterThan(0);
   });
 
-  it('are fields of GraphQL, with relations to memories and tasks', async () => {
+  it('serves lessons over GraphQL, with relations to memories and tasks', async () => {
     const told = await gateway.graphql(
       'C',
       `mutation {
@@ -113,7 +113,7 @@ describe('reflect and recall_lessons', () => {
     expect(recalled.data.taskReflections.nodes.length).toBe(1);
   });
 
-  it('never show C a private lesson, by any field', async () => {
+  it('hides private lessons from C in every field', async () => {
     const told = await gateway.tool('L', 'reflect', {
       content: 'The heron project is to be sold in spring.',
       scope: 'l-private',

@@ -13,7 +13,7 @@ describe('summarize', () => {
     (await gateway.tool(caller, 'save_memory', { content, project_id: 'l9', thread_id: 'rollout', ...args })).result
       .memory.packet_id as string;
 
-  it('tells what is due with its sources, and saves what was made of them', async () => {
+  it('returns due summaries with their sources, and saves the text written from them', async () => {
     for (let i = 0; i < 10; i++) await say('C', `Step ${i} of the rollout: ${'as planned, '.repeat(60)}`);
     const secret = await say('L', 'The rollout of the private part', { scope: 'l-private' });
     const client = await gateway.mcp('C');
@@ -69,7 +69,7 @@ describe('summarize', () => {
     expect(refused.text).toMatch(/^NOT_YOURS \(L9OWN\)/);
   });
 
-  it('is dueSummaries and summarize in GraphQL, with relations', async () => {
+  it('is available over GraphQL as dueSummaries and summarize, with relations', async () => {
     const id = await say('C', 'A memory on its own', { thread_id: 'alone', project_id: 'solo' });
     const asked = await gateway.graphql(
       'C',

@@ -7,14 +7,14 @@ const REFRESH = `mutation { refreshMemoryViews(input: { clientMutationId: "mine"
   query { memoryViewsStatus { nodes { viewName refreshedAt ageSeconds } } highConfidenceFacts { nodes { object } } }
 } }`;
 
-describe('views by GraphQL', () => {
+describe('materialized views over GraphQL', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
   afterAll(() => gateway.close());
 
-  it('are refreshed by an admin, who is told how old they are and reads what is new', async () => {
+  it('lets an administrator refresh them, and returns their age and new rows', async () => {
     await gateway.sql('C', "select public.assert_fact('the door', 'is', '\"open\"', project_id => 'l9')");
     const began = Date.now();
     const { data, errors } = await gateway.graphql('L', REFRESH);
@@ -30,7 +30,7 @@ describe('views by GraphQL', () => {
     expect(query.highConfidenceFacts.nodes).toStrictEqual([{ object: 'open' }]);
   });
 
-  it('are refreshed by no agent, and the refusal is on the record', async () => {
+  it('refuses a refresh by an agent, and audits the refusal', async () => {
     const { data, errors } = await gateway.graphql('C', REFRESH);
     expect(data.refreshMemoryViews).toBeNull();
     expect(errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');

@@ -6,7 +6,7 @@ const project_id = 'l9';
 // In every private text, and nowhere else.
 const SECRET = 'zephyrine';
 
-describe('from memories to knowledge', () => {
+describe('the walk from memories to knowledge', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();
@@ -40,7 +40,7 @@ describe('from memories to knowledge', () => {
   let contradiction: string;
   let plan: string;
 
-  it('L records a decision, what follows from it, and a plan that is its own', async () => {
+  it('records a decision, its facts and a private plan for L', async () => {
     await graphql(
       'L',
       'mutation { registerPredicate(input: { predicate: "goes out on", isSingleValued: true }) { predicate { isSingleValued } } }',
@@ -102,7 +102,7 @@ describe('from memories to knowledge', () => {
     });
   });
 
-  it('Cursor records what contradicts it: the fact changes, and the decision matters less', async () => {
+  it('supersedes the fact and lowers the importance of the decision when Cursor contradicts', async () => {
     const before = await importanceOf(decision);
     contradiction = await save(
       'C',
@@ -134,7 +134,7 @@ describe('from memories to knowledge', () => {
     );
   });
 
-  it('the lesson of it is recalled in the next task, by who asks in other words', async () => {
+  it('recalls the lesson in the next task for a question in other words', async () => {
     await tool('C', 'reflect', {
       content: 'Before you name a day for a release, look whether an audit falls on it.',
       type: 'failure',
@@ -150,7 +150,7 @@ describe('from memories to knowledge', () => {
     expect(lessons[0].content).toMatch(/^Before you name a day/);
   });
 
-  it('the world model moves from version 7 to 8, once: who expected 7 after that is told 8', async () => {
+  it('moves the world model from version 7 to 8, and rejects a later update that expects 7', async () => {
     const { version, entities } = await tool('C', 'get_world_model', { project_id });
     expect(version).toBe(7);
     expect(entities[0].attributes).toStrictEqual({ deployments: 7, day: 'Tuesday' });
@@ -176,7 +176,7 @@ describe('from memories to knowledge', () => {
     });
   });
 
-  it('of the private parts C sees nothing, whatever it asks; L sees all', async () => {
+  it('hides the private parts from every query of C, and shows them to L', async () => {
     const asked = {
       find_facts: { subject: 'website', include_history: true },
       explore_graph: { entity: 'website', depth: 5 },
@@ -215,7 +215,7 @@ describe('from memories to knowledge', () => {
     expect(JSON.stringify(ofL)).toContain(SECRET);
   });
 
-  it('and of an erased memory nothing is left in any of it', async () => {
+  it('removes every trace of an erased memory', async () => {
     const { data, errors } = await gateway.graphql(
       'L',
       'mutation ($id: UUID!) { eraseMemory(input: { packetId: $id, reason: "sold" }) { result { memories } } }',

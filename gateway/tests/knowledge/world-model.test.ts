@@ -21,7 +21,7 @@ describe('the world model through the APIs', () => {
     return data;
   };
 
-  it('is updated and read over MCP, on the record', async () => {
+  it('is updated and read over MCP, and audited', async () => {
     const { result, isError, text } = await update('C', [
       { entity_id: 'api', entity_type: 'service', attributes: { port: 80 } },
     ]);
@@ -54,7 +54,7 @@ describe('the world model through the APIs', () => {
     expect(typo.text).toMatch(/L9VAL.*atributes/s);
   });
 
-  it('keeps a private world from C on both APIs', async () => {
+  it('hides a private world model from C over both APIs', async () => {
     const { result } = await update('L', [{ entity_id: 'hush', attributes: { hush: 'hush' } }], { scope: 'l-private' });
     const tried = await gateway.tool('C', 'get_world_model', { project_id: 'l9', scope: 'l-private' });
     const nowhere = await gateway.tool('C', 'get_world_model', { project_id: 'l9', scope: 'no-such' });
@@ -76,7 +76,7 @@ describe('the world model through the APIs', () => {
     });
   });
 
-  it('is all in GraphQL, with relations', async () => {
+  it('is available over GraphQL, with relations', async () => {
     const { updateWorldModel } = await ask(
       'C',
       `mutation ($insight: JSON!) { updateWorldModel(input: { insight: $insight, projectId: "gql" }) {
@@ -168,7 +168,7 @@ describe('the world model through the APIs', () => {
     ]);
   });
 
-  it('lists tasks to those whom they concern', async () => {
+  it('lists tasks to callers who can read their scope', async () => {
     const { rows } = await gateway.instance.database.workerPool.query(
       "select tasks.start_task('summarise', '00000000-0000-7000-8000-000000000001', '{\"memories\": 3}', scope => 'developer', project_id => 'l9') as ids",
     );

@@ -23,7 +23,7 @@ describe('a move that is killed', () => {
       (select count(distinct new_id)::int from legacy.legacy_ids) as ids,
       (select count(*)::int from audit_log where operation = 'INSERT') as audited`);
 
-  it('goes on where it was, and moves each row once', async () => {
+  it('continues where it stopped, and moves each row once', async () => {
     expect(await old.migrateAndKill('--apply')).toBe('SIGKILL');
     const [now] = await state();
     expect(now.packets, `it was killed in the middle, at ${now.packets}`).toBeGreaterThanOrEqual(1_000);

@@ -68,7 +68,7 @@ function moved(
   return judged.record;
 }
 
-describe('columns of old tables', () => {
+describe('the columns of old tables', () => {
   const mapped = (names: Record<string, Family>) =>
     Object.fromEntries(
       Object.entries(
@@ -79,7 +79,7 @@ describe('columns of old tables', () => {
       ).map(([field, { name }]) => [field, name]),
     );
 
-  it('are known by many names, in any spelling', () => {
+  it('recognises columns by many names, in any spelling', () => {
     expect(
       mapped({ userid: 'uuid', memoryType: 'text', body: 'text', Importance: 'number', created: 'local time' }),
     ).toStrictEqual({
@@ -91,7 +91,7 @@ describe('columns of old tables', () => {
     });
   });
 
-  it('are not taken for what their type can not hold, nor twice', () => {
+  it('assigns no column whose type does not fit, and none twice', () => {
     expect(mapped({ content: 'number', text: 'text', timestamp: 'boolean', created_at: 'instant' })).toStrictEqual({
       content: 'text',
       created: 'created_at',
@@ -104,8 +104,8 @@ describe('columns of old tables', () => {
   });
 });
 
-describe('times', () => {
-  it('are read as they are written, without a zone as UTC, and from numbers of any size', () => {
+describe('times in old rows', () => {
+  it('reads times as written, in UTC if they have no zone, and from numbers of any unit', () => {
     expect(instantOf('2024-01-02T03:04:05.123456+02:00', 'instant')).toBe('2024-01-02T03:04:05.123456+02:00');
     expect(instantOf('2024-01-02T03:04:05', 'local time')).toBe('2024-01-02T03:04:05Z');
     expect(instantOf('2024-01-02 03:04', 'text')).toBe('2024-01-02T03:04Z');
@@ -114,12 +114,12 @@ describe('times', () => {
       expect(instantOf(epoch, 'number')).toBe('2024-01-01T00:00:00.000Z');
   });
 
-  it('that are none are null, not another time', () => {
+  it('reads an invalid time as null', () => {
     for (const value of ['yesterday', '2024-02-31', '2024-13-01', '', null, {}, 'infinity', '0044-03-15T00:00:00 BC'])
       expect(instantOf(value, 'text')).toBeNull();
   });
 
-  it('of expiry may be spans', () => {
+  it('accepts a duration as an expiry', () => {
     const created = '2024-01-01T00:00:00Z';
     expect(lifetimeOf(60, column('ttl', 'number'), created)).toBe('2024-01-01T00:01:00.000Z');
     expect(lifetimeOf(1704067200, column('ttl', 'number'), created), 'a date of this age').toBe(
@@ -141,7 +141,7 @@ describe('an old memory', () => {
     expect(JSON.stringify(metadata)).toMatch(/"one":1.0,"tiny":1e-400/);
   });
 
-  it('is of the actor that its metadata names, by any of its names; else of whose scope it was', () => {
+  it('belongs to the actor that its metadata names, or else to the owner of its scope', () => {
     const creator = (metadata: object, scope = 'global') =>
       moved(
         { metadata: ['json', metadata], scope: ['text', scope], project: ['text', 'p'] },
@@ -155,7 +155,7 @@ describe('an old memory', () => {
     expect(creator({ creator: { not: 'a name' } })).toBe('L-CTO');
   });
 
-  it('says why it can not be moved', () => {
+  it('says why it cannot be moved', () => {
     const reason = (rest: Record<string, [Family, unknown]>, more = {}) => {
       const judged = judge(rest, more);
       return 'reason' in judged ? judged.reason : 'none';
@@ -174,7 +174,7 @@ describe('an old memory', () => {
     expect(reason({ metadata: ['json', { scope: 'shared' }] }), 'its metadata may know').toBe('none');
   });
 
-  it('has its importance scaled to 1 and cut off there', () => {
+  it('has its importance scaled to at most 1', () => {
     const importance = (value: unknown, scale: number | null = 10) => {
       const record = moved({ importance: ['number', value] }, { importanceScale: scale });
       return [record.importance, record.legacy.importance];
@@ -189,7 +189,7 @@ describe('an old memory', () => {
     expect(importance(null)).toStrictEqual([0.5, undefined]);
   });
 
-  it('has its tags read from any form, and none lost', () => {
+  it('keeps all its tags, in whichever form they are stored', () => {
     const tags = (family: Family, value: unknown) => moved({ tags: [family, value] }).tags;
     expect(tags('texts', ['a', ' a ', null, 'b'])).toStrictEqual(['a', 'b']);
     expect(tags('text', '["a","b"]')).toStrictEqual(['a', 'b']);
@@ -202,7 +202,7 @@ describe('an old memory', () => {
     expect(moved({ tags: ['json', { a: 1 }] }).legacy.tags).toStrictEqual({ a: 1 });
   });
 
-  it('has its metadata read wherever it is an object', () => {
+  it('keeps its metadata if that is an object', () => {
     const { creator: _, source: __, agent: ___, ...rest } = moved({ metadata: ['json', '"{\\"a\\": 1}"'] }).metadata;
     expect(rest, 'written as a string, twice').toStrictEqual({ a: 1 });
     expect(moved({ metadata: ['json', { notes: 'text' }] }).metadata.notes).toStrictEqual({ legacy: 'text' });
@@ -210,7 +210,7 @@ describe('an old memory', () => {
     expect(moved({ metadata: ['json', { agent: 'claude' }] }).metadata.agent).toBe('claude');
   });
 
-  it('belongs to a user only by a UUID, and only where that is wanted', () => {
+  it('belongs to a user only by a UUID, and only if the option asks for it', () => {
     const id = '12345678-1111-4222-8333-444444444444';
     expect(moved({ user_id: ['text', id] }).user_id).toBe(id);
     expect([
@@ -223,7 +223,7 @@ describe('an old memory', () => {
     ]);
   });
 
-  it('brings a vector of the model named, in any form, and no other', () => {
+  it('keeps a vector of the named model in any form, and no other', () => {
     expect(moved({}, {}, '[1,2,3]').embedding).toBe('[1,2,3]');
     expect(moved({}, {}, '{1,2,3}').embedding).toBe('[1,2,3]');
     expect(moved({}, {}, '[1,2]').embedding).toBeNull();
@@ -231,7 +231,7 @@ describe('an old memory', () => {
     expect(moved({}, { model: null }, '[1,2,3]').embedding).toBeNull();
   });
 
-  it('has the columns that nobody knows in its provenance', () => {
+  it('keeps unknown columns in its provenance', () => {
     expect(moved({ mood: ['text', 'grim'], empty: ['text', null] }).legacy).toStrictEqual({
       source: 'old',
       table: 'memory.x',
@@ -242,7 +242,7 @@ describe('an old memory', () => {
 });
 
 describe('an old audit row', () => {
-  it('is of the operation that its words name', () => {
+  it('has the operation that its text names', () => {
     for (const [old, operation] of Object.entries({
       'memory.save': 'INSERT',
       saveMemory: 'INSERT',
@@ -260,7 +260,7 @@ describe('an old audit row', () => {
     }
   });
 
-  it('brings no words of anybody', () => {
+  it('takes over no contents', () => {
     const columns = [
       column('id', 'number'),
       column('action', 'text'),

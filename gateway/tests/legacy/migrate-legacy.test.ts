@@ -9,12 +9,12 @@ describe('migrate-legacy', () => {
   });
   afterAll(() => old.drop());
 
-  it('says so where there are no old tables', async () => {
+  it('says if there are no old tables', async () => {
     const ran = await old.migrate();
     expect([ran.code, ran.report.tables, ran.report.drop]).toStrictEqual([0, [], null]);
   });
 
-  it('names the option that is no good', async () => {
+  it('names the option that is invalid', async () => {
     for (const [args, said] of [
       [['--apply', '--dry-run'], /--apply, --dry-run/],
       [['--tenant', 'x'], /--tenant: a UUID/],
@@ -34,7 +34,7 @@ describe('migrate-legacy', () => {
     }
   });
 
-  it('needs a table to have a key and a content, and to be seen whole', async () => {
+  it('requires a table with a key and a content, all of whose rows it can read', async () => {
     await old.superuser(async (query) => {
       await query('create schema memory; create table memory.short_term (id integer, content text)');
       await query("insert into memory.short_term values (1, 'a'), (1, 'b')");
@@ -50,7 +50,7 @@ describe('migrate-legacy', () => {
     expect((await old.migrate()).err).toMatch(/row-level security hides rows of memory.short_term from l9_owner/);
   });
 
-  it('prints a report for people', async () => {
+  it('prints a readable report', async () => {
     await old.superuser(async (query) => {
       await query('drop schema memory cascade; create schema memory');
       await query('create table memory.longterm (id uuid primary key, content text, scope text)');

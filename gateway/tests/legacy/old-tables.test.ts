@@ -18,7 +18,7 @@ import {
   uuid,
 } from './old-database.ts';
 
-describe('the old tables', () => {
+describe('migrate-legacy on the old tables', () => {
   let old: OldHome;
   let pristine: Rows;
   // What there is after the move; each look into the embedded engine starts it anew.
@@ -42,7 +42,7 @@ describe('the old tables', () => {
     return found[0];
   };
 
-  it('are not read without the rights to, which are named', async () => {
+  it('names the missing rights if it may not read the tables', async () => {
     const refused = await old.migrate();
     expect(refused.code).toBe(1);
     expect(refused.err).toMatch(
@@ -54,7 +54,7 @@ describe('the old tables', () => {
     await old.query(rights);
   });
 
-  it('are only looked at by a dry run, which is the default: the database is the same to the last byte', async () => {
+  it('changes not one byte of the database in a dry run, which is the default', async () => {
     const dry = await old.migrate('--embedding-model', 'old-model');
     expect(dry.code, dry.err).toBe(0);
     expect(dry.report.applied).toBe(false);
@@ -62,7 +62,7 @@ describe('the old tables', () => {
     expect(await old.query(DUMP)).toStrictEqual(pristine);
   });
 
-  it('are dropped by nobody but their owner, and not before all is moved', async () => {
+  it('drops tables only for their owner, and only after all rows are moved', async () => {
     const dry = await old.migrate('--drop');
     expect(dry.code).toBe(1);
     expect(dry.report.drop!.obstacles.some((text) => text.includes('alter schema memory owner to l9_owner;'))).toBe(
@@ -81,7 +81,7 @@ describe('the old tables', () => {
     });
   });
 
-  it('are moved by --apply, and the report of the dry run held', async () => {
+  it('moves the tables by --apply, as the dry run reported', async () => {
     const applied = await old.migrate('--apply', '--embedding-model', 'old-model');
     expect(applied.code, applied.err).toBe(0);
     await old.superuser(async (query) => {
@@ -118,7 +118,7 @@ describe('the old tables', () => {
     ]);
   });
 
-  it('keep ids, times, writers, numbers and notes, and lose no column', async () => {
+  it('keeps ids, times, writers, numbers and notes, and loses no column', async () => {
     const one = packet(uuid(1));
     expect(one.content).toBe('We ship on Tuesdays.');
     expect([one.packet_type, one.scope, one.project_id, one.tenant_id]).toStrictEqual([
@@ -181,7 +181,7 @@ describe('the old tables', () => {
     expect(object.ttl, 'an interval counts from when it was made').toMatch(/^3024-/);
   });
 
-  it('with the same content become one memory, which lives as long and weighs as much as any of them', async () => {
+  it('merges equal contents into one memory with the latest expiry and highest importance', async () => {
     const one = packet(uuid(1));
     expect([one.tags, one.ttl]).toStrictEqual([['release', 'weekly', 'calendar'], null]);
     const known = now.known.find(
@@ -195,7 +195,7 @@ describe('the old tables', () => {
     ]);
   });
 
-  it('bring vectors of the named model, at length 1; what waits for another is for the first gateway to say', async () => {
+  it('takes over vectors of the named model, normalised to length 1', async () => {
     const rows = now.vectors;
     expect(rows.map(({ packet_id, model, scope }) => [packet_id, model, scope])).toStrictEqual([
       [uuid(1), 'old-model', 'developer'],
@@ -209,7 +209,7 @@ describe('the old tables', () => {
     expect([waiting, indexes]).toStrictEqual([0, serverUrl ? 50 : 5]);
   });
 
-  it('leave an audit row for each memory, and bring their own, at the time they had', async () => {
+  it('audits each moved memory, and takes over old audit rows with their times', async () => {
     const legacy = now.audit.filter(({ details }) => details.legacy);
     const others = now.audit.filter(({ details }) => !details.legacy);
     expect(
@@ -243,7 +243,7 @@ describe('the old tables', () => {
     expect(JSON.stringify(legacy), 'no words of anybody are on the record').not.toMatch(/heron|short|word/);
   });
 
-  it('move nothing twice', async () => {
+  it('moves no row twice', async () => {
     const second = await old.migrate('--apply', '--embedding-model', 'old-model');
     expect(second.code, second.err).toBe(0);
     for (const outcomes of Object.values(counts(second)))
@@ -252,7 +252,7 @@ describe('the old tables', () => {
     expect(await old.query(DUMP)).toStrictEqual(now.dump);
   });
 
-  it('take options for what was left, and go on from there', async () => {
+  it('accepts options for the rows that were left, and continues from there', async () => {
     const more = await old.migrate('--apply', '--project', 'l9', '--scope', 'team-red=developer', '--scope', '=global');
     expect(more.code, more.err).toBe(0);
     const { 'memory.long_term': long, 'memory.mediumterm': medium, 'memory."shortTerm"': short } = counts(more);
@@ -264,7 +264,7 @@ describe('the old tables', () => {
     expect(three.ttl).toMatch(/^2999-/);
   });
 
-  it('are found by whoever may see them: C what is developer and global, L all', async () => {
+  it('lets C find moved memories of developer and global, and L all of them', async () => {
     const gateway = await startTestGateway({ home: { ...old.home, drop: async () => {} } });
     try {
       // The gateway lists what has no vector yet by itself, but perhaps after we have looked.
@@ -311,7 +311,7 @@ describe('the old tables', () => {
     }
   });
 
-  it('stay while anything in them is unaccounted for, which is said', async () => {
+  it('refuses to drop a table while rows of it are unaccounted for, and lists them', async () => {
     let gone: Rows = [];
     let before: Rows = [];
     await old.superuser(async (query) => {
@@ -361,7 +361,7 @@ describe('the old tables', () => {
     expect(await old.query(DUMP)).toStrictEqual(before);
   });
 
-  it('go by --drop once every row is accounted for', async () => {
+  it('drops a table once every row is accounted for', async () => {
     const skip = 'changed,gone,long,blank,expired,deleted,operation,time,texts';
     const args = [
       '--apply',

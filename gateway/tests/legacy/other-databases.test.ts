@@ -21,7 +21,7 @@ import {
   type Ran,
 } from './old-database.ts';
 
-describeOnServer('another database', () => {
+describeOnServer('a legacy database on another server', () => {
   const name = `l9_old_${process.pid}`;
   let root: pg.Client;
   let url: string;
@@ -43,7 +43,7 @@ describeOnServer('another database', () => {
     await root.end();
   });
 
-  it('moves into the embedded engine, and is dropped there by --drop alone', async () => {
+  it('moves into the embedded engine, and is dropped at its source by --drop only', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'l9t-'));
     try {
       const run = (...args: string[]) => {
@@ -79,7 +79,7 @@ describeOnServer('another database', () => {
   });
 });
 
-describeOnServer('callers who write meanwhile', () => {
+describeOnServer('a move while callers write', () => {
   let old: OldHome;
   beforeAll(async () => {
     old = await createOldHome();
@@ -93,7 +93,7 @@ describeOnServer('callers who write meanwhile', () => {
   });
   afterAll(() => old.drop());
 
-  it('say the same: one memory stays, which no longer expires', async () => {
+  it('merges equal contents into one memory, which no longer expires', async () => {
     const client = new pg.Client({ connectionString: old.home.superuserUrl! });
     await client.connect();
     try {
@@ -124,7 +124,7 @@ describeOnServer('callers who write meanwhile', () => {
   });
 });
 
-describeOnServer('a database of the old application', () => {
+describeOnServer('the database of the old application', () => {
   const name = `l9_grown_${process.pid}`;
   let root: pg.Client;
   beforeAll(async () => {
@@ -137,7 +137,7 @@ describeOnServer('a database of the old application', () => {
     await root.end();
   });
 
-  it('is set up where it is, though pgvector lived in public, and moved within', async () => {
+  it('is set up in place although pgvector is in public, and moved within itself', async () => {
     const url = Object.assign(new URL(serverUrl!), { pathname: `/${name}` }).href;
     const client = new pg.Client({ connectionString: url });
     await client.connect();

@@ -28,7 +28,7 @@ describe('the MCP API', () => {
       `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":${JSON.stringify(name)},"arguments":${args}}}`,
     );
 
-  it('knows the tools it lists, and no property of an object in JavaScript', async () => {
+  it('accepts only the tools that it lists, and no property name of JavaScript objects', async () => {
     for (const name of [
       '__proto__',
       'constructor',
@@ -49,7 +49,7 @@ describe('the MCP API', () => {
     }
   });
 
-  it('lets no argument reach into the objects of the server', async () => {
+  it('lets no argument change objects of the server', async () => {
     for (const args of [
       '{"content":"a","project_id":"l9","__proto__":{"polluted":1}}',
       '{"content":"b","project_id":"l9","constructor":{"prototype":{"polluted":1}}}',
@@ -75,7 +75,7 @@ describe('the MCP API', () => {
     expect(kept, 'a name like any other is kept').toStrictEqual({ prototype: { polluted: 1 } });
   });
 
-  it('answers messages that are none, ids out of all measure and batches without falling over', async () => {
+  it('survives malformed messages, huge ids and batches', async () => {
     const cases: [string, Record<string, string>, number][] = [
       ['', {}, 400],
       ['null', {}, 400],
@@ -125,7 +125,7 @@ describe('the MCP API', () => {
     ).toStrictEqual([false, true]);
   });
 
-  it('answers arguments that nest without end in documented words', async () => {
+  it('answers deeply nested arguments with a documented error', async () => {
     for (const levels of [100, 5_000, 100_000]) {
       const deep = `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
       const { text } = await call('save_memory', `{"content":"deep","project_id":"l9","metadata":${deep}}`);
@@ -134,7 +134,7 @@ describe('the MCP API', () => {
   });
 });
 
-describe('a page in a browser', () => {
+describe('a request of a browser page', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: cheapEmbedder });
@@ -191,7 +191,7 @@ describe('a page in a browser', () => {
   };
   const port = (of: TestGateway) => new URL(of.instance.url).port;
 
-  it('of another site gets in by no API, even with a key', async () => {
+  it('is refused by every API if it comes from another site, even with a key', async () => {
     for (const origin of [
       'https://evil.example',
       'http://evil.example:9001',
@@ -204,7 +204,7 @@ describe('a page in a browser', () => {
     }
   });
 
-  it('that has made its own name stand for this machine gets in by none either', async () => {
+  it('is refused by every API after DNS rebinding', async () => {
     for (const name of [
       'evil.example',
       'localhost.evil.example',
@@ -220,7 +220,7 @@ describe('a page in a browser', () => {
     }
   });
 
-  it('of this machine, an editor and whoever is no browser get in', async () => {
+  it('is accepted from this machine, as are editors and clients that are no browsers', async () => {
     for (const headers of [
       {},
       { host: `localhost:${port(gateway)}` },
@@ -235,7 +235,7 @@ describe('a page in a browser', () => {
     }
   });
 
-  it('gets in where ALLOWED_HOSTS names it, as behind a proxy', async () => {
+  it('is accepted if ALLOWED_HOSTS names its host, as behind a proxy', async () => {
     const open = await startTestGateway({
       embedder: cheapEmbedder,
       env: { ALLOWED_HOSTS: 'memory.example.com, Console.example.com' },
@@ -252,7 +252,7 @@ describe('a page in a browser', () => {
     }
   });
 
-  it('reaches a gateway that others on the network reach under whatever name it has there, but only from itself', async () => {
+  it('is accepted on a network address under any host name, but only from the same origin', async () => {
     const open = await startTestGateway({ embedder: cheapEmbedder, env: { HOST: '0.0.0.0' } });
     try {
       await everyApi(open, { host: 'memory.internal:9001' }, 200);

@@ -14,7 +14,7 @@ describe('MCP over HTTP', () => {
       body: JSON.stringify(body),
     });
 
-  it('lists the tools with schemas in and out, and what they may do', async () => {
+  it('lists the tools with their input and output schemas and hints', async () => {
     const { tools } = await (await gateway.mcp('C')).listTools();
     const told = Object.fromEntries(
       tools.map(({ name, annotations }) => [name, [annotations?.readOnlyHint, annotations?.destructiveHint]]),
@@ -44,7 +44,7 @@ describe('MCP over HTTP', () => {
     }
   });
 
-  it('names its inputs as the parameters of the SQL functions', async () => {
+  it('names inputs like the parameters of the SQL functions', async () => {
     const { tools } = await (await gateway.mcp('C')).listTools();
     const called: Record<string, string> = { update_world_model: 'apply_world_update' };
     for (const { name, inputSchema } of tools) {
@@ -68,13 +68,13 @@ describe('MCP over HTTP', () => {
     expect(text).toMatch(/^Saved as [0-9a-f-]{36} in scope developer, project l9\.$/);
   });
 
-  it('takes the key as a bearer token or in X-API-Key', async () => {
+  it('accepts the key as a bearer token or in X-API-Key', async () => {
     const key = gateway.apiKey('C');
     expect((await post({ authorization: `Bearer ${key}` })).status).toBe(200);
     expect((await post({ 'x-api-key': key })).status).toBe(200);
   });
 
-  it('turns away whoever has no key, or a wrong one', async () => {
+  it('refuses a request without a key, or with a wrong one', async () => {
     for (const headers of [
       {},
       { authorization: 'Bearer wrong' },
@@ -89,7 +89,7 @@ describe('MCP over HTTP', () => {
     }
   });
 
-  it('lets the key decide who calls, whatever else is sent', async () => {
+  it('determines the caller by the key, whatever else is sent', async () => {
     const forged = { caller: 'L', creator: 'L-CTO', source: 'l9-kernel' };
     const { isError, text } = await gateway.tool('C', 'save_memory', {
       content: 'x',
@@ -110,7 +110,7 @@ describe('MCP over HTTP', () => {
     expect(await response.text()).not.toContain('l-private');
   });
 
-  it('answers a tool that does not exist, and arguments that are no good, with an error to act on', async () => {
+  it('answers unknown tools and invalid arguments with an error that says what to change', async () => {
     expect((await gateway.tool('C', 'drop_tables')).text).toMatch(/there is no tool drop_tables/);
     expect((await gateway.tool('C', 'save_memory', { content: 'x', projectId: 'l9' })).text).toMatch(
       /INVALID_INPUT \(L9VAL\): projectId: not a field/,
@@ -120,7 +120,7 @@ describe('MCP over HTTP', () => {
     );
   });
 
-  it('answers a body that is no JSON, or too large, without a stack trace', async () => {
+  it('answers a body that is too large or not JSON without a stack trace', async () => {
     const send = async (body: string) => {
       const headers = { 'content-type': 'application/json', 'x-api-key': gateway.apiKey('C') };
       const response = await fetch(`${gateway.instance.url}/mcp`, { method: 'POST', headers, body });
@@ -138,12 +138,12 @@ describe('MCP over HTTP', () => {
     ]);
   });
 
-  it('keeps a connection open for longer than a proxy in front of it, which would lose a request otherwise', async () => {
+  it('keeps idle connections open for longer than a proxy in front of it', async () => {
     const { headers } = await fetch(`${gateway.instance.url}/mcp`);
     expect(headers.get('keep-alive')).toBe('timeout=65');
   });
 
-  it('keeps no sessions: GET and DELETE are not allowed', async () => {
+  it('keeps no sessions, so it refuses GET and DELETE', async () => {
     for (const method of ['GET', 'DELETE']) {
       expect((await fetch(`${gateway.instance.url}/mcp`, { method })).status).toBe(405);
     }

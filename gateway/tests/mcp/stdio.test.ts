@@ -64,7 +64,7 @@ const isGone = (pid: number) => eventually(() => !home.pids().includes(pid));
 const memory = { content: 'Stdio editors share one server.', scope: 'developer', project_id: 'l9' };
 
 describe('l9-memory mcp', () => {
-  it('lists tools, saves and finds, with structured content', async () => {
+  it('lists tools, saves and finds memories, with structured content', async () => {
     const { client, tool } = await editor(['--caller', 'C']);
     expect(client.getServerVersion()?.name).toBe('l9-memory');
     const { tools } = await client.listTools();
@@ -80,7 +80,7 @@ describe('l9-memory mcp', () => {
     expect(found.text).toMatch(/^1 memory, searched /);
   });
 
-  it('is the caller whose key it has', async () => {
+  it('acts as the caller whose key it has', async () => {
     const c = await editor(['--caller', 'C']);
     const l = await editor(['--caller', 'L']);
     const byKey = await editor([], { MCP_API_KEY: home.key('L') });
@@ -95,7 +95,7 @@ describe('l9-memory mcp', () => {
     expect((await l.tool('search_memory', query)).result.hits.length).toBe(1);
   });
 
-  it('says what is wrong with a caller it can not be', async () => {
+  it('explains why it cannot act as a caller', async () => {
     await silence();
     const stranger = home.run([cli, 'mcp', '--caller', 'X']);
     expect(await stranger.exit).toBe(1);
@@ -110,14 +110,14 @@ describe('l9-memory mcp', () => {
     expect(home.pids(), 'nothing was started for them').toStrictEqual([]);
   });
 
-  it('answers with an error where its key is not accepted', async () => {
+  it('answers with an error if its key is not accepted', async () => {
     await home.serve();
     await expect(editor([], { MCP_API_KEY: 'not-a-key-of-anybody' })).rejects.toThrow(
       /UNAUTHENTICATED \(L9AUT\).*does not accept/,
     );
   });
 
-  it('answers with the reason where no server can be started', async () => {
+  it('answers with the reason if no server can be started', async () => {
     await silence();
     const DATABASE_URL = 'postgres://l9_gateway:hush-hush@127.0.0.1:1/nowhere';
     const error = await errorOf(editor(['--caller', 'C'], { DATABASE_URL }));
@@ -126,7 +126,7 @@ describe('l9-memory mcp', () => {
     expect(statSync(join(home.home, 'server.log')).mode & 0o777).toBe(0o600);
   });
 
-  it('started three times at once, shares one server, which ends after the last', async () => {
+  it('shares one server among three concurrent starts, which ends after the last', async () => {
     await silence();
     const editors = await Promise.all(['C', 'L', 'C'].map((caller) => editor(['--caller', caller])));
     await Promise.all(editors.map(({ client }) => client.listTools()));
@@ -151,7 +151,7 @@ describe('l9-memory mcp', () => {
     expect(home.pids()).toStrictEqual([]);
   });
 
-  it('uses a server that runs already, and leaves it running', async () => {
+  it('uses a server that is already running, and leaves it running', async () => {
     await silence();
     const server = await home.serve();
     const { client, tool } = await editor(['--caller', 'C']);
@@ -164,7 +164,7 @@ describe('l9-memory mcp', () => {
     await silence();
   });
 
-  it('goes over to a new server when the old one is killed', async () => {
+  it('switches to a new server when the old one is killed', async () => {
     const { tool } = await editor(['--caller', 'C']);
     const { result } = await tool('save_memory', { ...memory, content: 'Written before the crash.' });
     const first = holder().pid;
@@ -182,7 +182,7 @@ describe('l9-memory mcp', () => {
     expect(all.result.hits.length).toBe(10);
   });
 
-  it('goes over to a server that a person starts in place of the old one', async () => {
+  it('switches to a server that a person starts in place of the old one', async () => {
     const { tool } = await editor(['--caller', 'C']);
     const { pid } = holder();
     kill(pid, 'SIGTERM');
@@ -192,7 +192,7 @@ describe('l9-memory mcp', () => {
     expect(holder().pid).toBe(server.pid);
   });
 
-  it('ends when its input does, having answered, with nothing but JSON-RPC on its output', async () => {
+  it('answers all requests and ends when its input ends, and prints only JSON-RPC', async () => {
     const proxy = home.run([cli, 'mcp', '--caller', 'C']);
     const messages = [
       {

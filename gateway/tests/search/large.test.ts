@@ -24,7 +24,7 @@ describeOnServer('a search among 100,000 memories', () => {
 
   for (const [project, share] of Object.entries(SHARES)) {
     for (const way of ['can read', 'asks for'] as const) {
-      it(`finds the nearest where the caller ${way} ${share / 20} % of them`, async () => {
+      it(`finds the nearest memories when the caller ${way} ${share / 20} % of them`, async () => {
         const claims = way === 'can read' ? { 'jwt.claims.projects': project } : {};
         const filter = way === 'can read' ? {} : { project_id: project };
         let found = 0;

@@ -36,7 +36,7 @@ describe('search_memory over the APIs', () => {
     expect((await contents('C', { query: 'zeppelin' }))[0]).toBe('an unembedded');
   });
 
-  it('finds a memory by meaning, though no word is shared', async () => {
+  it('finds a memory by meaning when no word is shared', async () => {
     expect((await contents('C', { query: 'young cat resting', mode: 'semantic', k: 1 }))[0]).toBe('The kitten');
     expect((await contents('C', { query: 'young cat resting' }))[0]).toBe('The kitten');
     expect(await contents('C', { query: 'young cat resting', mode: 'lexical' })).toStrictEqual([]);
