@@ -7,9 +7,9 @@ import { engine } from '../../../db/tests/support/engine.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { compareKnowledge, compareSeen, compareSeenInGraphql } from './model/knowledge-world.ts';
 import { type Operation, operation, perform, turnFor } from './model/operations.ts';
+import { apisOf, compareList, compareStats, heardOf, pick, type Run, same, turnOf } from './model/run.ts';
 import { accepted, createApis, statement } from './model/session-apis.ts';
-import { apisOf, compareList, compareStats, heardOf, pick, type Run, same, turnOf } from './model/turns.ts';
-import { embedAll, embedder } from './model/words.ts';
+import { embedAll, embedder } from './model/vocabulary.ts';
 import { populate, type Session } from './model/world.ts';
 import * as model from './model.ts';
 

@@ -1,9 +1,9 @@
 // What is tried with the rules themselves: to break them, to have them explained, to change what an actor may.
 import fc from 'fast-check';
 import * as model from '../model.ts';
-import { type Act, act, isAdmin, number, onlySql, target, targetOf } from './given.ts';
+import { type Act, act, isAdmin, number, onlySql, target, targetOf } from './arbitraries.ts';
+import { heardOf, pick, refusal } from './run.ts';
 import { statement } from './session-apis.ts';
-import { heardOf, pick, refusal } from './turns.ts';
 import { changing } from './world.ts';
 
 export const administrationActs: Record<string, Act> = {

@@ -1,6 +1,7 @@
 // How the model-based test calls what makes knowledge of memories, through any API: by its name and arguments in SQL.
+
+import type { Run, Turn } from './run.ts';
 import { type Answer, askGraphql, askMcp, camel, type Fields, type Json, statement } from './session-apis.ts';
-import type { Run, Turn } from './turns.ts';
 
 const jsonParameters = new Set(['object', 'insight']);
 

@@ -18,13 +18,13 @@ import {
   scopeOf,
   target,
   targetOf,
-} from './given.ts';
+} from './arbitraries.ts';
 import { addRow, erasedWith, goesWith, mayDerive, type Row, subjectOf, summaryOf } from './knowledge.ts';
 import { call, madeOnTheWay } from './knowledge-apis.ts';
-import { askKnowledge } from './knowledge-questions.ts';
+import { askKnowledge } from './knowledge-queries.ts';
+import { done, pick, type Run, refusal, type Turn } from './run.ts';
 import type { Fields } from './session-apis.ts';
-import { done, pick, type Run, refusal, type Turn } from './turns.ts';
-import { EVERYWHERE, words } from './words.ts';
+import { EVERYWHERE, words } from './vocabulary.ts';
 
 /** Things have few names, so that much is said of the same ones. */
 export const nameOf = (n: number) => `${EVERYWHERE} ${pick(words.slice(0, 4), n)}`;

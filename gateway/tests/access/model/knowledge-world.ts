@@ -2,8 +2,8 @@
 
 import type { Identity, Memory, World } from '../model.ts';
 import * as model from '../model.ts';
+import type { Run } from './run.ts';
 import { accepted, askGraphql, type Json, statement } from './session-apis.ts';
-import type { Run } from './turns.ts';
 import type { Session } from './world.ts';
 
 /** A row as a superuser sees it: seen by whoever may read one of these memories (or all of them), or what lies where it does. */

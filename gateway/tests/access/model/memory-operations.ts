@@ -31,10 +31,10 @@ import {
   text,
   textOf,
   ttls,
-} from './given.ts';
+} from './arbitraries.ts';
+import { asSeen, compareStats, done, nothing, pick, type Run, refusal, same, type Turn } from './run.ts';
 import { accepted, type Filter, statement } from './session-apis.ts';
-import { asSeen, compareStats, done, nothing, pick, type Run, refusal, same, type Turn } from './turns.ts';
-import { words } from './words.ts';
+import { words } from './vocabulary.ts';
 import { envelopes, kinds } from './world.ts';
 
 const all = ({ apis }: Run) => [apis.table, apis.table, apis.sql, apis.sql, apis.graphql, apis.mcp];

@@ -2,10 +2,10 @@
 import fc from 'fast-check';
 import * as model from '../model.ts';
 import { administrationActs } from './administration-operations.ts';
-import { type Act, number } from './given.ts';
+import { type Act, number } from './arbitraries.ts';
 import { knowledgeActs } from './knowledge-operations.ts';
 import { memoryActs } from './memory-operations.ts';
-import { apisOf, pick, type Run, type Turn, turnOf } from './turns.ts';
+import { apisOf, pick, type Run, type Turn, turnOf } from './run.ts';
 
 const acts: Record<string, Act> = { ...memoryActs, ...administrationActs, ...knowledgeActs };
 

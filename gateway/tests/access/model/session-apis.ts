@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { inTransaction } from '../../../src/database/index.ts';
 import type { TestGateway } from '../../support/gateway.ts';
 import type { Way } from '../model.ts';
-import { EVERYWHERE } from './words.ts';
+import { EVERYWHERE } from './vocabulary.ts';
 import type { Session } from './world.ts';
 
 /** A memory as a caller sees it. */

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Memory } from '../model.ts';
 import * as model from '../model.ts';
+import { pick, type Run, type Turn } from './run.ts';
 import type { Filter, SessionApi } from './session-apis.ts';
-import { pick, type Run, type Turn } from './turns.ts';
-import { EVERYWHERE, words } from './words.ts';
+import { EVERYWHERE, words } from './vocabulary.ts';
 import { projects, type Session } from './world.ts';
 
 export const isAdmin = ({ claims }: Session) => claims.role !== 'l9_agent';

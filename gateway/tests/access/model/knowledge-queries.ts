@@ -3,8 +3,8 @@
 import * as model from '../model.ts';
 import { question } from './knowledge-apis.ts';
 import { aliasOf, nameOf } from './knowledge-operations.ts';
+import { done, nothing, refusal, type Turn } from './run.ts';
 import { accepted } from './session-apis.ts';
-import { done, nothing, refusal, type Turn } from './turns.ts';
 
 /** What the memories say there that the caller sees. Of the graph an operator is shown its own tenant's. */
 const said = ({ run, me }: Turn, table: string) =>

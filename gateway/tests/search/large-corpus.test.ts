@@ -4,7 +4,7 @@ import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { claimsOf } from '../../../db/tests/support/sessions.ts';
 import { LOCAL_MODEL } from '../../src/embeddings/index.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { fillDatabase, type Query, SHARES } from './large.ts';
+import { fillDatabase, type Query, SHARES } from './large-corpus.ts';
 
 // On the embedded engine this takes minutes.
 describeOnServer('a search among 100,000 memories', () => {
