@@ -45,7 +45,7 @@ const usage = `npm run bench -- [options]
   --keep         keep the loaded database for the next run
   --no-peers     nothing that has to be installed first (mem0ai)
   --json FILE    where to write the figures: bench/results/<rows>.json unless given
-  --markdown     also write the tables of docs/performance.md anew; alone, with --only none, nothing is measured
+  --markdown     also write the tables of bench/results/README.md; with --only none it measures nothing
 
 ${benches.map(({ name, about }) => `  ${name.padEnd(14)} ${about}`).join('\n')}`;
 

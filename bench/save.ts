@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { toSettings } from '../gateway/src/auth/identity.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
-import { operations } from '../gateway/src/operations.ts';
+import { operations } from '../gateway/src/operations/index.ts';
 import { type Bench, ratio } from './support/bench.ts';
 import { inTurn, quantile, ratioOf, timed } from './support/load.ts';
 import { agentOf } from './support/tenants.ts';

@@ -1,4 +1,4 @@
-// The table, on the terminal, as JSON, and in docs/performance.md.
+// The table, on the terminal, as JSON, and in bench/results/README.md.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -22,7 +22,7 @@ export interface Results {
 
 const root = join(import.meta.dirname, '..', '..');
 export const resultsFolder = join(root, 'bench', 'results');
-const page = join(root, 'docs', 'performance.md');
+const page = join(resultsFolder, 'README.md');
 
 export const machine = (postgres: string, settings: Record<string, string>): Results['machine'] => ({
   cpu: cpus()[0]?.model.trim() ?? 'unknown',
@@ -114,7 +114,7 @@ function describeMachine({ at, machine: { cpu, cores, memoryGb, node, postgres, 
   return `${at.slice(0, 10)}, ${cores} cores (${cpu}), ${memoryGb} GB of memory, Node ${node.slice(1)}, PostgreSQL ${postgres}, ${set.join(', ')}.`;
 }
 
-/** Writes the tables of docs/performance.md anew, between their markers, from the JSON of the last runs. */
+/** Writes the tables of docs/explanation/performance.md anew, between their markers, from the JSON of the last runs. */
 export function refreshPage() {
   const all = readdirSync(resultsFolder)
     .filter((file) => file.endsWith('.json'))

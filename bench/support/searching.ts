@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import { toSettings } from '../../gateway/src/auth/identity.ts';
 import { inTransaction } from '../../gateway/src/database/index.ts';
-import { operations } from '../../gateway/src/operations.ts';
+import { operations } from '../../gateway/src/operations/index.ts';
 import type { Query } from './bench.ts';
 import { DIMENSIONS, MODEL } from './data.ts';
 import type { Gateway } from './gateway.ts';

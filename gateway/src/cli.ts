@@ -21,7 +21,7 @@ program
   .command('start')
   .description('start the server')
   .action(async () => {
-    const { serve } = await import('./serve.ts');
+    const { serve } = await import('./commands/start.ts');
     process.exitCode = await serve(process.env, { onDemand: false });
   });
 
@@ -46,7 +46,7 @@ program
   .description('speak MCP over stdio, through the running server of this folder, or one started for the purpose')
   .option('--caller <name>', 'whose key to take from credentials.json; without it MCP_API_KEY gives the key')
   .action(async (options) => {
-    const { mcp } = await import('./commands/mcp.ts');
+    const { mcp } = await import('./mcp/stdio.ts');
     process.exitCode = await mcp(process.env, options);
   });
 
@@ -75,24 +75,6 @@ program
   .action(async (files: string[], options) => {
     const { importFiles } = await import('./commands/import.ts');
     process.exitCode = await importFiles(process.env, files, options);
-  });
-
-program
-  .command('eval')
-  .description(
-    'measure retrieval on judged queries: load a collection, run its queries in every mode, print nDCG, recall, MRR',
-  )
-  .argument('<collection>', 'cranfield')
-  .argument('<folder>', 'where its files are')
-  .option('--url <url>', 'the server; the one of this folder if left out')
-  .option('--caller <name>', 'who asks', 'C')
-  .option('--token <jwt>', 'a token to use instead of one signed for the caller')
-  .option('--legs', 'also with parts of the search switched off: changes the settings of the tenant meanwhile')
-  .option('--admin <name>', 'who may change them', 'L')
-  .option('--json <file>', 'write the figures there too')
-  .action(async (collection: string, folder: string, options) => {
-    const { evaluate } = await import('./commands/eval.ts');
-    process.exitCode = await evaluate(process.env, collection, folder, options);
   });
 
 const audit = program.command('audit').description('check and export the audit log');
@@ -126,7 +108,7 @@ audit
 program
   .command('migrate-legacy')
   .description(
-    'move the old memory.* tables into packet_store; a dry run, unless told to --apply (docs/migrate-legacy.md)',
+    'move the old memory.* tables into packet_store; a dry run, unless told to --apply (docs/how-to/migrate-legacy.md)',
   )
   .option('--apply', 'do it, rather than only report what would be done')
   .option('--dry-run', 'only report, which is the default')
@@ -142,7 +124,7 @@ program
   .option('--skip <reasons>', 'with --drop: rows not moved for these reasons may go', list)
   .option('--json', 'report as JSON')
   .action(async (options) => {
-    const { migrateLegacy } = await import('./commands/migrate-legacy.ts');
+    const { migrateLegacy } = await import('./commands/migrate-legacy/index.ts');
     process.exitCode = await migrateLegacy(process.env, options);
   });
 

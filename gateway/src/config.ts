@@ -2,8 +2,23 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import type { EmbeddingConfig } from './embeddings/embedder.ts';
-import type { ChatConfig } from './extraction/chat.ts';
+
+export interface EmbeddingConfig {
+  provider: 'openai' | 'local';
+  model: string;
+  dimensions: number;
+  apiKey: string | null;
+  baseUrl: string | null;
+  timeoutMs: number;
+}
+
+export interface ChatConfig {
+  model: string;
+  /** Null: OpenAI. */
+  baseUrl: string | null;
+  apiKey: string | null;
+  timeoutMs: number;
+}
 
 export interface Config {
   /** URL of l9_gateway on a server; null: the embedded engine. */

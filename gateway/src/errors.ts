@@ -1,4 +1,4 @@
-// The documented errors (docs/errors.md): raised by the database with these SQLSTATEs, or here with the same.
+// The documented errors (docs/reference/errors.md): raised by the database with these SQLSTATEs, or here with the same.
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 

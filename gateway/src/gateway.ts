@@ -14,18 +14,19 @@ import { createEmbedder, type Embedder, EmbeddingRejected } from './embeddings/i
 import { openModels } from './embeddings/models.ts';
 import { KnownError } from './errors.ts';
 import { openaiChat } from './extraction/chat.ts';
-import { createGraphql } from './graphql/index.ts';
-import { mountHealth } from './health.ts';
+import { chatJobs } from './extraction/jobs.ts';
+import { createGraphql } from './graphql/serve.ts';
 import { loadCredentials } from './home/credentials.ts';
-import { mountAttach } from './home/on-demand.ts';
-import { mountErrors } from './http-errors.ts';
-import { mountGuard } from './http-guard.ts';
+import { mountAttach } from './http/attach.ts';
+import { mountErrors } from './http/errors.ts';
+import { mountGuard } from './http/guard.ts';
+import { mountHealth } from './http/health.ts';
 import { startJobs } from './jobs/index.ts';
 import { logRequests } from './logger.ts';
 import { mountMcp } from './mcp/http.ts';
-import type { Embedding } from './memory/operation.ts';
-import { createPerform, type Perform } from './memory/perform.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics } from './metrics/index.ts';
+import { createPerform, type Perform } from './operations/execute.ts';
+import type { Embedding } from './operations/operation.ts';
 import { version } from './version.ts';
 
 // `docker stop` kills after ten seconds.
@@ -104,7 +105,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const denials = createDenials(database, logger);
     closers.push(() => denials.close());
     const metrics = createMetrics(database);
-    const chatWork = config.chat && {
+    const chatOptions = config.chat && {
       chat: openaiChat(config.chat, logger),
       leaseMs: config.chat.timeoutMs + LEASE_BEYOND_A_CALL_MS,
       onTokens: metrics.chatTokens,
@@ -113,8 +114,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const jobs = await startJobs(database, logger, {
       cleanupIntervalMs: config.cleanupIntervalMs,
       models,
-      logger,
-      chatWork: chatWork ?? undefined,
+      otherJobs: chatOptions ? chatJobs(chatOptions) : [],
       onEmbedded: (memories, vectors) => {
         metrics.embeddedMemories.inc(memories);
         metrics.embeddedVectors.inc(vectors);
@@ -147,7 +147,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
       logger,
       embedding,
       refreshModels: models.refresh,
-      onEnqueued: jobs.kick,
+      onEnqueued: jobs.wake,
     });
     const perform: Perform = async (operation, identity, toolName, input) => {
       const done = metrics.operations.startTimer({ operation: operation.name });

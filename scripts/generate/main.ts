@@ -7,7 +7,7 @@ import { join, relative } from 'node:path';
 import { pino } from 'pino';
 import { loadConfig } from '../../gateway/src/config.ts';
 import { type Database, openDatabase } from '../../gateway/src/database/index.ts';
-import { createGraphql } from '../../gateway/src/graphql/index.ts';
+import { createGraphql } from '../../gateway/src/graphql/serve.ts';
 import { describeAccess } from './access.ts';
 import { printGraphqlSchema } from './graphql-schema.ts';
 import { committedFile, committedFolder, composeMigration } from './migration.ts';

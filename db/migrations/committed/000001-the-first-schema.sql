@@ -1,25 +1,23 @@
 --! Previous: -
---! Hash: sha1:b2bbc7090717ee97d4aa3d0026a4ac17a13d1be1
+--! Hash: sha1:f3df70b1a9bee3133b5fdb188c1de3314c8f5b00
 --! Message: the first schema
 
 --! split: 1-current.sql
---! Included 010-identity/000-schema.sql
--- This stands before the first function, so that no function is executable unless a later line grants it.
+--! Included 010-identity/010-schemas.sql
+-- Before the first function: nothing is executable, readable or usable unless a line below says so.
 alter default privileges revoke execute on functions from public;
 
 create schema identity;
-
 comment on schema identity is
-  'Who is calling: claims, actors, scopes, and the functions through which every policy learns the caller. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
+  'Who calls: claims, actors, scopes, and the functions by which every policy asks for the caller. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 
 grant usage on schema public, identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
--- A gateway without owner rights checks here whether all migrations have run.
+-- So that a gateway without owner rights can tell whether all migrations have run.
 grant usage on schema graphile_migrate to l9_worker;
-
 grant select on graphile_migrate.migrations to l9_worker;
---! EndIncluded 010-identity/000-schema.sql
---! Included 010-identity/010-raise-error.sql
+--! EndIncluded 010-identity/010-schemas.sql
+--! Included 010-identity/020-fail.sql
 create function identity.raise_error(errcode text, message text, field text default null, hint text default null)
 returns void
 language plpgsql
@@ -37,12 +35,12 @@ end
 $$;
 
 comment on function identity.raise_error(text, text, text, text) is
-  'Raises one of the documented errors (docs/errors.md): a SQLSTATE that begins with L9, a message fit for the caller, and the name of the field that the error is about.';
+  'Raises one of the documented errors (docs/reference/errors.md): SQLSTATE L9…, a text fit for the caller, and the field it is about.';
 
 grant execute on function identity.raise_error(text, text, text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/010-raise-error.sql
---! Included 010-identity/020-check-bytes.sql
-create function identity.check_bytes(value text, max_bytes integer, field text)
+--! EndIncluded 010-identity/020-fail.sql
+--! Included 010-identity/025-check-bytes.sql
+create function identity.check_bytes(value text, most integer, field text)
 returns void
 language plpgsql
 immutable
@@ -50,90 +48,310 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  if octet_length(value) > max_bytes then
-    perform identity.raise_error('L9LIM', format('%s: at most %s bytes, got %s', field, max_bytes, octet_length(value)), field);
+  if octet_length(value) > most then
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes, got %s', field, most, octet_length(value)), field);
   end if;
 end
 $$;
 
-comment on function identity.check_bytes(text, integer, text) is
-  'Raises L9LIM for this field if the text exceeds the byte limit.';
+comment on function identity.check_bytes(text, integer, text) is 'L9LIM, naming the field, where it is longer than that.';
 
 grant execute on function identity.check_bytes(text, integer, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/020-check-bytes.sql
---! Included 010-identity/030-names.sql
--- Patterns and lists that tables and functions share. They are inlined into the statements that call them: hence no
--- `set search_path`; their bodies are parsed here, once.
+--! EndIncluded 010-identity/025-check-bytes.sql
+--! Included 010-identity/030-tenants.sql
+create table public.tenants (
+  tenant_id uuid primary key default uuidv7(),
+  name text not null,
+  is_active boolean not null default true,
+  audits_query_text boolean not null default false,
+  created_at timestamptz not null default now(),
+  constraint tenant_name_unique unique (name),
+  constraint tenant_name_plain check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$')
+);
 
-create function identity.is_identifier(value text)
-returns boolean
+comment on table public.tenants is 'Who owns memories at the widest: nothing is ever shared between tenants.';
+comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
+comment on column public.tenants.created_at is 'When it was made.';
+comment on column public.tenants.name is 'Lower-case letters, digits, - and _; unique.';
+comment on column public.tenants.is_active is 'False: no caller of this tenant has an identity any more, whatever its token says.';
+comment on column public.tenants.audits_query_text is 'Whether the texts of searches are kept, beside their hashes.';
+
+insert into public.tenants (tenant_id, name) values ('00000000-0000-7000-8000-000000000001', 'default');
+--! EndIncluded 010-identity/030-tenants.sql
+--! Included 010-identity/035-orgs-and-users.sql
+-- Ids count within their tenant only: were they unique across tenants, one could lock out another's org by registering its id.
+create table public.orgs (
+  tenant_id uuid not null references public.tenants,
+  org_id uuid not null default uuidv7(),
+  name text not null,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, org_id),
+  constraint org_name_unique unique (tenant_id, name),
+  constraint org_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$')
+);
+
+comment on table public.orgs is
+  'Orgs of a tenant. An id in a token need not be one of these, for an identity provider may own them; but one that is here must be active.';
+comment on column public.orgs.tenant_id is 'The tenant it belongs to.';
+comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
+comment on column public.orgs.name is 'What people call it; unique in its tenant.';
+comment on column public.orgs.is_active is 'False: whoever claims it has no identity, whatever the token says.';
+comment on column public.orgs.created_at is 'When it was registered.';
+
+create table public.users (
+  tenant_id uuid not null references public.tenants,
+  user_id uuid not null default uuidv7(),
+  org_id uuid,
+  name text not null,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, user_id),
+  foreign key (tenant_id, org_id) references public.orgs (tenant_id, org_id),
+  constraint user_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$')
+);
+
+-- The planner's statistics would keep names that are erased.
+alter table public.users alter column name set statistics 0;
+
+create index users_org_idx on public.users (tenant_id, org_id);
+
+comment on table public.users is
+  'Users of a tenant. An id in a token need not be one of these; but one that is here must be active, and claimed together with its org.';
+comment on column public.users.tenant_id is 'The tenant it belongs to.';
+comment on column public.users.user_id is 'Id, as in the claim user_id.';
+comment on column public.users.org_id is 'The org it belongs to; null: to none, or whichever the token says.';
+comment on column public.users.name is 'What people call it.';
+comment on column public.users.is_active is 'False: whoever claims it has no identity, whatever the token says.';
+comment on column public.users.created_at is 'When it was registered.';
+--! EndIncluded 010-identity/035-orgs-and-users.sql
+--! Included 010-identity/040-scopes.sql
+create table public.scopes (
+  tenant_id uuid not null references public.tenants,
+  scope text not null,
+  is_project_scoped boolean not null,
+  description text not null default '',
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, scope),
+  constraint scope_name_plain check (scope ~ '^[a-z0-9][a-z0-9_-]{0,62}$')
+);
+
+comment on table public.scopes is
+  'What decides visibility; never the author. developer, l-private and global are built in; a tenant can add its own.';
+comment on column public.scopes.tenant_id is 'The tenant it belongs to.';
+comment on column public.scopes.scope is 'Its name: lower-case letters, digits, - and _.';
+comment on column public.scopes.description is 'What it is for.';
+comment on column public.scopes.is_active is 'False: nobody reads or writes it, until it is active again. Its memories stay.';
+comment on column public.scopes.created_at is 'When it was made.';
+comment on column public.scopes.is_project_scoped is
+  'True: a memory of this scope belongs to a project. False: it belongs to none, and its project_id is null.';
+--! EndIncluded 010-identity/040-scopes.sql
+--! Included 010-identity/050-actors.sql
+create table public.actors (
+  tenant_id uuid not null references public.tenants,
+  caller text not null,
+  creator text not null,
+  source text not null,
+  agent text not null,
+  role text not null,
+  readable_scopes text[] not null,
+  writable_scopes text[] not null,
+  can_clean_up boolean not null default false,
+  login text,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, caller),
+  constraint actor_creator_unique unique (tenant_id, creator),
+  constraint actor_login_unique unique (login),
+  constraint actor_caller_plain check (caller ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'),
+  constraint actor_names_plain check (
+    creator ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'
+    and source ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'
+    and agent ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'),
+  constraint actor_role_known check (role in ('l9_agent', 'l9_admin', 'l9_platform_admin')),
+  -- Someone who may write what it can't read could never find its own duplicates.
+  constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
+);
+
+comment on table public.actors is
+  'The agents known to the system. A token''s claims are cut down by its actor''s row: effective scopes are those claimed and registered here.';
+comment on column public.actors.tenant_id is 'The tenant it belongs to.';
+comment on column public.actors.created_at is 'When it was registered.';
+comment on column public.actors.caller is 'The name a token''s claim `caller` or an API key stands for, such as L or C.';
+comment on column public.actors.creator is
+  'Stamped into metadata.creator of what this actor writes, by which it owns that. It never changes, and no other actor ever gets it.';
+comment on column public.actors.source is 'Stamped into metadata.source of what this actor writes.';
+comment on column public.actors.agent is 'metadata.agent where the writer gives none.';
+comment on column public.actors.role is
+  'The only database role under which this caller has an identity: a session as l9_agent that claims to be L is nobody.';
+comment on column public.actors.readable_scopes is 'Scopes it may read; {*} means every scope of the tenant.';
+comment on column public.actors.writable_scopes is 'Scopes it may write; {*} means every scope of the tenant.';
+comment on column public.actors.can_clean_up is 'Whether it may delete what has expired.';
+comment on column public.actors.login is
+  'A database login that is this actor, whatever claims its sessions set. Null: none. Logins of l9_gateway are never bound: their claims are believed.';
+comment on column public.actors.is_active is 'False: its next request fails, whatever its token says.';
+--! EndIncluded 010-identity/050-actors.sql
+--! Included 010-identity/052-active-actors.sql
+-- What each actor's row is worth at present: every statement of every caller asks for it, most of them several times. Worked out
+-- anew from three tables it took four times as long as one row read by its key.
+create table identity.active_actors (
+  tenant_id uuid not null references public.tenants on delete cascade,
+  caller text not null,
+  creator text not null,
+  source text not null,
+  agent text not null,
+  role text not null,
+  can_clean_up boolean not null,
+  readable_scopes text[] not null,
+  writable_scopes text[] not null,
+  primary key (tenant_id, caller)
+);
+
+comment on table identity.active_actors is
+  'Actors that may come in, with the scopes that their rows are worth at present. Made from actors, scopes and tenants by triggers of these, in the transaction that changes them; never written by hand.';
+
+create function identity.refresh_active_actors(tenant_id uuid)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  -- One at a time: of two that change a tenant at once, the second must see what the first did. Each statement after this
+  -- one has a snapshot of its own.
+  perform pg_advisory_xact_lock(hashtextextended('identity.active_actors ' || refresh_active_actors.tenant_id, 0));
+  delete from identity.active_actors e where e.tenant_id = refresh_active_actors.tenant_id;
+  insert into identity.active_actors
+    (tenant_id, caller, creator, source, agent, role, can_clean_up, readable_scopes, writable_scopes)
+  select a.tenant_id, a.caller, a.creator, a.source, a.agent, a.role, a.can_clean_up,
+    coalesce(array_agg(s.scope order by s.scope)
+      filter (where '*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)), '{}'),
+    coalesce(array_agg(s.scope order by s.scope)
+      filter (where '*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)), '{}')
+  from public.actors a
+  join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
+  left join public.scopes s on s.tenant_id = a.tenant_id and s.is_active
+  where a.tenant_id = refresh_active_actors.tenant_id and a.is_active
+  group by a.tenant_id, a.caller;
+end
+$$;
+
+comment on function identity.refresh_active_actors(uuid) is
+  'Makes the rows of a tenant anew. Not executable by callers.';
+
+create function identity.tg__refresh_active_actors()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  if tg_op = 'TRUNCATE' then
+    -- Of these tables none can be emptied without what rests on it.
+    delete from identity.active_actors;
+    return null;
+  end if;
+  if tg_op <> 'INSERT' then
+    perform identity.refresh_active_actors(old.tenant_id);
+  end if;
+  if tg_op = 'INSERT' or tg_op = 'UPDATE' and new.tenant_id <> old.tenant_id then
+    perform identity.refresh_active_actors(new.tenant_id);
+  end if;
+  return null;
+end
+$$;
+
+comment on function identity.tg__refresh_active_actors() is
+  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: whoever changes these can''t write it.';
+
+create trigger _600_active_actors after insert or update or delete on public.tenants
+  for each row execute function identity.tg__refresh_active_actors();
+create trigger _600_active_actors after insert or update or delete on public.scopes
+  for each row execute function identity.tg__refresh_active_actors();
+create trigger _600_active_actors after insert or update or delete on public.actors
+  for each row execute function identity.tg__refresh_active_actors();
+create trigger _610_active_actors after truncate on public.tenants
+  for each statement execute function identity.tg__refresh_active_actors();
+create trigger _610_active_actors after truncate on public.scopes
+  for each statement execute function identity.tg__refresh_active_actors();
+create trigger _610_active_actors after truncate on public.actors
+  for each statement execute function identity.tg__refresh_active_actors();
+--! EndIncluded 010-identity/052-active-actors.sql
+--! Included 010-identity/055-furnish-tenant.sql
+create function identity.seed_tenant(tenant_id uuid)
+returns void
 language sql
-immutable
-parallel safe
-return value ~ '^[a-z0-9][a-z0-9_-]{0,62}$';
+volatile
+set search_path = ''
+begin atomic
+  insert into public.scopes (tenant_id, scope, is_project_scoped, description)
+  values
+    (seed_tenant.tenant_id, 'developer', true, 'Shared by L and coding agents, within a project.'),
+    (seed_tenant.tenant_id, 'l-private', true, 'L''s own, within a project.'),
+    (seed_tenant.tenant_id, 'global', false, 'Everyone in the tenant, in no project.');
+  insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
+  values
+    (seed_tenant.tenant_id, 'L', 'L-CTO', 'l9-kernel', 'l-cto', 'l9_admin', '{*}', '{*}', true),
+    (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}', '{developer,global}', false);
+end;
 
-comment on function identity.is_identifier(text) is
-  'True if the value can name a tenant or a scope: 1 to 63 lower-case letters, digits, - and _. Null for null.';
+comment on function identity.seed_tenant(uuid) is
+  'Gives a new tenant what every tenant has: the scopes developer, l-private and global, and the actors L and C.';
 
-create function identity.is_display_name(value text, max_length integer)
-returns boolean
-language sql
-immutable
-parallel safe
-return value ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]*[^[:cntrl:][:space:]])?$' and pg_catalog.char_length(value) <= max_length;
+select identity.seed_tenant(tenant_id) from public.tenants;
+--! EndIncluded 010-identity/055-furnish-tenant.sql
+--! Included 010-identity/058-api-keys.sql
+create table public.api_keys (
+  key_id uuid primary key default uuidv7(),
+  tenant_id uuid not null references public.tenants,
+  name text not null,
+  caller text not null,
+  org_id uuid,
+  user_id uuid,
+  scopes text[],
+  projects text[],
+  created_at timestamptz not null default now(),
+  created_by text not null,
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  foreign key (tenant_id, caller) references public.actors (tenant_id, caller),
+  constraint api_key_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'),
+  constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}')
+);
 
-comment on function identity.is_display_name(text, integer) is
-  'True if the value can be shown as a name: 1 to max_length characters, no control characters, no leading or trailing white space. Null for null.';
+create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
 
-create function identity.is_caller_name(value text)
-returns boolean
-language sql
-immutable
-parallel safe
-return value ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$';
+comment on table public.api_keys is
+  'MCP keys that are kept in the database: whose they are and what they are cut down to. The keys themselves are kept nowhere.';
+comment on column public.api_keys.key_id is 'Id, for revoke_api_key().';
+comment on column public.api_keys.tenant_id is 'The tenant of its caller.';
+comment on column public.api_keys.name is 'What it is for.';
+comment on column public.api_keys.caller is 'The actor that it stands for.';
+comment on column public.api_keys.org_id is 'The org that it acts for, or null.';
+comment on column public.api_keys.user_id is 'The user that it acts for, or null.';
+comment on column public.api_keys.scopes is 'Only these of its caller''s scopes; null: all of them.';
+comment on column public.api_keys.projects is 'Only these projects; null: all.';
+comment on column public.api_keys.created_at is 'When it was made.';
+comment on column public.api_keys.created_by is 'Who made it: a caller, or db:<role>.';
+comment on column public.api_keys.expires_at is 'From then on it is refused; null: never.';
+comment on column public.api_keys.revoked_at is 'When it was revoked; null: it was not.';
 
-comment on function identity.is_caller_name(text) is
-  'True if the value can name a caller: 1 to 63 letters, digits, ., _ and -. Null for null.';
+-- Apart from the rest, so that no grant on that, of today or tomorrow, shows a hash.
+create table identity.api_key_hashes (
+  key_id uuid primary key references public.api_keys,
+  hash bytea not null,
+  constraint api_key_hash_unique unique (hash),
+  constraint api_key_hash_sha256 check (octet_length(hash) = 32)
+);
 
-create function identity.is_project_id(value text)
-returns boolean
-language sql
-immutable
-parallel safe
-return value ~ '^[A-Za-z0-9._/@:+-]{1,200}$';
-
-comment on function identity.is_project_id(text) is
-  'True if the value can name a project: 1 to 200 letters, digits or ._/@:+-. Null for null.';
-
-create function identity.caller_roles()
-returns text[]
-language sql
-immutable
-parallel safe
-return array['l9_agent', 'l9_admin', 'l9_platform_admin'];
-
-comment on function identity.caller_roles() is 'The database roles under which an actor can call.';
-
-create function identity.default_tenant_id()
-returns uuid
-language sql
-immutable
-parallel safe
-return '00000000-0000-7000-8000-000000000001'::uuid;
-
-comment on function identity.default_tenant_id() is 'Id of the tenant default, which every installation has.';
-
-grant execute on function
-  identity.is_identifier(text),
-  identity.is_display_name(text, integer),
-  identity.is_caller_name(text),
-  identity.is_project_id(text),
-  identity.caller_roles(),
-  identity.default_tenant_id()
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/030-names.sql
---! Included 010-identity/040-claims.sql
--- Claims are read here and nowhere else. Policies call the current_*() functions inside (select …), once per query.
+comment on table identity.api_key_hashes is
+  'SHA-256 of each API key. A key is 256 random bits, so that its hash can be neither guessed nor turned back.';
+comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown.';
+--! EndIncluded 010-identity/058-api-keys.sql
+--! Included 010-identity/060-current-identity.sql
+-- The one place that reads claims. Policies call the current_*() functions inside (select …), once a query.
 
 create function identity.claim(name text)
 returns text
@@ -143,7 +361,7 @@ parallel safe
 set search_path = ''
 return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
 
-comment on function identity.claim(text) is 'A claim of this transaction, or null if the claim is missing or empty.';
+comment on function identity.claim(text) is 'A claim of this transaction, or null; an empty claim counts as none.';
 
 create function identity.list_claim(name text)
 returns text[]
@@ -160,40 +378,8 @@ return case
 end;
 
 comment on function identity.list_claim(text) is
-  'A claim that is a list, given as JSON or separated by commas: {*} if it is missing, empty if it is malformed.';
+  'A claim that is a list, as JSON or separated by commas: {*} when it is missing, empty when it is malformed.';
 
-create function identity.current_role_name()
-returns text
-language sql
-stable
-parallel safe
-set search_path = ''
-return case pg_catalog.current_setting('role')
-  when 'none' then session_user::text
-  else pg_catalog.current_setting('role')
-end;
-
-comment on function identity.current_role_name() is
-  'Role that the session has taken. Unlike current_user, it is the caller''s role inside a definer function too.';
-
-create function identity.intersect_scopes(list text[], claimed text[])
-returns text[]
-language sql
-immutable
-parallel safe
-set search_path = ''
-return case when '*' = any (claimed) then list
-  else array(select l.entry from unnest(list) with ordinality as l (entry, position) where l.entry = any (claimed) order by l.position) end;
-
-comment on function identity.intersect_scopes(text[], text[]) is 'Intersection of a list with the claimed values; {*} means all.';
-
-grant execute on function
-  identity.claim(text),
-  identity.list_claim(text),
-  identity.current_role_name()
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/040-claims.sql
---! Included 010-identity/050-current-identity.sql
 create type identity.identity as (
   tenant_id uuid,
   org_id uuid,
@@ -209,11 +395,58 @@ create type identity.identity as (
   can_clean_up boolean
 );
 
-comment on type identity.identity is
-  'The caller of this transaction and its permissions, after its claims were limited by the actor''s row.';
+comment on type identity.identity is 'Who this transaction acts for, and how far, after its claims were cut down by the actor''s row.';
 
--- Every policy and row trigger calls this function, so it must be fast: plpgsql caches its plan for the session, missing
--- claims are not parsed, and the common path calls no other function (each call costs about 20 µs).
+create function identity.current_role_name()
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return case pg_catalog.current_setting('role')
+  when 'none' then session_user::text
+  else pg_catalog.current_setting('role')
+end;
+
+comment on function identity.current_role_name() is
+  'The role that the session has taken. Unlike current_user it is still the caller''s inside a definer function.';
+
+create function identity.intersect_scopes(list text[], claimed text[])
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when '*' = any (claimed) then list
+  else array(select l.entry from unnest(list) with ordinality as l (entry, place) where l.entry = any (claimed) order by l.place) end;
+
+comment on function identity.intersect_scopes(text[], text[]) is 'What of a list is claimed; {*} claims all of it.';
+
+create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return
+  (org_id is null or not exists (
+    select from public.orgs o
+    where o.tenant_id = are_claims_valid.tenant_id and o.org_id = are_claims_valid.org_id and not o.is_active))
+  and (user_id is null or not exists (
+    select from public.users u
+    where u.tenant_id = are_claims_valid.tenant_id and u.user_id = are_claims_valid.user_id
+      and not (u.is_active and (u.org_id is null or u.org_id is not distinct from are_claims_valid.org_id))))
+  and (key_id is null or exists (
+    select from public.api_keys k
+    where k.key_id = are_claims_valid.key_id and k.tenant_id = are_claims_valid.tenant_id and k.caller = are_claims_valid.caller
+      and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())));
+
+comment on function identity.are_claims_valid(uuid, text, uuid, uuid, uuid) is
+  'Whether an org and a user that are registered are active and belong together, and an API key is its caller''s and still holds. Definer: reads identity tables. Not executable by callers.';
+
+-- Every policy and row trigger asks for it, so its cost is felt: plpgsql keeps its plan for the session, claims that are
+-- not there are not parsed, and what it does always is done without calling another function (20 µs each).
 create function identity.current_identity()
 returns identity.identity
 language plpgsql
@@ -221,7 +454,7 @@ stable
 parallel safe
 security definer
 set search_path = ''
--- These force the primary-key lookup: on tiny tables the planner prefers a sequential scan over all tenants.
+-- A row by its key: over a page or two the planner would rather read all tenants' rows.
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
@@ -235,28 +468,28 @@ declare
   scopes_claim text := nullif(current_setting('jwt.claims.scopes', true), '');
   projects_claim text := nullif(current_setting('jwt.claims.projects', true), '');
   role_name text := case current_setting('role') when 'none' then session_user else current_setting('role') end;
-  bound_actor record;
+  bound record;
 begin
-  -- Anyone with a database session can set claims, and only the gateway verifies them. Any other login is the actor it is
-  -- bound to or has no identity; its claims can only reduce its scopes and projects.
+  -- Anyone with a database session can set claims. Those of the gateway's login are verified; any other login is the
+  -- actor it is bound to, or nobody, and may at most take scopes and projects away from itself.
   if session_user <> 'l9_gateway' and not pg_has_role(session_user, 'l9_gateway', 'member') then
-    select a.tenant_id, a.caller into bound_actor from public.actors a where a.login = session_user;
-    if not found or tenant_claim <> bound_actor.tenant_id::text or caller_claim <> bound_actor.caller
+    select a.tenant_id, a.caller into bound from public.actors a where a.login = session_user;
+    if not found or tenant_claim <> bound.tenant_id::text or caller_claim <> bound.caller
       or org_claim is not null or user_claim is not null or key_claim is not null then
       return null;
     end if;
-    tenant_claim := bound_actor.tenant_id;
-    caller_claim := bound_actor.caller;
+    tenant_claim := bound.tenant_id;
+    caller_claim := bound.caller;
     if role_name = session_user then
-      -- The session has not taken one of our roles but inherits one. With more than one, its role is ambiguous.
+      -- It has not taken one of our roles, but inherits: from one, else it is not clear which it acts under.
       role_name := (
         select case count(*) when 1 then min(r.name) end
-        from unnest(identity.caller_roles()) as r (name)
+        from unnest(array['l9_agent', 'l9_admin', 'l9_platform_admin']) as r (name)
         where pg_has_role(session_user, r.name, 'usage'));
     end if;
   end if;
 
-  -- A malformed claim yields no identity. If it were ignored, the caller would write to a wider audience than it asked for.
+  -- A claim that is there but malformed is no identity at all, rather than one that is shared more widely.
   if caller_claim is null or tenant_claim is null or not pg_input_is_valid(tenant_claim, 'uuid')
     or not pg_input_is_valid(org_claim, 'uuid') or not pg_input_is_valid(user_claim, 'uuid')
     or not pg_input_is_valid(key_claim, 'uuid') then
@@ -283,82 +516,8 @@ end
 $$;
 
 comment on function identity.current_identity() is
-  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not match. Definer: reads identity tables, which callers see only in part.';
+  'The caller of this transaction from its login, its claims, its role and its actor''s row; null when they do not fit together. Definer: reads identity tables, which callers see only in part.';
 
-grant execute on function identity.current_identity() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/050-current-identity.sql
---! Included 010-identity/060-current-claims.sql
-create function identity.current_tenant_id() returns uuid
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).tenant_id;
-
-comment on function identity.current_tenant_id() is 'The caller''s tenant, or null without an identity.';
-
-create function identity.current_org_id() returns uuid
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).org_id;
-
-comment on function identity.current_org_id() is 'The caller''s org, or null.';
-
-create function identity.current_user_id() returns uuid
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).user_id;
-
-comment on function identity.current_user_id() is 'The user that the caller acts for, or null.';
-
-create function identity.current_caller() returns text
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).caller;
-
-comment on function identity.current_caller() is 'The caller''s name, such as L or C, or null without an identity.';
-
-create function identity.current_creator() returns text
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).creator;
-
-comment on function identity.current_creator() is 'The value of metadata.creator in the caller''s own memories, or null.';
-
-create function identity.current_scopes() returns text[]
-language sql stable parallel safe set search_path = ''
-return coalesce((identity.current_identity()).readable_scopes, '{}');
-
-comment on function identity.current_scopes() is
-  'Scopes that the caller can read: both claimed and registered. Empty without an identity.';
-
-create function identity.current_writable_scopes() returns text[]
-language sql stable parallel safe set search_path = ''
-return coalesce((identity.current_identity()).writable_scopes, '{}');
-
-comment on function identity.current_writable_scopes() is
-  'Scopes that the caller can write: both claimed and registered. Empty without an identity.';
-
-create function identity.current_projects() returns text[]
-language sql stable parallel safe set search_path = ''
-return coalesce((identity.current_identity()).projects, '{}');
-
-comment on function identity.current_projects() is
-  'Projects that the caller can work in; {*} means every project. Empty without an identity.';
-
--- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
-create function identity.has_every_project() returns boolean
-language sql stable parallel safe set search_path = ''
-return coalesce('*' = any ((identity.current_identity()).projects), false);
-
-comment on function identity.has_every_project() is 'True if the caller can work in every project of its tenant.';
-
-grant execute on function
-  identity.current_tenant_id(),
-  identity.current_org_id(),
-  identity.current_user_id(),
-  identity.current_caller(),
-  identity.current_creator(),
-  identity.current_scopes(),
-  identity.current_writable_scopes(),
-  identity.current_projects(),
-  identity.has_every_project()
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/060-current-claims.sql
---! Included 010-identity/070-require-identity.sql
 create function identity.require_identity()
 returns identity.identity
 language plpgsql
@@ -370,13 +529,13 @@ declare
   me identity.identity := identity.current_identity();
 begin
   if me.caller is null then
-    perform identity.raise_error('L9AUT', 'this session has no identity: its claims do not name an active caller of its role');
+    perform identity.raise_error('L9AUT', 'this session has no identity: its claims name no active caller of its role');
   end if;
   return me;
 end
 $$;
 
-comment on function identity.require_identity() is 'Returns current_identity(), or raises L9AUT if there is none.';
+comment on function identity.require_identity() is 'current_identity(), or the error L9AUT where there is none.';
 
 create function identity.require_admin()
 returns identity.identity
@@ -389,42 +548,86 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if me.role not in ('l9_admin', 'l9_platform_admin') then
-    perform identity.raise_error('L9SCP', 'only administrators can do this');
+    perform identity.raise_error('L9SCP', 'this is for administrators');
   end if;
   return me;
 end
 $$;
 
 comment on function identity.require_admin() is
-  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another role).';
+  'current_identity() where it is an administrator''s; else the error L9AUT (nobody) or L9SCP (somebody else).';
 
-grant execute on function
-  identity.require_identity(),
-  identity.require_admin()
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/070-require-identity.sql
---! Included 010-identity/080-has-every-scope.sql
 create function identity.has_every_scope()
 returns boolean
-language plpgsql
+language sql
 stable
 parallel safe
 security definer
 set search_path = ''
-as $$
-begin
-  return '*' = any (identity.list_claim('scopes')) and exists (
-    select from public.actors a, identity.current_identity() as me
-    where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes) and '*' = any (a.writable_scopes));
-end
-$$;
+return '*' = any (identity.list_claim('scopes')) and exists (
+  select from public.actors a, identity.current_identity() as me
+  where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes) and '*' = any (a.writable_scopes));
 
 comment on function identity.has_every_scope() is
-  'True if the caller can read and write every present and future scope of its tenant: its actor''s row says so, and its token is not limited to some scopes. Definer: reads actors.';
+  'Whether the caller may read and write every scope of its tenant, those to come included: its actor''s row says so, and its token is not cut down. Definer: reads actors.';
 
-grant execute on function identity.has_every_scope() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/080-has-every-scope.sql
---! Included 010-identity/090-operator-reads.sql
+create function identity.current_tenant_id() returns uuid
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).tenant_id;
+
+create function identity.current_org_id() returns uuid
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).org_id;
+
+create function identity.current_user_id() returns uuid
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).user_id;
+
+create function identity.current_caller() returns text
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).caller;
+
+create function identity.current_creator() returns text
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).creator;
+
+create function identity.current_scopes() returns text[]
+language sql stable parallel safe set search_path = ''
+return coalesce((identity.current_identity()).readable_scopes, '{}');
+
+create function identity.current_writable_scopes() returns text[]
+language sql stable parallel safe set search_path = ''
+return coalesce((identity.current_identity()).writable_scopes, '{}');
+
+create function identity.current_projects() returns text[]
+language sql stable parallel safe set search_path = ''
+return coalesce((identity.current_identity()).projects, '{}');
+
+-- Asked once a query: '*' = any (…) in a policy would be asked of every row, and take longer than all the rest of it.
+create function identity.has_every_project() returns boolean
+language sql stable parallel safe set search_path = ''
+return coalesce('*' = any ((identity.current_identity()).projects), false);
+
+comment on function identity.has_every_project() is 'Whether the caller may work in every project of its tenant.';
+comment on function identity.current_tenant_id() is 'The caller''s tenant, or null without an identity.';
+comment on function identity.current_org_id() is 'The caller''s org, or null.';
+comment on function identity.current_user_id() is 'The user the caller acts for, or null.';
+comment on function identity.current_caller() is 'The caller, such as L or C, or null without an identity.';
+comment on function identity.current_creator() is 'What metadata.creator of the caller''s own memories says, or null.';
+comment on function identity.current_scopes() is 'Scopes the caller may read: claimed and registered. Empty without an identity.';
+comment on function identity.current_writable_scopes() is 'Scopes the caller may write: claimed and registered. Empty without an identity.';
+comment on function identity.current_projects() is 'Projects the caller may work in; {*} is every one. Empty without an identity.';
+
+grant execute on function
+  identity.claim(text), identity.list_claim(text),
+  identity.current_role_name(), identity.current_identity(), identity.require_identity(),
+  identity.require_admin(), identity.has_every_scope(),
+  identity.current_tenant_id(), identity.current_org_id(), identity.current_user_id(),
+  identity.current_caller(), identity.current_creator(),
+  identity.current_scopes(), identity.current_writable_scopes(), identity.current_projects(), identity.has_every_project()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/060-current-identity.sql
+--! Included 010-identity/065-platform-look.sql
 create function identity.allow_and_audit_operator_read(table_name text)
 returns boolean
 language plpgsql
@@ -438,100 +641,37 @@ begin
   if me.role is distinct from 'l9_platform_admin' then
     return false;
   end if;
-  -- A rollback also removes the audit row, so the read is written to the server's log as well.
-  raise log 'l9-memory: platform admin % of tenant % reads %', me.caller, me.tenant_id, table_name;
+  -- The row goes with its transaction; what was seen in one that rolled back is at least in the log of the server.
+  raise log 'l9-memory: platform admin % of tenant % looks at %', me.caller, me.tenant_id, table_name;
   perform audit.write_audit('READ', table_name, details => '{"look": "platform"}');
   return true;
 end
 $$;
 
 comment on function identity.allow_and_audit_operator_read(text) is
-  'Returns true if the caller is an active platform admin, and then writes an audit row READ. Policies for l9_platform_admin call it inside (select …), so each query writes one row per table that it reads. Raises in a read-only transaction, because the read could not be audited. It calls audit.write_audit(), which a later chapter creates: this is the only reference from a chapter to a later one. Definer: writes audit_log.';
+  'True where the caller is an active platform admin, and then leaves an audit row READ: policies for l9_platform_admin call it inside (select …), so each query leaves one for each table it looks at. In a read-only transaction it fails, and so does the look. Definer: writes audit_log.';
 
 grant execute on function identity.allow_and_audit_operator_read(text) to l9_platform_admin;
---! EndIncluded 010-identity/090-operator-reads.sql
---! Included 010-identity/100-refresh-active-actors.sql
-create function identity.refresh_active_actors(tenant_id uuid)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_column
-begin
-  -- The lock serialises changes of one tenant, so that the second transaction sees the changes of the first: each statement
-  -- after this one takes a new snapshot.
-  perform pg_advisory_xact_lock(hashtextextended('identity.active_actors ' || refresh_active_actors.tenant_id, 0));
-  delete from identity.active_actors cached where cached.tenant_id = refresh_active_actors.tenant_id;
-  insert into identity.active_actors
-    (tenant_id, caller, creator, source, agent, role, can_clean_up, readable_scopes, writable_scopes)
-  select a.tenant_id, a.caller, a.creator, a.source, a.agent, a.role, a.can_clean_up,
-    coalesce(array_agg(s.scope order by s.scope)
-      filter (where '*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)), '{}'),
-    coalesce(array_agg(s.scope order by s.scope)
-      filter (where '*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)), '{}')
-  from public.actors a
-  join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
-  left join public.scopes s on s.tenant_id = a.tenant_id and s.is_active
-  where a.tenant_id = refresh_active_actors.tenant_id and a.is_active
-  group by a.tenant_id, a.caller;
-end
-$$;
-
-comment on function identity.refresh_active_actors(uuid) is
-  'Recomputes the rows of a tenant in active_actors. Not executable by callers.';
-
-create function identity.tg__refresh_active_actors()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  if tg_op = 'TRUNCATE' then
-    -- Truncating one of these tables also truncates the tables that reference it, so no active actor remains.
-    delete from identity.active_actors;
-    return null;
-  end if;
-  if tg_op <> 'INSERT' then
-    perform identity.refresh_active_actors(old.tenant_id);
-  end if;
-  if tg_op = 'INSERT' or tg_op = 'UPDATE' and new.tenant_id <> old.tenant_id then
-    perform identity.refresh_active_actors(new.tenant_id);
-  end if;
-  return null;
-end
-$$;
-
-comment on function identity.tg__refresh_active_actors() is
-  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables cannot write active_actors.';
---! EndIncluded 010-identity/100-refresh-active-actors.sql
---! Included 010-identity/110-tenants.sql
-create table public.tenants (
-  tenant_id uuid primary key default uuidv7(),
-  name text not null,
-  is_active boolean not null default true,
-  audits_query_text boolean not null default false,
-  created_at timestamptz not null default now(),
-  constraint tenant_name_unique unique (name),
-  constraint tenant_name_plain check (identity.is_identifier(name))
-);
-
-comment on table public.tenants is 'Top-level owner. Nothing is shared between tenants.';
-comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
-comment on column public.tenants.created_at is 'When the tenant was created.';
-comment on column public.tenants.name is 'Unique name: lower-case letters, digits, - and _.';
-comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
-comment on column public.tenants.audits_query_text is
-  'If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.';
-
-create trigger _600_active_actors after insert or update or delete on public.tenants
-  for each row execute function identity.tg__refresh_active_actors();
-create trigger _610_active_actors after truncate on public.tenants
-  for each statement execute function identity.tg__refresh_active_actors();
+--! EndIncluded 010-identity/065-platform-look.sql
+--! Included 010-identity/070-policies.sql
+-- Policies of the identity tables. They come after the functions they call, which in turn read these tables.
 
 alter table public.tenants enable row level security;
 alter table public.tenants force row level security;
+alter table public.orgs enable row level security;
+alter table public.orgs force row level security;
+alter table public.users enable row level security;
+alter table public.users force row level security;
+alter table public.scopes enable row level security;
+alter table public.scopes force row level security;
+alter table public.actors enable row level security;
+alter table public.actors force row level security;
+alter table public.api_keys enable row level security;
+alter table public.api_keys force row level security;
+alter table identity.api_key_hashes enable row level security;
+alter table identity.api_key_hashes force row level security;
+alter table identity.active_actors enable row level security;
+alter table identity.active_actors force row level security;
 
 create policy tenant_isolation on public.tenants as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -543,38 +683,11 @@ create policy definer_inserts on public.tenants for insert to l9_owner with chec
 create policy definer_updates on public.tenants for update to l9_owner using (true);
 comment on policy tenant_isolation on public.tenants is 'A caller sees its own tenant.';
 comment on policy scope_access on public.tenants is 'No further limit within the tenant.';
-comment on policy platform_override on public.tenants is 'Operators see every tenant; each read is audited.';
-comment on policy definer_functions on public.tenants is 'current_identity() checks whether the tenant is active.';
-comment on policy definer_inserts on public.tenants is 'create_tenant() inserts.';
+comment on policy platform_override on public.tenants is 'Operators see every tenant, on the record.';
+comment on policy definer_functions on public.tenants is 'current_identity() asks whether the tenant is active.';
+comment on policy definer_inserts on public.tenants is 'create_tenant().';
 comment on policy definer_updates on public.tenants is
-  'deactivate_tenant(), reactivate_tenant() and set_query_text_audit() update. Nothing deletes a tenant.';
-
-grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
--- No role can insert, update or delete: identity tables change through functions only.
---! EndIncluded 010-identity/110-tenants.sql
---! Included 010-identity/120-orgs.sql
--- Ids are unique within a tenant only. If they were unique across tenants, one tenant could block another's org by registering its id.
-create table public.orgs (
-  tenant_id uuid not null references public.tenants,
-  org_id uuid not null default uuidv7(),
-  name text not null,
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, org_id),
-  constraint org_name_unique unique (tenant_id, name),
-  constraint org_name_plain check (identity.is_display_name(name, 200))
-);
-
-comment on table public.orgs is
-  'Organisations of a tenant. A token may name an org that is not registered here, because an identity provider may manage orgs; a registered org must be active.';
-comment on column public.orgs.tenant_id is 'Tenant that the org belongs to.';
-comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
-comment on column public.orgs.name is 'Display name, unique in the tenant.';
-comment on column public.orgs.is_active is 'If false, a caller that claims this org has no identity, whatever its token says.';
-comment on column public.orgs.created_at is 'When the org was registered.';
-
-alter table public.orgs enable row level security;
-alter table public.orgs force row level security;
+  'deactivate_tenant(), reactivate_tenant() and set_query_text_audit(). Nothing deletes one.';
 
 create policy tenant_isolation on public.orgs as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -587,49 +700,14 @@ create policy platform_override on public.orgs for select to l9_platform_admin
 create policy definer_functions on public.orgs for select to l9_owner using (true);
 create policy definer_inserts on public.orgs for insert to l9_owner with check (true);
 create policy definer_updates on public.orgs for update to l9_owner using (true);
-comment on policy tenant_isolation on public.orgs is 'A caller sees only the orgs of its tenant.';
-comment on policy org_isolation on public.orgs is
-  'Agents have no grant on this table. With one, an agent would see only its own org.';
-comment on policy scope_access on public.orgs is 'No further limit. Agents have no grant on this table.';
+comment on policy tenant_isolation on public.orgs is 'Orgs of the caller''s tenant.';
+comment on policy org_isolation on public.orgs is 'An agent could see its own org at most; no grant lets it.';
+comment on policy scope_access on public.orgs is 'No further limit; no grant lets an agent see one.';
 comment on policy admin_override on public.orgs is 'Admins see the orgs of their tenant.';
-comment on policy platform_override on public.orgs is 'Operators see every org; each read is audited.';
-comment on policy definer_functions on public.orgs is 'current_identity() checks whether the org is active.';
-comment on policy definer_inserts on public.orgs is 'create_org() inserts.';
-comment on policy definer_updates on public.orgs is 'deactivate_org() and reactivate_org() update. Nothing deletes an org.';
-
-grant select on public.orgs to l9_admin, l9_platform_admin;
--- No grant for l9_agent: an agent does not need to know the orgs of its tenant. No role can insert, update or delete: identity
--- tables change through functions only.
---! EndIncluded 010-identity/120-orgs.sql
---! Included 010-identity/130-users.sql
-create table public.users (
-  tenant_id uuid not null references public.tenants,
-  user_id uuid not null default uuidv7(),
-  org_id uuid,
-  name text not null,
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, user_id),
-  foreign key (tenant_id, org_id) references public.orgs (tenant_id, org_id),
-  constraint user_name_plain check (identity.is_display_name(name, 200))
-);
-
-create index users_org_idx on public.users (tenant_id, org_id);
-
--- The planner's statistics would keep sampled names after their erasure.
-alter table public.users alter column name set statistics 0;
-
-comment on table public.users is
-  'Users of a tenant. A token may name a user that is not registered here; a registered user must be active, and its claim must come with the claim of its org.';
-comment on column public.users.tenant_id is 'Tenant that the user belongs to.';
-comment on column public.users.user_id is 'Id, as in the claim user_id.';
-comment on column public.users.org_id is 'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
-comment on column public.users.name is 'Display name.';
-comment on column public.users.is_active is 'If false, a caller that claims this user has no identity, whatever its token says.';
-comment on column public.users.created_at is 'When the user was registered.';
-
-alter table public.users enable row level security;
-alter table public.users force row level security;
+comment on policy platform_override on public.orgs is 'Operators see every org, on the record.';
+comment on policy definer_functions on public.orgs is 'current_identity() asks whether the org is active.';
+comment on policy definer_inserts on public.orgs is 'create_org().';
+comment on policy definer_updates on public.orgs is 'deactivate_org() and reactivate_org(). Nothing deletes one.';
 
 create policy tenant_isolation on public.users as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -644,52 +722,15 @@ create policy platform_override on public.users for select to l9_platform_admin
 create policy definer_functions on public.users for select to l9_owner using (true);
 create policy definer_inserts on public.users for insert to l9_owner with check (true);
 create policy definer_updates on public.users for update to l9_owner using (true);
-comment on policy tenant_isolation on public.users is 'A caller sees only the users of its tenant.';
-comment on policy org_isolation on public.users is
-  'Agents have no grant on this table. With one, an agent would see only users of its own org or of none.';
-comment on policy user_visibility on public.users is
-  'Agents have no grant on this table. With one, an agent would see only the user that it acts for.';
-comment on policy scope_access on public.users is 'No further limit. Agents have no grant on this table.';
+comment on policy tenant_isolation on public.users is 'Users of the caller''s tenant.';
+comment on policy org_isolation on public.users is 'An agent could see users of its org at most; no grant lets it.';
+comment on policy user_visibility on public.users is 'An agent could see the user it acts for at most; no grant lets it.';
+comment on policy scope_access on public.users is 'No further limit; no grant lets an agent see one.';
 comment on policy admin_override on public.users is 'Admins see the users of their tenant.';
-comment on policy platform_override on public.users is 'Operators see every user; each read is audited.';
-comment on policy definer_functions on public.users is 'current_identity() checks whether the user is active.';
-comment on policy definer_inserts on public.users is 'create_user() inserts.';
-comment on policy definer_updates on public.users is 'deactivate_user() and reactivate_user() update. Nothing deletes a user.';
-
-grant select on public.users to l9_admin, l9_platform_admin;
--- No grant for l9_agent: an agent does not need to know the users of its tenant. No role can insert, update or delete: identity
--- tables change through functions only.
---! EndIncluded 010-identity/130-users.sql
---! Included 010-identity/140-scopes.sql
-create table public.scopes (
-  tenant_id uuid not null references public.tenants,
-  scope text not null,
-  is_project_scoped boolean not null,
-  description text not null default '',
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, scope),
-  constraint scope_name_plain check (identity.is_identifier(scope))
-);
-
-comment on table public.scopes is
-  'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and global are built in, and a tenant can add its own.';
-comment on column public.scopes.tenant_id is 'Tenant that the scope belongs to.';
-comment on column public.scopes.scope is 'Name: lower-case letters, digits, - and _.';
-comment on column public.scopes.description is 'Purpose of the scope.';
-comment on column public.scopes.is_active is
-  'If false, no caller can read or write the scope until it is reactivated. Its memories are kept.';
-comment on column public.scopes.created_at is 'When the scope was registered.';
-comment on column public.scopes.is_project_scoped is
-  'True: each memory of this scope belongs to a project. False: its memories belong to no project, and their project_id is null.';
-
-create trigger _600_active_actors after insert or update or delete on public.scopes
-  for each row execute function identity.tg__refresh_active_actors();
-create trigger _610_active_actors after truncate on public.scopes
-  for each statement execute function identity.tg__refresh_active_actors();
-
-alter table public.scopes enable row level security;
-alter table public.scopes force row level security;
+comment on policy platform_override on public.users is 'Operators see every user, on the record.';
+comment on policy definer_functions on public.users is 'current_identity() asks whether the user is active.';
+comment on policy definer_inserts on public.users is 'create_user().';
+comment on policy definer_updates on public.users is 'deactivate_user() and reactivate_user(). Nothing deletes one.';
 
 create policy tenant_isolation on public.scopes as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -702,72 +743,14 @@ create policy platform_override on public.scopes for select to l9_platform_admin
 create policy definer_functions on public.scopes for select to l9_owner using (true);
 create policy definer_inserts on public.scopes for insert to l9_owner with check (true);
 create policy definer_updates on public.scopes for update to l9_owner using (true);
-comment on policy tenant_isolation on public.scopes is 'A caller sees only the scopes of its tenant.';
-comment on policy scope_access on public.scopes is
-  'A caller sees only the scopes that it can read; it does not learn that others exist.';
+comment on policy tenant_isolation on public.scopes is 'Scopes of the caller''s tenant.';
+comment on policy scope_access on public.scopes is 'Only scopes the caller may read: that others exist is not shown.';
 comment on policy inactive_scopes on public.scopes is
-  'An admin that has every scope also sees the inactive scopes, so that it can reactivate them.';
-comment on policy platform_override on public.scopes is 'Operators see every scope; each read is audited.';
-comment on policy definer_functions on public.scopes is 'current_identity() and the scope checks of triggers read scopes.';
-comment on policy definer_inserts on public.scopes is 'register_scope() and create_tenant() insert.';
-comment on policy definer_updates on public.scopes is
-  'register_scope(), deactivate_scope() and reactivate_scope() update. Nothing deletes a scope.';
-
-grant select on public.scopes to l9_agent, l9_admin, l9_platform_admin;
--- No role can insert, update or delete: identity tables change through functions only.
---! EndIncluded 010-identity/140-scopes.sql
---! Included 010-identity/150-actors.sql
-create table public.actors (
-  tenant_id uuid not null references public.tenants,
-  caller text not null,
-  creator text not null,
-  source text not null,
-  agent text not null,
-  role text not null,
-  readable_scopes text[] not null,
-  writable_scopes text[] not null,
-  can_clean_up boolean not null default false,
-  login text,
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, caller),
-  constraint actor_creator_unique unique (tenant_id, creator),
-  constraint actor_login_unique unique (login),
-  constraint actor_caller_plain check (identity.is_caller_name(caller)),
-  constraint actor_names_plain check (
-    identity.is_display_name(creator, 100)
-    and identity.is_display_name(source, 100)
-    and identity.is_display_name(agent, 100)),
-  constraint actor_role_known check (role = any (identity.caller_roles())),
-  -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
-  constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
-);
-
-comment on table public.actors is
-  'The agents known to the system. The claims of a token are limited by its actor''s row: the effective scopes are those that are both claimed and registered here.';
-comment on column public.actors.tenant_id is 'Tenant that the actor belongs to.';
-comment on column public.actors.created_at is 'When the actor was registered.';
-comment on column public.actors.caller is 'Name that the claim `caller` of a token, or an API key, stands for, such as L or C.';
-comment on column public.actors.creator is
-  'Written to metadata.creator of every memory that this actor saves; the actor owns the memories that carry it. It never changes, and no other actor can take it.';
-comment on column public.actors.source is 'Written to metadata.source of every memory that this actor saves.';
-comment on column public.actors.agent is 'Default for metadata.agent if the writer gives none.';
-comment on column public.actors.role is
-  'The only database role under which this caller has an identity. A session as l9_agent that claims to be L has none.';
-comment on column public.actors.readable_scopes is 'Scopes that the actor can read; {*} means every scope of the tenant.';
-comment on column public.actors.writable_scopes is 'Scopes that the actor can write; {*} means every scope of the tenant.';
-comment on column public.actors.can_clean_up is 'True if the actor can delete expired memories.';
-comment on column public.actors.login is
-  'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
-comment on column public.actors.is_active is 'If false, the next request of this actor fails, whatever its token says.';
-
-create trigger _600_active_actors after insert or update or delete on public.actors
-  for each row execute function identity.tg__refresh_active_actors();
-create trigger _610_active_actors after truncate on public.actors
-  for each statement execute function identity.tg__refresh_active_actors();
-
-alter table public.actors enable row level security;
-alter table public.actors force row level security;
+  'An admin that has every scope also sees those that nobody can read at present, to make them active again.';
+comment on policy platform_override on public.scopes is 'Operators see every scope, on the record.';
+comment on policy definer_functions on public.scopes is 'current_identity() and the scope checks of triggers.';
+comment on policy definer_inserts on public.scopes is 'register_scope() and create_tenant().';
+comment on policy definer_updates on public.scopes is 'register_scope(), deactivate_scope() and reactivate_scope(). Nothing deletes one.';
 
 create policy tenant_isolation on public.actors as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -780,91 +763,14 @@ create policy platform_override on public.actors for select to l9_platform_admin
 create policy definer_functions on public.actors for select to l9_owner using (true);
 create policy definer_inserts on public.actors for insert to l9_owner with check (true);
 create policy definer_updates on public.actors for update to l9_owner using (true);
-comment on policy tenant_isolation on public.actors is 'A caller sees only the actors of its tenant.';
+comment on policy tenant_isolation on public.actors is 'Actors of the caller''s tenant.';
 comment on policy scope_access on public.actors is 'An agent sees its own row.';
-comment on policy admin_override on public.actors is 'Admins see the actors of their tenant.';
-comment on policy platform_override on public.actors is 'Operators see every actor; each read is audited.';
-comment on policy definer_functions on public.actors is 'current_identity() reads the row that limits the claims.';
-comment on policy definer_inserts on public.actors is 'register_actor() and create_tenant() insert.';
+comment on policy admin_override on public.actors is 'L sees its tenant''s actors.';
+comment on policy platform_override on public.actors is 'Operators see every actor, on the record.';
+comment on policy definer_functions on public.actors is 'current_identity() reads the row that cuts the claims down.';
+comment on policy definer_inserts on public.actors is 'register_actor() and create_tenant().';
 comment on policy definer_updates on public.actors is
-  'register_actor(), bind_login(), deactivate_actor() and reactivate_actor() update. Nothing deletes an actor, because its memories name it.';
-
-grant select on public.actors to l9_agent, l9_admin, l9_platform_admin;
--- No role can insert, update or delete: identity tables change through functions only.
---! EndIncluded 010-identity/150-actors.sql
---! Included 010-identity/160-active-actors.sql
--- A cache of each actor's effective scopes. Every statement reads it, usually several times, and computing the scopes from
--- three tables took four times as long as reading one row by its key.
-create table identity.active_actors (
-  tenant_id uuid not null references public.tenants on delete cascade,
-  caller text not null,
-  creator text not null,
-  source text not null,
-  agent text not null,
-  role text not null,
-  can_clean_up boolean not null,
-  readable_scopes text[] not null,
-  writable_scopes text[] not null,
-  primary key (tenant_id, caller)
-);
-
-comment on table identity.active_actors is
-  'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants recompute it in the same transaction; nothing else writes it.';
-
-alter table identity.active_actors enable row level security;
-alter table identity.active_actors force row level security;
-
-create policy tenant_isolation on identity.active_actors as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on identity.active_actors for select to l9_agent, l9_admin
-  using (caller = (select identity.current_caller()));
-create policy definer_functions on identity.active_actors to l9_owner using (true);
-comment on policy tenant_isolation on identity.active_actors is
-  'The same rule as on actors. Callers have no grant on this table.';
-comment on policy scope_access on identity.active_actors is 'The same rule as on actors. Callers have no grant on this table.';
-comment on policy definer_functions on identity.active_actors is
-  'current_identity() reads the row that limits the claims; triggers of actors, scopes and tenants write it.';
-
--- No role has a grant on this table.
---! EndIncluded 010-identity/160-active-actors.sql
---! Included 010-identity/170-api-keys.sql
-create table public.api_keys (
-  key_id uuid primary key default uuidv7(),
-  tenant_id uuid not null references public.tenants,
-  name text not null,
-  caller text not null,
-  org_id uuid,
-  user_id uuid,
-  scopes text[],
-  projects text[],
-  created_at timestamptz not null default now(),
-  created_by text not null,
-  expires_at timestamptz,
-  revoked_at timestamptz,
-  foreign key (tenant_id, caller) references public.actors (tenant_id, caller),
-  constraint api_key_name_plain check (identity.is_display_name(name, 100)),
-  constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}')
-);
-
-create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
-
-comment on table public.api_keys is
-  'MCP keys that are stored in the database: the actor that each key stands for, and the limits of the key. The keys themselves are not stored.';
-comment on column public.api_keys.key_id is 'Id, the argument of revoke_api_key().';
-comment on column public.api_keys.tenant_id is 'Tenant of the key''s caller.';
-comment on column public.api_keys.name is 'Purpose of the key, for people.';
-comment on column public.api_keys.caller is 'Actor that the key stands for.';
-comment on column public.api_keys.org_id is 'Org that the key acts for, or null.';
-comment on column public.api_keys.user_id is 'User that the key acts for, or null.';
-comment on column public.api_keys.scopes is 'Limits the key to these scopes of its caller. Null: all of them.';
-comment on column public.api_keys.projects is 'Limits the key to these projects. Null: all projects.';
-comment on column public.api_keys.created_at is 'When the key was created.';
-comment on column public.api_keys.created_by is 'Caller that created the key, or db:<role>.';
-comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';
-comment on column public.api_keys.revoked_at is 'When the key was revoked. Null: it is not revoked.';
-
-alter table public.api_keys enable row level security;
-alter table public.api_keys force row level security;
+  'register_actor(), bind_login(), deactivate_actor() and reactivate_actor(). Nothing deletes one: its memories name it.';
 
 create policy tenant_isolation on public.api_keys as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -879,93 +785,37 @@ create policy platform_override on public.api_keys for select to l9_platform_adm
 create policy definer_functions on public.api_keys for select to l9_owner using (true);
 create policy definer_inserts on public.api_keys for insert to l9_owner with check (true);
 create policy definer_updates on public.api_keys for update to l9_owner using (true);
-comment on policy tenant_isolation on public.api_keys is 'A caller sees only the keys of its tenant.';
-comment on policy org_isolation on public.api_keys is 'The same rule as on memories. Agents have no grant on this table.';
-comment on policy user_visibility on public.api_keys is 'The same rule as on memories. Agents have no grant on this table.';
-comment on policy scope_access on public.api_keys is 'No further limit. Agents have no grant on this table.';
-comment on policy admin_override on public.api_keys is 'Admins see the keys of their tenant.';
-comment on policy platform_override on public.api_keys is 'Operators see the keys of every tenant; each read is audited.';
-comment on policy definer_functions on public.api_keys is 'current_identity() checks whether a key is still valid.';
-comment on policy definer_inserts on public.api_keys is 'create_api_key() inserts.';
-comment on policy definer_updates on public.api_keys is 'revoke_api_key() updates. Nothing deletes a key.';
-
-grant select on public.api_keys to l9_admin, l9_platform_admin;
--- No grant for l9_agent: an agent does not need to know the keys of its tenant. No role can insert, update or delete: identity
--- tables change through functions only.
---! EndIncluded 010-identity/170-api-keys.sql
---! Included 010-identity/180-api-key-hashes.sql
--- The hashes have their own table, so that no present or future grant on api_keys reveals one.
-create table identity.api_key_hashes (
-  key_id uuid primary key references public.api_keys,
-  hash bytea not null,
-  constraint api_key_hash_unique unique (hash),
-  constraint api_key_hash_sha256 check (octet_length(hash) = 32)
-);
-
-comment on table identity.api_key_hashes is
-  'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither guessed nor reversed.';
-comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown on creation.';
-
-alter table identity.api_key_hashes enable row level security;
-alter table identity.api_key_hashes force row level security;
+comment on policy tenant_isolation on public.api_keys is 'Keys of the caller''s tenant.';
+comment on policy org_isolation on public.api_keys is 'As everywhere; no grant lets an agent see a key.';
+comment on policy user_visibility on public.api_keys is 'As everywhere; no grant lets an agent see a key.';
+comment on policy scope_access on public.api_keys is 'No further limit; no grant lets an agent see one.';
+comment on policy admin_override on public.api_keys is 'Admins see what keys their tenant has.';
+comment on policy platform_override on public.api_keys is 'Operators see every tenant''s, on the record.';
+comment on policy definer_functions on public.api_keys is 'current_identity() asks whether a key still holds.';
+comment on policy definer_inserts on public.api_keys is 'create_api_key().';
+comment on policy definer_updates on public.api_keys is 'revoke_api_key(). Nothing deletes one.';
 
 create policy definer_functions on identity.api_key_hashes for select to l9_owner using (true);
 create policy definer_inserts on identity.api_key_hashes for insert to l9_owner with check (true);
-comment on policy definer_functions on identity.api_key_hashes is 'identity_directory() passes the hashes to the gateway.';
-comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key() inserts.';
+comment on policy definer_functions on identity.api_key_hashes is 'identity_directory() hands them to the gateway.';
+comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key().';
 
--- No role has a grant on this table.
---! EndIncluded 010-identity/180-api-key-hashes.sql
---! Included 010-identity/190-are-claims-valid.sql
-create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
-returns boolean
-language sql
-stable
-parallel safe
-security definer
-set search_path = ''
-return
-  (org_id is null or not exists (
-    select from public.orgs o
-    where o.tenant_id = are_claims_valid.tenant_id and o.org_id = are_claims_valid.org_id and not o.is_active))
-  and (user_id is null or not exists (
-    select from public.users u
-    where u.tenant_id = are_claims_valid.tenant_id and u.user_id = are_claims_valid.user_id
-      and not (u.is_active and (u.org_id is null or u.org_id is not distinct from are_claims_valid.org_id))))
-  and (key_id is null or exists (
-    select from public.api_keys k
-    where k.key_id = are_claims_valid.key_id and k.tenant_id = are_claims_valid.tenant_id and k.caller = are_claims_valid.caller
-      and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())));
+create policy tenant_isolation on identity.active_actors as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on identity.active_actors for select to l9_agent, l9_admin
+  using (caller = (select identity.current_caller()));
+create policy definer_functions on identity.active_actors to l9_owner using (true);
+comment on policy tenant_isolation on identity.active_actors is 'As for actors; no grant lets a caller see one.';
+comment on policy scope_access on identity.active_actors is 'As for actors; no grant lets a caller see one.';
+comment on policy definer_functions on identity.active_actors is
+  'current_identity() reads the row that cuts the claims down; triggers of actors, scopes and tenants make it.';
 
-comment on function identity.are_claims_valid(uuid, text, uuid, uuid, uuid) is
-  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked nor expired. Definer: reads identity tables. Not executable by callers.';
---! EndIncluded 010-identity/190-are-claims-valid.sql
---! Included 010-identity/200-seed-tenant.sql
-create function identity.seed_tenant(tenant_id uuid)
-returns void
-language sql
-volatile
-set search_path = ''
-begin atomic
-  insert into public.scopes (tenant_id, scope, is_project_scoped, description)
-  values
-    (seed_tenant.tenant_id, 'developer', true, 'Shared by L and coding agents, within a project.'),
-    (seed_tenant.tenant_id, 'l-private', true, 'L''s own, within a project.'),
-    (seed_tenant.tenant_id, 'global', false, 'Everyone in the tenant, in no project.');
-  insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
-  values
-    (seed_tenant.tenant_id, 'L', 'L-CTO', 'l9-kernel', 'l-cto', 'l9_admin', '{*}', '{*}', true),
-    (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}', '{developer,global}', false);
-end;
-
-comment on function identity.seed_tenant(uuid) is
-  'Inserts what every new tenant has: the scopes developer, l-private and global, and the actors L and C.';
-
-insert into public.tenants (tenant_id, name) values (identity.default_tenant_id(), 'default');
-
-select identity.seed_tenant(tenant_id) from public.tenants;
---! EndIncluded 010-identity/200-seed-tenant.sql
---! Included 010-identity/210-visibility.sql
+grant select on public.tenants, public.scopes, public.actors to l9_agent, l9_admin, l9_platform_admin;
+-- Nothing for l9_agent: who else there is, it need not know.
+grant select on public.orgs, public.users, public.api_keys to l9_admin, l9_platform_admin;
+-- No insert, update or delete on identity tables for anyone: they change by functions. No grant at all on the hashes and on active_actors.
+--! EndIncluded 010-identity/070-policies.sql
+--! Included 010-identity/080-visibility.sql
 -- Who sees a row that belongs to a tenant, org, user, project and scope: the product's promise, written down once.
 -- Policies get it as text, so that they stay plain expressions that the planner and explain_access() understand;
 -- functions that run as the owner, to which those policies do not apply, call may_read(), which PostgreSQL inlines.
@@ -1112,153 +962,19 @@ grant execute on function
   identity.may_read(identity.identity, uuid, uuid, uuid, text, text),
   identity.may_write(identity.identity, text, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/210-visibility.sql
+--! EndIncluded 010-identity/080-visibility.sql
 --! Included 020-audit/000-schema.sql
 create schema audit;
-
 comment on schema audit is
-  'Writing, sealing, verifying and exporting the audit log. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
-
+  'Writing, sealing, verifying and exporting the audit log. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema audit to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create schema partitions;
-
 comment on schema partitions is
-  'Monthly partitions of audit_log and memory_access_log. No role has a grant on them: rows are read through the partitioned table.';
-
+  'Monthly partitions of audit_log and memory_access_log. Nobody is granted anything on them: rows are read through the partitioned table.';
 grant usage on schema partitions to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 020-audit/000-schema.sql
---! Included 020-audit/010-month-partitions.sql
-create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-declare
-  trigger_of_parent record;
-begin
-  execute format(
-    'create table partitions.%I (like %s including defaults including constraints including generated including storage including comments)',
-    partition, parent);
-  execute format('alter table partitions.%I enable row level security', partition);
-  execute format('alter table partitions.%I force row level security', partition);
-  -- Attaching a partition clones row triggers but not statement triggers, and the append-only trigger is a statement trigger.
-  for trigger_of_parent in
-    select t.tgname, pg_get_triggerdef(t.oid) as definition, t.tgenabled = 'A' as is_always
-    from pg_catalog.pg_trigger t
-    where t.tgrelid = parent and not t.tgisinternal and t.tgtype & 1 = 0
-  loop
-    execute replace(trigger_of_parent.definition, format(' ON %s ', parent), format(' ON partitions.%I ', partition));
-    if trigger_of_parent.is_always then
-      execute format('alter table partitions.%I enable always trigger %I', partition, trigger_of_parent.tgname);
-    end if;
-  end loop;
-  execute format('comment on table partitions.%I is %L', partition, case
-    when from_time is null then format('Rows of %s that fit no other partition, so that no row is ever lost.', parent)
-    else format('%s from %s to %s.', parent, from_time, until_time) end);
-  execute format('alter table %s attach partition partitions.%I ', parent, partition) || case
-    when from_time is null then 'default'
-    else format('for values from (%L) to (%L)', from_time, until_time) end;
-end
-$$;
-
-comment on function audit.add_partition(regclass, text, timestamptz, timestamptz) is
-  'Creates a partition with row-level security, no grants and the statement triggers of its parent, then attaches it. Without times it creates the default partition. Not executable by callers.';
-
-create function audit.partition_name(parent regclass, month timestamptz)
-returns text
-language sql
-stable
-set search_path = ''
-set timezone = 'UTC'
-return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_catalog.to_char(month, '"_"YYYY"_"MM');
-
-comment on function audit.partition_name(regclass, timestamptz) is
-  'Name, in the schema partitions, of the partition of a table for the month of this time (in UTC).';
-
-create function audit.create_month_partitions(parent regclass, from_month date, months integer)
-returns text[]
-language plpgsql
-volatile
-security definer
-set search_path = ''
-set timezone = 'UTC'
-set lock_timeout = '3s'
-as $$
-declare
-  table_name text;
-  partition text;
-  month timestamptz;
-  created text[] := '{}';
-begin
-  select c.relname into table_name
-  from pg_catalog.pg_partitioned_table p
-  join pg_catalog.pg_class c on c.oid = p.partrelid and c.relowner = 'l9_owner'::regrole
-  join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.atttypid = 'timestamptz'::regtype
-  where p.partrelid = parent and p.partstrat = 'r' and p.partnatts = 1;
-  if not found then
-    perform identity.raise_error('L9VAL', 'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column', 'parent');
-  elsif from_month is null or months is null or months not between 1 and 120 then
-    perform identity.raise_error('L9VAL', 'months: from 1 to 120, and from_month: a date', 'months');
-  end if;
-
-  if to_regclass(format('partitions.%I', table_name || '_default')) is null then
-    perform audit.add_partition(parent, table_name || '_default', null, null);
-  end if;
-  for i in 0 .. months - 1 loop
-    month := date_trunc('month', from_month::timestamptz) + make_interval(months => i);
-    partition := audit.partition_name(parent, month);
-    -- This also skips a month that was detached, whose table keeps the name: new rows of it go to the default partition.
-    if to_regclass(format('partitions.%I', partition)) is not null then
-      continue;
-    end if;
-    begin
-      perform audit.add_partition(parent, partition, month, month + interval '1 month');
-      created := created || partition;
-    exception when check_violation then
-      -- Rows of this month were written before the partition existed; they stay in the default partition.
-      null;
-    end;
-  end loop;
-  return created;
-end
-$$;
-
-comment on function audit.create_month_partitions(regclass, date, integer) is
-  'Creates the missing partitions for the given number of months (1 to 120, in UTC) and the default partition; returns the names of those created. A month whose rows are already in the default partition stays there. Definer: only the owner of a table can create its partitions.';
-
-create function audit.require_past_partition(parent regclass, month date)
-returns text
-language plpgsql
-stable
-set search_path = ''
-set timezone = 'UTC'
-as $$
-declare
-  partition text := audit.partition_name(parent, month);
-begin
-  if identity.current_role_name() = 'l9_platform_admin' then
-    perform identity.require_identity();
-  end if;
-  if month is null or not exists (
-    select from pg_inherits i
-    where i.inhparent = parent and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
-  elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: must be over', 'month');
-  end if;
-  return partition;
-end
-$$;
-
-comment on function audit.require_past_partition(regclass, date) is
-  'Returns the name of the partition of a month that is over. Raises L9VAL if the table has no such partition or the month is not over, and L9AUT for an operator without an identity. Not executable by callers: the functions that detach and drop partitions call it.';
-
-grant execute on function audit.create_month_partitions(regclass, date, integer) to l9_worker;
--- No grant on the other functions: only functions that run as l9_owner can call them.
---! EndIncluded 020-audit/010-month-partitions.sql
---! Included 020-audit/020-audit-log.sql
+--! Included 020-audit/010-audit-log.sql
 create table public.audit_log (
   audit_id uuid not null default uuidv7(),
   occurred_at timestamptz not null default clock_timestamp(),
@@ -1272,7 +988,7 @@ create table public.audit_log (
   status text not null default 'success',
   sqlstate text,
   details jsonb not null,
-  -- These columns are virtual, because the caller is stored in details only.
+  -- Virtual: details are the one place where who did it is kept.
   caller text not null generated always as (details ->> 'caller') virtual,
   creator text generated always as (details ->> 'creator') virtual,
   source text generated always as (details ->> 'source') virtual,
@@ -1288,39 +1004,128 @@ create table public.audit_log (
 ) partition by range (occurred_at);
 
 create index audit_log_xid_idx on public.audit_log (xid);
-
 create index audit_log_tenant_idx on public.audit_log (tenant_id, occurred_at, audit_id);
-
 create index audit_log_row_idx on public.audit_log (row_id) where row_id is not null;
 
 comment on table public.audit_log is
-  'What each caller did, and what was refused. Append-only for every role, its owner included. Admins read the rows of their tenant. One partition per month.';
-comment on column public.audit_log.audit_id is 'Id, a UUID version 7: it sorts by time.';
-comment on column public.audit_log.occurred_at is 'When it happened, by the clock of the database.';
-comment on column public.audit_log.xid is
-  'Transaction that wrote the row. Rows are sealed in this order, once no earlier transaction is still in flight.';
-comment on column public.audit_log.tenant_id is 'Tenant of the row that was affected, or of the caller.';
+  'Who did what, and who was refused. Append-only for everyone, its owner included; read by admins of the tenant. A partition a month.';
+comment on column public.audit_log.audit_id is 'UUID version 7: ordered by time.';
+comment on column public.audit_log.occurred_at is 'When, by the clock of the database.';
+comment on column public.audit_log.xid is 'The transaction that wrote it: rows are sealed in this order, once nothing before them is still in flight.';
+comment on column public.audit_log.tenant_id is 'Tenant of the row, or of the caller.';
 comment on column public.audit_log.operation is
-  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.';
-comment on column public.audit_log.table_name is 'Table that was affected or read.';
-comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';
-comment on column public.audit_log.project_id is 'Project of that row, or the project that was asked for.';
-comment on column public.audit_log.scope is 'Scope of that row, or the scope that was asked for.';
-comment on column public.audit_log.caller is
-  'Actor that did it; db:<role> for work that no actor asked for, such as a migration.';
-comment on column public.audit_log.creator is 'Creator name of the actor at that time.';
-comment on column public.audit_log.source is 'Source of the actor at that time.';
-comment on column public.audit_log.tool_name is 'Tool, mutation or query; sql for a database session.';
+  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED: refused before it was known what was asked, or without an identity, or by GraphQL.';
+comment on column public.audit_log.table_name is 'The table it was about.';
+comment on column public.audit_log.row_id is 'The row it was about, where it was one.';
+comment on column public.audit_log.project_id is 'Project of the row, or the one asked for.';
+comment on column public.audit_log.scope is 'Scope of the row, or the one asked for.';
+comment on column public.audit_log.caller is 'The actor; db:<role> for work that no actor asked for, such as a migration.';
+comment on column public.audit_log.creator is 'The actor''s creator name at the time.';
+comment on column public.audit_log.source is 'The actor''s source at the time.';
+comment on column public.audit_log.tool_name is 'The tool, mutation or query; sql for a database session.';
 comment on column public.audit_log.status is 'success or error.';
-comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/errors.md or of PostgreSQL.';
+comment on column public.audit_log.sqlstate is 'Why it failed: a code of docs/reference/errors.md or of PostgreSQL.';
 comment on column public.audit_log.details is
-  'Always holds caller, creator, source and tool_name, and org_id and user_id if the caller acted for them; then ids, filters and counts. It never holds contents.';
+  'Always caller, creator, source and tool_name; org_id and user_id where the caller acted for them; then ids, filters and counts. Never contents.';
 
-create trigger _200_append_only
+create trigger _100_append_only
   before update or delete or truncate on public.audit_log
   for each statement execute function l9_guard.tg_append_only();
+alter table public.audit_log enable always trigger _100_append_only;
+--! EndIncluded 020-audit/010-audit-log.sql
+--! Included 020-audit/020-month-partitions.sql
+create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  trigger_of_parent record;
+begin
+  execute format(
+    'create table partitions.%I (like %s including defaults including constraints including generated including storage including comments)',
+    partition, parent);
+  execute format('alter table partitions.%I enable row level security', partition);
+  execute format('alter table partitions.%I force row level security', partition);
+  -- Triggers for each row come with the attachment; those for each statement, which append-only rests on, don't.
+  for trigger_of_parent in
+    select t.tgname, pg_get_triggerdef(t.oid) as definition, t.tgenabled = 'A' as is_always
+    from pg_catalog.pg_trigger t
+    where t.tgrelid = parent and not t.tgisinternal and t.tgtype & 1 = 0
+  loop
+    execute replace(trigger_of_parent.definition, format(' ON %s ', parent), format(' ON partitions.%I ', partition));
+    if trigger_of_parent.is_always then
+      execute format('alter table partitions.%I enable always trigger %I', partition, trigger_of_parent.tgname);
+    end if;
+  end loop;
+  execute format('comment on table partitions.%I is %L', partition, case
+    when from_time is null then format('What no other partition of %s takes, so that no row is ever lost.', parent)
+    else format('%s from %s to %s.', parent, from_time, until_time) end);
+  execute format('alter table %s attach partition partitions.%I ', parent, partition) || case
+    when from_time is null then 'default'
+    else format('for values from (%L) to (%L)', from_time, until_time) end;
+end
+$$;
 
-alter table public.audit_log enable always trigger _200_append_only;
+comment on function audit.add_partition(regclass, text, timestamptz, timestamptz) is
+  'Makes a partition with row-level security, no grants and the statement triggers of its parent, then attaches it; without times: the default one.';
+
+create function audit.create_month_partitions(parent regclass, from_month date, months integer)
+returns text[]
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set timezone = 'UTC'
+set lock_timeout = '3s'
+as $$
+declare
+  table_name text;
+  partition text;
+  month timestamptz;
+  made text[] := '{}';
+begin
+  select c.relname into table_name
+  from pg_catalog.pg_partitioned_table p
+  join pg_catalog.pg_class c on c.oid = p.partrelid and c.relowner = 'l9_owner'::regrole
+  join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.atttypid = 'timestamptz'::regtype
+  where p.partrelid = parent and p.partstrat = 'r' and p.partnatts = 1;
+  if not found then
+    perform identity.raise_error('L9VAL', 'parent: a table of ours that is partitioned by range of one timestamptz column', 'parent');
+  elsif from_month is null or months is null or months not between 1 and 120 then
+    perform identity.raise_error('L9VAL', 'from_month: a date; months: from 1 to 120', 'months');
+  end if;
+
+  if to_regclass(format('partitions.%I', table_name || '_default')) is null then
+    perform audit.add_partition(parent, table_name || '_default', null, null);
+  end if;
+  for i in 0 .. months - 1 loop
+    month := date_trunc('month', from_month::timestamptz) + make_interval(months => i);
+    partition := table_name || to_char(month, '"_"YYYY"_"MM');
+    -- Also where it was detached: its rows are not to come back in another guise.
+    if to_regclass(format('partitions.%I', partition)) is not null then
+      continue;
+    end if;
+    begin
+      perform audit.add_partition(parent, partition, month, month + interval '1 month');
+      made := made || partition;
+    exception when check_violation then
+      -- Rows that came before their partition are in the default one, and stay there.
+      null;
+    end;
+  end loop;
+  return made;
+end
+$$;
+
+comment on function audit.create_month_partitions(regclass, date, integer) is
+  'Makes the partitions of so many months (1 to 120, in UTC) that are not there yet, and a default one; returns their names. A month whose rows already lie in the default partition stays there. Definer: only the owner of a table makes partitions.';
+
+grant execute on function audit.create_month_partitions(regclass, date, integer) to l9_worker;
+-- No grant on add_partition: only functions that run as l9_owner may call it.
+--! EndIncluded 020-audit/020-month-partitions.sql
+--! Included 020-audit/030-policies.sql
 alter table public.audit_log enable row level security;
 alter table public.audit_log force row level security;
 
@@ -1332,20 +1137,21 @@ create policy platform_override on public.audit_log for select to l9_platform_ad
   using ((select identity.allow_and_audit_operator_read('audit_log')));
 create policy definer_inserts on public.audit_log for insert to l9_owner with check (true);
 create policy definer_functions on public.audit_log for select to l9_owner using (true);
-comment on policy tenant_isolation on public.audit_log is 'A caller sees only the audit rows of its tenant.';
-comment on policy scope_access on public.audit_log is 'Admins read them, within the scopes of their claims.';
-comment on policy platform_override on public.audit_log is 'Operators read the rows of every tenant; each read is audited.';
+
+comment on policy tenant_isolation on public.audit_log is 'The record of the caller''s tenant.';
+comment on policy scope_access on public.audit_log is 'Admins read it, within the scopes of their claims.';
+comment on policy platform_override on public.audit_log is 'Operators read every tenant''s record, on the record.';
 comment on policy definer_inserts on public.audit_log is 'write_audit() and the audit triggers insert.';
-comment on policy definer_functions on public.audit_log is 'seal_audit() and verify_audit() read the rows that they hash.';
+comment on policy definer_functions on public.audit_log is 'seal_audit() and verify_audit() read what they hash.';
 
 grant select on public.audit_log to l9_admin, l9_platform_admin;
--- No grant for l9_agent: rows about other callers would reveal what it must not know.
--- No role can insert: a row that a caller could write would prove nothing.
+-- Nothing for l9_agent: rows about others would tell it what it may not know.
+-- No insert for anyone: a row that a caller could write is no evidence.
 
--- The partitions are created last, so that each of them is protected like the table from the start.
+-- Only now, so that they are guarded like it from the first moment.
 select audit.create_month_partitions('public.audit_log', now()::date, 14);
---! EndIncluded 020-audit/020-audit-log.sql
---! Included 020-audit/030-write-audit.sql
+--! EndIncluded 020-audit/030-policies.sql
+--! Included 020-audit/040-write-audit.sql
 create function audit.current_tool()
 returns text
 language sql
@@ -1354,8 +1160,7 @@ parallel safe
 set search_path = ''
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
 
-comment on function audit.current_tool() is
-  'Tool, query or mutation that the gateway says it is running; sql in a database session.';
+comment on function audit.current_tool() is 'The tool, query or mutation that the gateway says it is running; sql in a database session.';
 
 create function audit.audit_actor()
 returns jsonb
@@ -1375,7 +1180,7 @@ begin atomic
 end;
 
 comment on function audit.audit_actor() is
-  'The caller as the details of every audit row name it: caller, creator, source and tool_name, and org_id and user_id if the caller acts for them.';
+  'Who acts, as the details of every audit row say it: caller, creator, source and tool_name, and org_id and user_id where there are any.';
 
 create function audit.add_audit_row(
   audit_id uuid,
@@ -1401,7 +1206,7 @@ begin atomic
 end;
 
 comment on function audit.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is
-  'Inserts an audit row under the given id. Not executable by callers, and callers could not insert.';
+  'Adds a row under the id given. Not executable by callers, and as one of them it could not insert.';
 
 create function audit.write_audit(
   operation text,
@@ -1422,8 +1227,73 @@ begin atomic
 end;
 
 comment on function audit.write_audit(text, text, uuid, text, text, jsonb, text) is
-  'Inserts an audit row about the current caller, whose name overrides any caller in details. Definer: callers cannot insert into audit_log. Not executable by callers: functions of the owner call it.';
+  'Adds a row about the present caller, whose name in details overrules any other. Definer: callers can''t insert into audit_log. Not executable by callers: functions of the owner call it.';
 
+create function audit.audit_read(
+  operation text,
+  details jsonb,
+  row_id uuid default null,
+  project_id text default null,
+  scope text default null,
+  query text default null
+)
+returns uuid
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  audit_id uuid := uuidv7();
+begin
+  perform identity.require_identity();
+  if operation not in ('SEARCH', 'READ', 'STATS') then
+    perform identity.raise_error('L9VAL', 'operation: SEARCH, READ or STATS', 'operation');
+  end if;
+  if octet_length(details::text) > 65536 or octet_length(query) > 32768 then
+    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, query: at most 32768', 'details');
+  end if;
+  perform audit.add_audit_row(
+    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - 'org_id' - 'user_id', null);
+  if query is not null then
+    perform audit.keep_query_text(audit_id, left(scope, 63), query);
+  end if;
+  return audit_id;
+end
+$$;
+
+comment on function audit.audit_read(text, jsonb, uuid, text, text, text) is
+  'Records a read by the present caller, and the text of a search where its tenant keeps these; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
+
+create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if sqlstate !~ '^[0-9A-Z]{5}$' then
+    perform identity.raise_error('L9VAL', 'sqlstate: five letters or digits', 'sqlstate');
+  end if;
+  perform audit.write_audit(
+    operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
+    case when pg_catalog.octet_length(details::text) <= 4096 then details - 'org_id' - 'user_id' else '{"cut": true}' end, sqlstate);
+end
+$$;
+
+comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
+  'The gateway calls this after a call was refused or failed and its own transaction, with its audit row, rolled back. A caller can only report its own failures. Definer: writes audit_log.';
+
+grant execute on function audit.current_tool() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
+  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
+  to l9_agent, l9_admin, l9_platform_admin;
+-- No grant on write_audit, add_audit_row: only functions that run as l9_owner may call them.
+--! EndIncluded 020-audit/040-write-audit.sql
+--! Included 020-audit/041-write-audit-of-tenant.sql
 create function audit.write_audit_of_tenant(
   tenant_id uuid,
   operation text,
@@ -1447,12 +1317,60 @@ begin atomic
 end;
 
 comment on function audit.write_audit_of_tenant(uuid, text, text, uuid, text, text, jsonb) is
-  'Like write_audit(), but the audit row belongs to the given tenant: for jobs, which have no tenant, and for operators, who can work in other tenants. Definer: callers cannot insert into audit_log. Not executable by callers.';
+  'As write_audit(), on the record of the tenant whose rows they were: for jobs, which have none, and for operators, who may work in another''s. Definer: callers can''t insert into audit_log. Not executable by callers.';
+--! EndIncluded 020-audit/041-write-audit-of-tenant.sql
+--! Included 020-audit/042-audit-graphql-read.sql
+create function audit.audit_graphql_read(operation_name text, tables jsonb, totals jsonb, ids uuid[])
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
+    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
+    perform identity.raise_error('L9VAL', 'tables, totals: objects of 8192 bytes at most; ids: at most 10000', 'tables');
+  end if;
+  perform audit.write_audit(
+    'READ',
+    case when tables ? 'packet_store' then 'packet_store'
+      else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
+    case when cardinality(ids) = 1 then ids[1] end,
+    details => jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables, 'ids', to_jsonb(ids))
+      || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end);
+end
+$$;
 
-grant execute on function audit.current_tool() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
--- No grant on the other functions: only functions that run as l9_owner can call them.
---! EndIncluded 020-audit/030-write-audit.sql
---! Included 020-audit/040-audit-query-texts.sql
+comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) is
+  'Records what one GraphQL request read: its operation''s name, how many rows of which tables, the totals it was told, and the ids of the memories among them that were asked for. The answer goes out only when this has been written. Definer: writes audit_log. A caller can only add rows about itself.';
+
+grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/042-audit-graphql-read.sql
+--! Included 020-audit/043-audit-denial.sql
+create function audit.audit_denial(
+  door text, reason text, address text, tenant_id uuid, caller text, times integer)
+returns void
+language sql
+volatile
+security definer
+set search_path = ''
+begin atomic
+  insert into public.audit_log (operation, table_name, tenant_id, status, sqlstate, details)
+  values ('DENIED', 'actors', tenant_id, 'error', 'L9AUT',
+    pg_catalog.jsonb_build_object(
+      'caller', coalesce(pg_catalog.left(nullif(caller, ''), 63), 'unknown'), 'creator', null, 'source', null,
+      'tool_name', coalesce(pg_catalog.left(nullif(door, ''), 100), 'unknown'),
+      'reason', pg_catalog.left(reason, 200), 'address', pg_catalog.left(address, 100), 'times', times));
+end;
+
+comment on function audit.audit_denial(text, text, text, uuid, text, integer) is
+  'Records that the gateway turned somebody away, `times` times alike. tenant_id and caller are what a token with a good signature, or a known key, stood for; null and unknown where nothing says who it was. Definer: writes audit_log.';
+
+grant execute on function audit.audit_denial(text, text, text, uuid, text, integer) to l9_worker;
+--! EndIncluded 020-audit/043-audit-denial.sql
+--! Included 020-audit/045-query-texts.sql
 create table public.audit_query_texts (
   audit_id uuid primary key,
   tenant_id uuid not null references public.tenants,
@@ -1464,17 +1382,17 @@ create table public.audit_query_texts (
 
 create index audit_query_texts_user_idx on public.audit_query_texts (tenant_id, user_id) where user_id is not null;
 
--- The planner's statistics would keep sampled texts after their erasure.
+-- What is erased must not stay in the planner's statistics.
 alter table public.audit_query_texts alter column query set statistics 0;
 
 comment on table public.audit_query_texts is
-  'Texts of searches, for tenants that keep them (set_query_text_audit). They are stored beside audit_log, not in it, so that they can be erased.';
-comment on column public.audit_query_texts.audit_id is 'Audit row of the search.';
+  'Texts of searches, of tenants that keep them (set_query_text_audit). Beside audit_log, not in it, so that they can be erased.';
+comment on column public.audit_query_texts.audit_id is 'The search in audit_log.';
 comment on column public.audit_query_texts.tenant_id is 'Tenant of the caller.';
-comment on column public.audit_query_texts.occurred_at is 'When the search ran.';
-comment on column public.audit_query_texts.scope is 'Scope, as in audit_log.';
-comment on column public.audit_query_texts.query is 'Text that was searched for.';
-comment on column public.audit_query_texts.user_id is 'User that the caller acted for.';
+comment on column public.audit_query_texts.occurred_at is 'When it was searched.';
+comment on column public.audit_query_texts.scope is 'As in audit_log.';
+comment on column public.audit_query_texts.query is 'What was searched for.';
+comment on column public.audit_query_texts.user_id is 'The user the caller acted for.';
 
 alter table public.audit_query_texts enable row level security;
 alter table public.audit_query_texts force row level security;
@@ -1488,30 +1406,16 @@ create policy scope_access on public.audit_query_texts for select to l9_admin
 create policy platform_override on public.audit_query_texts for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('audit_query_texts')));
 create policy definer_functions on public.audit_query_texts to l9_owner using (true);
-comment on policy tenant_isolation on public.audit_query_texts is 'A caller sees only the searches of its tenant.';
-comment on policy user_visibility on public.audit_query_texts is
-  'Agents have no grant on this table. With one, an agent would not see the searches of other users.';
-comment on policy scope_access on public.audit_query_texts is 'Admins read them, like the rows of audit_log that they belong to.';
-comment on policy platform_override on public.audit_query_texts is
-  'Operators read the texts of every tenant; each read is audited.';
-comment on policy definer_functions on public.audit_query_texts is 'Searches insert the texts, erasure deletes them.';
+
+comment on policy tenant_isolation on public.audit_query_texts is 'Searches of the caller''s tenant.';
+comment on policy user_visibility on public.audit_query_texts is 'Agents are granted nothing; were they, then not the searches of other users.';
+comment on policy scope_access on public.audit_query_texts is 'Admins read them, as the rows of audit_log they belong to.';
+comment on policy platform_override on public.audit_query_texts is 'Operators read every tenant''s, on the record.';
+comment on policy definer_functions on public.audit_query_texts is 'Searches add them, erasure deletes them.';
 
 grant select on public.audit_query_texts to l9_admin, l9_platform_admin;
--- No grant for l9_agent, and no role can insert.
+-- Nothing for l9_agent, and no insert for anyone.
 
-create function public.audit_log_query_text(audit_row public.audit_log)
-returns text
-language sql
-stable
-set search_path = ''
-return (select q.query from public.audit_query_texts q where q.audit_id = (audit_row).audit_id);
-
-comment on function public.audit_log_query_text(public.audit_log) is
-  'Text of the search, if the tenant keeps these texts and this one was not erased.';
-
-grant execute on function public.audit_log_query_text(public.audit_log) to l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/040-audit-query-texts.sql
---! Included 020-audit/050-audit-read.sql
 create function audit.keep_query_text(audit_id uuid, scope text, query text)
 returns void
 language sql
@@ -1525,124 +1429,20 @@ begin atomic
 end;
 
 comment on function audit.keep_query_text(uuid, text, text) is
-  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
+  'Keeps the text of a search, where the caller''s tenant wants that. Not executable by callers: audit_read() calls it.';
 
-create function audit.audit_read(
-  operation text,
-  details jsonb,
-  row_id uuid default null,
-  project_id text default null,
-  scope text default null,
-  query text default null
-)
-returns uuid
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  audit_id uuid := uuidv7();
-begin
-  perform identity.require_identity();
-  if operation not in ('SEARCH', 'READ', 'STATS') then
-    perform identity.raise_error('L9VAL', 'operation: must be SEARCH, READ or STATS', 'operation');
-  end if;
-  if octet_length(details::text) > 65536 or octet_length(query) > 32768 then
-    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, query: at most 32768', 'details');
-  end if;
-  perform audit.add_audit_row(
-    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - 'org_id' - 'user_id', null);
-  if query is not null then
-    perform audit.keep_query_text(audit_id, left(scope, 63), query);
-  end if;
-  return audit_id;
-end
-$$;
-
-comment on function audit.audit_read(text, jsonb, uuid, text, text, text) is
-  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
-
-grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
-  to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/050-audit-read.sql
---! Included 020-audit/060-audit-graphql-read.sql
-create function audit.audit_graphql_read(operation_name text, tables jsonb, totals jsonb, ids uuid[])
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  perform identity.require_identity();
-  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
-    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
-    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: at most 10000', 'tables');
-  end if;
-  perform audit.write_audit(
-    'READ',
-    case when tables ? 'packet_store' then 'packet_store'
-      else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
-    case when cardinality(ids) = 1 then ids[1] end,
-    details => jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables, 'ids', to_jsonb(ids))
-      || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end);
-end
-$$;
-
-comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, and the ids of the memories that it asked for. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself.';
-
-grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/060-audit-graphql-read.sql
---! Included 020-audit/070-audit-refusal.sql
-create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  perform identity.require_identity();
-  if sqlstate !~ '^[0-9A-Z]{5}$' then
-    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
-  end if;
-  perform audit.write_audit(
-    operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
-    case when pg_catalog.octet_length(details::text) <= 4096 then details - 'org_id' - 'user_id' else '{"cut": true}' end, sqlstate);
-end
-$$;
-
-comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
-  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was rolled back. A caller can only report its own failures. Definer: writes audit_log.';
-
-grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
-  to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/070-audit-refusal.sql
---! Included 020-audit/080-audit-denial.sql
-create function audit.audit_denial(
-  entry_point text, reason text, address text, tenant_id uuid, caller text, times integer)
-returns void
+create function public.audit_log_query_text(audit_row public.audit_log)
+returns text
 language sql
-volatile
-security definer
+stable
 set search_path = ''
-begin atomic
-  insert into public.audit_log (operation, table_name, tenant_id, status, sqlstate, details)
-  values ('DENIED', 'actors', tenant_id, 'error', 'L9AUT',
-    pg_catalog.jsonb_build_object(
-      'caller', coalesce(pg_catalog.left(nullif(caller, ''), 63), 'unknown'), 'creator', null, 'source', null,
-      'tool_name', coalesce(pg_catalog.left(nullif(entry_point, ''), 100), 'unknown'),
-      'reason', pg_catalog.left(reason, 200), 'address', pg_catalog.left(address, 100), 'times', times));
-end;
+return (select q.query from public.audit_query_texts q where q.audit_id = (audit_row).audit_id);
 
-comment on function audit.audit_denial(text, text, text, uuid, text, integer) is
-  'Audits that the gateway refused a request without an identity; `times` counts requests that were refused alike. tenant_id and caller are those of a token with a valid signature or of a known key; if nothing names the caller, they are null and unknown. Definer: writes audit_log.';
+comment on function public.audit_log_query_text(public.audit_log) is 'What was searched for, where the tenant keeps that and it was not erased.';
 
-grant execute on function audit.audit_denial(text, text, text, uuid, text, integer) to l9_worker;
---! EndIncluded 020-audit/080-audit-denial.sql
---! Included 020-audit/090-audit-seals.sql
+grant execute on function public.audit_log_query_text(public.audit_log) to l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/045-query-texts.sql
+--! Included 020-audit/050-seals.sql
 create table public.audit_seals (
   seal_id bigint primary key,
   sealed_at timestamptz not null default clock_timestamp(),
@@ -1667,29 +1467,26 @@ create table public.audit_seals (
 create index audit_seals_time_idx on public.audit_seals (last_occurred_at);
 
 comment on table public.audit_seals is
-  'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions wrote, and the hash of the previous seal. Its rows are hashed one by one, so that an altered row can be named.';
-comment on column public.audit_seals.seal_id is 'Number of the seal: 1, 2, 3 and so on, without gaps.';
-comment on column public.audit_seals.sealed_at is 'When the seal was made.';
-comment on column public.audit_seals.era is
-  'Number of the database cluster, counted from 1: a restored database lives in a new cluster, which numbers its transactions from the start again.';
-comment on column public.audit_seals.era_after is
-  'Rows of this era occurred after this time, and not after the era_after of the next era.';
-comment on column public.audit_seals.from_xid is 'First transaction that the seal covers.';
-comment on column public.audit_seals.to_xid is 'First transaction that the seal does not cover; the next seal begins there.';
-comment on column public.audit_seals.row_count is 'Number of rows that the seal covers.';
-comment on column public.audit_seals.first_occurred_at is 'Earliest time of its rows.';
-comment on column public.audit_seals.last_occurred_at is 'Latest time of its rows.';
-comment on column public.audit_seals.audit_ids is 'Ids of its rows, sorted by transaction, then id.';
-comment on column public.audit_seals.row_hashes is 'SHA-256 of each row, in the same order.';
+  'A chain of hashes over audit_log. Each seal covers what a range of transactions wrote, and the seal before it; its rows are hashed one by one, so that a changed one can be named.';
+comment on column public.audit_seals.seal_id is 'Counts up from 1, without gaps.';
+comment on column public.audit_seals.sealed_at is 'When it was made.';
+comment on column public.audit_seals.era is 'Counts the database clusters this database has lived in: transactions are numbered anew in each.';
+comment on column public.audit_seals.era_after is 'Rows of this era occurred after it, and not after that of the next era.';
+comment on column public.audit_seals.from_xid is 'The first transaction it covers.';
+comment on column public.audit_seals.to_xid is 'The first transaction it does not cover; the next seal begins there.';
+comment on column public.audit_seals.row_count is 'How many rows it covers.';
+comment on column public.audit_seals.first_occurred_at is 'The earliest time of its rows.';
+comment on column public.audit_seals.last_occurred_at is 'The latest time of its rows.';
+comment on column public.audit_seals.audit_ids is 'Its rows, by transaction, then id.';
+comment on column public.audit_seals.row_hashes is 'SHA-256 of each, in the same order.';
 comment on column public.audit_seals.rows_hash is 'SHA-256 over the ids and hashes of its rows.';
-comment on column public.audit_seals.previous_hash is 'seal_hash of the previous seal; null for the first.';
-comment on column public.audit_seals.seal_hash is 'SHA-256 over all other columns of the seal.';
+comment on column public.audit_seals.previous_hash is 'seal_hash of the seal before; null for the first.';
+comment on column public.audit_seals.seal_hash is 'SHA-256 over everything else of the seal.';
 
-create trigger _200_append_only
+create trigger _100_append_only
   before update or delete or truncate on public.audit_seals
   for each statement execute function l9_guard.tg_append_only();
-
-alter table public.audit_seals enable always trigger _200_append_only;
+alter table public.audit_seals enable always trigger _100_append_only;
 alter table public.audit_seals enable row level security;
 alter table public.audit_seals force row level security;
 
@@ -1697,15 +1494,13 @@ create policy platform_override on public.audit_seals for select to l9_platform_
   using ((select identity.allow_and_audit_operator_read('audit_seals')));
 create policy definer_functions on public.audit_seals for select to l9_owner using (true);
 create policy definer_inserts on public.audit_seals for insert to l9_owner with check (true);
-comment on policy platform_override on public.audit_seals is
-  'Operators see the seals, which span all tenants; each read is audited.';
+comment on policy platform_override on public.audit_seals is 'Operators see the seals, which span all tenants.';
 comment on policy definer_functions on public.audit_seals is 'verify_audit() and audit_head() read the chain.';
-comment on policy definer_inserts on public.audit_seals is 'seal_audit() inserts.';
+comment on policy definer_inserts on public.audit_seals is 'seal_audit() adds to it.';
 
 grant select on public.audit_seals to l9_platform_admin;
--- No grant for l9_admin: seals reveal how active other tenants are. It has verify_audit() and audit_head().
---! EndIncluded 020-audit/090-audit-seals.sql
---! Included 020-audit/100-audit-archives.sql
+-- Nothing for l9_admin: how much other tenants do is not its business. It has verify_audit() and audit_head().
+
 create table public.audit_archives (
   table_name text primary key,
   month date not null,
@@ -1717,22 +1512,19 @@ create table public.audit_archives (
   constraint audit_archive_counts_by_seal check (cardinality(seal_ids) = cardinality(seal_rows))
 );
 
-comment on table public.audit_archives is
-  'Months of audit_log that were detached, with the number of rows that each seal lost with them.';
-comment on column public.audit_archives.table_name is
-  'Table that was a partition. It stays as a table of its own until a superuser drops it.';
-comment on column public.audit_archives.month is 'First day of the month, in UTC.';
-comment on column public.audit_archives.row_count is 'Number of rows that it holds.';
-comment on column public.audit_archives.seal_ids is 'Seals that cover its rows.';
-comment on column public.audit_archives.seal_rows is 'Number of its rows that each of these seals covers, in the same order.';
+comment on table public.audit_archives is 'Months of audit_log that were detached, and how many rows of which seals went with them.';
+comment on column public.audit_archives.table_name is 'What was a partition, and is now a table by itself, until a superuser drops it.';
+comment on column public.audit_archives.month is 'The first day of its month, in UTC.';
+comment on column public.audit_archives.row_count is 'How many rows it holds.';
+comment on column public.audit_archives.seal_ids is 'The seals that cover its rows.';
+comment on column public.audit_archives.seal_rows is 'How many of its rows each of them covers.';
 comment on column public.audit_archives.archived_at is 'When it was detached.';
-comment on column public.audit_archives.archived_by is 'Caller that detached it.';
+comment on column public.audit_archives.archived_by is 'Who detached it.';
 
-create trigger _200_append_only
+create trigger _100_append_only
   before update or delete or truncate on public.audit_archives
   for each statement execute function l9_guard.tg_append_only();
-
-alter table public.audit_archives enable always trigger _200_append_only;
+alter table public.audit_archives enable always trigger _100_append_only;
 alter table public.audit_archives enable row level security;
 alter table public.audit_archives force row level security;
 
@@ -1740,16 +1532,14 @@ create policy platform_override on public.audit_archives for select to l9_platfo
   using ((select identity.allow_and_audit_operator_read('audit_archives')));
 create policy definer_functions on public.audit_archives for select to l9_owner using (true);
 create policy definer_inserts on public.audit_archives for insert to l9_owner with check (true);
-comment on policy platform_override on public.audit_archives is 'Operators see what was archived; each read is audited.';
-comment on policy definer_functions on public.audit_archives is
-  'verify_audit() reads which rows were archived, so that it does not report them as missing.';
-comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() inserts.';
+comment on policy platform_override on public.audit_archives is 'Operators see what was archived.';
+comment on policy definer_functions on public.audit_archives is 'verify_audit() does not miss what was archived.';
+comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() adds to it.';
 
 grant select on public.audit_archives to l9_platform_admin;
---! EndIncluded 020-audit/100-audit-archives.sql
---! Included 020-audit/110-hashes.sql
--- The hashed text is JSON, so that two different rows never have the same text. Times are seconds since 1970, so that the text
--- does not depend on session settings.
+--! EndIncluded 020-audit/050-seals.sql
+--! Included 020-audit/055-hashes.sql
+-- What is hashed is JSON, so that no two rows have one text; times are seconds since 1970, so that no setting matters.
 
 create function audit.audit_row_hash(audit_row public.audit_log)
 returns bytea
@@ -1763,7 +1553,7 @@ return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   (audit_row).scope, (audit_row).status, (audit_row).sqlstate, (audit_row).details)::text, 'UTF8'));
 
 comment on function audit.audit_row_hash(public.audit_log) is
-  'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details]. Times are seconds since 1970.';
+  'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details], times in seconds since 1970.';
 
 create function audit.audit_rows_hash(audit_ids uuid[], row_hashes bytea[])
 returns bytea
@@ -1772,10 +1562,10 @@ immutable
 parallel safe
 set search_path = ''
 return (
-  select pg_catalog.sha256(coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.position), ''))
-  from rows from (pg_catalog.unnest(audit_ids), pg_catalog.unnest(row_hashes)) with ordinality as r (audit_id, hash, position));
+  select pg_catalog.sha256(coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.place), ''))
+  from rows from (pg_catalog.unnest(audit_ids), pg_catalog.unnest(row_hashes)) with ordinality as r (audit_id, hash, place));
 
-comment on function audit.audit_rows_hash(uuid[], bytea[]) is 'SHA-256 over the ids and hashes of rows, in order.';
+comment on function audit.audit_rows_hash(uuid[], bytea[]) is 'SHA-256 over ids and hashes of rows, in order.';
 
 create function audit.audit_seal_hash(seal public.audit_seals)
 returns bytea
@@ -1790,9 +1580,9 @@ return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   pg_catalog.encode((seal).previous_hash, 'hex'))::text, 'UTF8'));
 
 comment on function audit.audit_seal_hash(public.audit_seals) is
-  'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, last_occurred_at, rows_hash, previous_hash]. Times are seconds since 1970, hashes are hexadecimal.';
---! EndIncluded 020-audit/110-hashes.sql
---! Included 020-audit/120-seal-audit.sql
+  'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, last_occurred_at, rows_hash, previous_hash], times in seconds since 1970, hashes in hexadecimal.';
+--! EndIncluded 020-audit/055-hashes.sql
+--! Included 020-audit/060-seal-audit.sql
 create function audit.seal_audit_until(horizon xid8, max_rows integer)
 returns bigint
 language plpgsql
@@ -1816,13 +1606,13 @@ begin
   seal.previous_hash := last.seal_hash;
 
   if last.to_xid = last_xid then
-    -- The last seal closed an era: rows newer than every sealed row belong to the next era.
+    -- The last seal closed an era: what is newer than all that is sealed belongs to the next.
     seal.era := last.era + 1;
     seal.era_after := coalesce((select max(s.last_occurred_at) from public.audit_seals s), last.era_after);
     seal.from_xid := '0';
   elsif last.to_xid > pg_snapshot_xmax(pg_current_snapshot()) then
-    -- The last sealed transaction lies in the future, so this database was restored from a dump into another cluster.
-    -- The restored rows that were not sealed yet get the last seal of their era.
+    -- Sealed up to a transaction that is yet to come: this database was restored from a dump into another cluster.
+    -- What came with it and was not sealed closes its era.
     seal.to_xid := last_xid;
   end if;
 
@@ -1833,7 +1623,7 @@ begin
     if not found then
       return 0;
     end if;
-    -- A seal covers at most max_rows rows, but a transaction is never split: one that exceeds max_rows is sealed whole.
+    -- At most so many rows, but a transaction is never split: it is sealed whole, even where it alone is more.
     select case when a.xid > first_xid then a.xid else ((a.xid::text::bigint + 1)::text)::xid8 end into seal.to_xid
     from public.audit_log a
     where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after
@@ -1850,13 +1640,13 @@ begin
   seal.rows_hash := audit.audit_rows_hash(seal.audit_ids, seal.row_hashes);
   seal.seal_hash := audit.audit_seal_hash(seal);
   insert into public.audit_seals select seal.*;
-  -- After closing an era this never returns 0, because the next era may have rows to seal.
+  -- A closed era is never the end: the next one may have something to seal.
   return greatest(seal.row_count, case when seal.to_xid = last_xid then 1 else 0 end);
 end
 $$;
 
 comment on function audit.seal_audit_until(xid8, integer) is
-  'Adds one seal, in order, over the unsealed rows of transactions before the horizon; returns the number of rows, 0 if there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: seal_audit() computes the horizon.';
+  'Adds one seal over what transactions before the horizon wrote and is not sealed yet, in order; returns how many rows, 0 where there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: seal_audit() knows the horizon.';
 
 create function audit.seal_audit(max_rows integer default 10000)
 returns bigint
@@ -1869,15 +1659,15 @@ begin
   if max_rows is null or max_rows not between 1 and 100000 then
     perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
   end if;
-  -- The lock serialises sealing. A caller that had to wait sees the other seal, because each statement takes a new snapshot.
+  -- One at a time. Whoever had to wait sees the other's seal: each statement takes a snapshot of its own.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
-  -- All transactions before the oldest running one have ended, so no further row of theirs can appear.
+  -- Every transaction before the oldest that still runs has ended: no row of theirs can appear any more.
   return audit.seal_audit_until(pg_snapshot_xmin(pg_current_snapshot()), max_rows);
 end
 $$;
 
 comment on function audit.seal_audit(integer) is
-  'Adds one seal of at most about max_rows rows (whole transactions) over the committed rows, in order, and returns how many rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: reads audit_log, writes audit_seals.';
+  'Adds one seal of about max_rows rows at most (whole transactions) over all that has committed in order, and returns how many rows it covers; 0: nothing left. Nothing in flight is ever skipped. Definer: reads audit_log, writes audit_seals.';
 
 create function audit.is_audit_unsealed()
 returns boolean
@@ -1895,7 +1685,7 @@ begin atomic
 end;
 
 comment on function audit.is_audit_unsealed() is
-  'True if there may be rows to seal; it is cheap, for a job that calls it often. Definer: jobs cannot read audit_log.';
+  'Whether there may be something to seal: cheap, for a job that asks often. Definer: jobs can''t read audit_log.';
 
 create function audit.audit_backlog()
 returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
@@ -1905,46 +1695,22 @@ security definer
 set search_path = ''
 begin atomic
   with last as (select s.to_xid, s.era_after, s.sealed_at from public.audit_seals s order by s.seal_id desc limit 1)
-  select count(*), coalesce(extract(epoch from clock_timestamp() - min(unsealed_rows.occurred_at)), 0)::double precision,
+  select count(*), coalesce(extract(epoch from clock_timestamp() - min(waiting.occurred_at)), 0)::double precision,
     (select last.sealed_at from last)
   from (
     select a.occurred_at from public.audit_log a
     where a.xid >= coalesce((select last.to_xid from last), '0')
       and a.occurred_at > coalesce((select last.era_after from last), '-infinity')
     limit 100000
-  ) as unsealed_rows;
+  ) as waiting;
 end;
 
 comment on function audit.audit_backlog() is
-  'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the age of the oldest in seconds, and when the last seal was made. Definer: jobs cannot read audit_log.';
+  'How many rows of audit_log are not sealed yet (100,000 at most are counted), the age of the oldest in seconds, and when the last seal was made. Definer: jobs can''t read audit_log.';
 
 grant execute on function audit.seal_audit(integer), audit.is_audit_unsealed(), audit.audit_backlog() to l9_worker;
---! EndIncluded 020-audit/120-seal-audit.sql
---! Included 020-audit/130-require-auditor.sql
-create function audit.require_auditor(function_name text)
-returns identity.identity
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.current_identity();
-begin
-  -- A database administrator has no claims and can read every row anyway.
-  if identity.current_role_name() = any (identity.caller_roles() || 'l9_worker'::text) then
-    me := identity.require_identity();
-    if me.role not in ('l9_admin', 'l9_platform_admin') then
-      perform identity.raise_error('L9SCP', pg_catalog.format('%s: only administrators can call this', function_name));
-    end if;
-  end if;
-  return me;
-end
-$$;
-
-comment on function audit.require_auditor(text) is
-  'Returns the identity of an admin or operator, or of a DBA in psql, who may have none; else raises L9AUT or L9SCP. function_name begins the error text. Not executable by callers.';
---! EndIncluded 020-audit/130-require-auditor.sql
---! Included 020-audit/140-verify-audit.sql
+--! EndIncluded 020-audit/060-seal-audit.sql
+--! Included 020-audit/070-verify-audit.sql
 create type public.audit_verification as (
   ok boolean,
   seals bigint,
@@ -1959,25 +1725,18 @@ create type public.audit_verification as (
   is_complete boolean
 );
 
-comment on type public.audit_verification is
-  'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; the chain itself is one for all tenants.';
-comment on column public.audit_verification.ok is
-  'False if a row or seal was altered, removed or added; the other columns say which.';
-comment on column public.audit_verification.seals is 'Number of seals that were checked.';
-comment on column public.audit_verification.rows is 'Number of rows that were checked against their seals.';
-comment on column public.audit_verification.unsealed is
-  'Number of rows that are too new to be sealed; null if the end of the chain was not reached.';
-comment on column public.audit_verification.archived is
-  'Number of rows of these seals that lie in detached partitions: the chain still covers their hashes, but the rows were not read. Null for an admin of a tenant.';
-comment on column public.audit_verification.broken_seal is 'First seal that is broken, or whose rows were changed.';
-comment on column public.audit_verification.broken_row is
-  'First row that was changed, if it is a single row and the caller may know of it.';
+comment on type public.audit_verification is 'Whether the record is whole. An admin of a tenant is told of the rows of its tenant only; the chain is one for all tenants.';
+comment on column public.audit_verification.ok is 'False: something was altered, removed or added; the rest says what.';
+comment on column public.audit_verification.seals is 'How many seals were checked.';
+comment on column public.audit_verification.rows is 'How many rows were checked against their seals.';
+comment on column public.audit_verification.unsealed is 'How many rows are too new to be sealed; null where the end was not reached.';
+comment on column public.audit_verification.archived is 'How many rows of these seals lie in detached partitions: the chain vouches for their hashes, they themselves were not read. Null for an admin of a tenant.';
+comment on column public.audit_verification.broken_seal is 'The first seal that is broken, or whose rows are not what they were.';
+comment on column public.audit_verification.broken_row is 'The first row that is not what it was, where it is one row and the caller may know of it.';
 comment on column public.audit_verification.reason is 'What is wrong.';
-comment on column public.audit_verification.head is
-  'Hash of the newest seal. Store it outside the database, and pass it to a later verify_audit.';
-comment on column public.audit_verification.last_seal is 'Last seal that was checked.';
-comment on column public.audit_verification.is_complete is
-  'False if max_rows was reached; continue with after_seal => last_seal.';
+comment on column public.audit_verification.head is 'The hash of the newest seal: store it outside of the database, and give it to a later verify_audit.';
+comment on column public.audit_verification.last_seal is 'The last seal that was checked.';
+comment on column public.audit_verification.is_complete is 'False: max_rows was reached; go on with after_seal => last_seal.';
 
 create function audit.audit_seal_problem(
   seal public.audit_seals, era_until timestamptz, only_tenant uuid,
@@ -2001,33 +1760,33 @@ begin
   select coalesce(sum(a.seal_rows[array_position(a.seal_ids, seal.seal_id)]), 0) into archived
   from public.audit_archives a where seal.seal_id = any (a.seal_ids);
 
-  with current_rows as (
+  with present as (
     select r.audit_id, r.tenant_id, audit.audit_row_hash(r) as hash
     from public.audit_log r
     where r.xid >= seal.from_xid and r.xid < seal.to_xid and r.occurred_at > seal.era_after and r.occurred_at <= era_until
-  ), sealed_rows as (
-    select s.audit_id, s.hash, s.position
-    from rows from (unnest(seal.audit_ids), unnest(seal.row_hashes)) with ordinality as s (audit_id, hash, position)
+  ), sealed as (
+    select s.audit_id, s.hash, s.place
+    from rows from (unnest(seal.audit_ids), unnest(seal.row_hashes)) with ordinality as s (audit_id, hash, place)
   )
   select
     count(*) filter (where p.audit_id is not null and (only_tenant is null or p.tenant_id = only_tenant)),
     count(*) filter (where p.audit_id is null),
     count(*) filter (where s.audit_id is null),
-    (array_agg(s.audit_id order by s.position) filter (where p.hash <> s.hash))[1],
-    (array_agg(s.audit_id order by s.position) filter (where p.audit_id is null))[1],
+    (array_agg(s.audit_id order by s.place) filter (where p.hash <> s.hash))[1],
+    (array_agg(s.audit_id order by s.place) filter (where p.audit_id is null))[1],
     (array_agg(p.audit_id order by p.audit_id) filter (where s.audit_id is null))[1]
   into row_count, missing, added, first_altered, first_missing, first_added
-  from current_rows p full join sealed_rows s on s.audit_id = p.audit_id;
+  from present p full join sealed s on s.audit_id = p.audit_id;
 
   if first_altered is not null then
     reason := 'a row was altered';
     broken_row := first_altered;
   elsif missing <> archived then
     reason := case when archived = 0 then 'a row was removed'
-      else format('%s rows were archived, but %s are missing', archived, missing) end;
+      else format('%s rows were archived, but %s are not there', archived, missing) end;
     if archived = 0 then
       broken_row := first_missing;
-      -- If it still exists, its xid or time was altered, so that this seal no longer covers it.
+      -- Moved to where this seal does not look, it is still there.
       if exists (select from public.audit_log r where r.audit_id = first_missing) then
         reason := 'a row was altered';
       end if;
@@ -2045,7 +1804,7 @@ end
 $$;
 
 comment on function audit.audit_seal_problem(public.audit_seals, timestamptz, uuid) is
-  'Compares a seal with its own hash and with its rows. reason is null if nothing is wrong.';
+  'Compares a seal with itself and with its rows. reason is null where all is well.';
 
 create function public.verify_audit(
   "from" timestamptz default null,
@@ -2061,7 +1820,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  me identity.identity := audit.require_auditor('verify_audit');
+  me identity.identity := identity.current_identity();
   only_tenant uuid;
   result public.audit_verification;
   seal public.audit_seals;
@@ -2070,14 +1829,20 @@ declare
   era_until timestamptz;
   first_seal bigint;
   final_seal bigint;
-  problem record;
+  found_problem record;
   rows_read bigint := 0;
 begin
-  if me.role = 'l9_admin' then
-    only_tenant := me.tenant_id;
+  -- A database administrator has no claims, and sees it all anyway.
+  if identity.current_role_name() in ('l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker') then
+    me := identity.require_identity();
+    if me.role not in ('l9_admin', 'l9_platform_admin') then
+      perform identity.raise_error('L9SCP', 'verify_audit: only for admins');
+    elsif me.role = 'l9_admin' then
+      only_tenant := me.tenant_id;
+    end if;
   end if;
   if head !~ '^[0-9a-f]{64}$' then
-    perform identity.raise_error('L9VAL', 'head: must be 64 hexadecimal digits, as audit_head returns them', 'head');
+    perform identity.raise_error('L9VAL', 'head: 64 hexadecimal digits, as audit_head gives them', 'head');
   elsif max_rows < 1 then
     perform identity.raise_error('L9VAL', 'max_rows: at least 1', 'max_rows');
   end if;
@@ -2086,7 +1851,7 @@ begin
   select * into newest from public.audit_seals s order by s.seal_id desc limit 1;
   result.head := encode(newest.seal_hash, 'hex');
 
-  -- The range of seals that covers this time, from the first to the last, without gaps.
+  -- The seals from the first to the last that cover any of this time, without gaps.
   select coalesce(min(s.seal_id), newest.seal_id + 1) into first_seal
   from public.audit_seals s where verify_audit."from" is null or s.last_occurred_at >= verify_audit."from";
   select coalesce(max(s.seal_id), 0) into final_seal
@@ -2108,7 +1873,7 @@ begin
       result.is_complete := false;
       exit;
     end if;
-    -- If a seal is missing, the next one does not match its predecessor.
+    -- Where one is missing the next does not follow.
     if seal.seal_id <> coalesce(previous.seal_id, 0) + 1
       or seal.previous_hash is distinct from previous.seal_hash
       or previous.seal_id is null and (seal.era <> 1 or seal.from_xid <> '0')
@@ -2116,22 +1881,22 @@ begin
       or seal.era <> previous.era and (
         seal.era <> previous.era + 1 or previous.to_xid <> '18446744073709551615' or seal.from_xid <> '0') then
       result.broken_seal := seal.seal_id;
-      result.reason := 'the seal does not match the previous one: a seal was removed, or the chain was rebuilt';
+      result.reason := 'the seal does not follow the one before it: one was removed, or the chain was made anew';
       exit;
     end if;
     if era_until is null or seal.era is distinct from previous.era then
       select coalesce(min(s.era_after), 'infinity') into era_until from public.audit_seals s where s.era > seal.era;
     end if;
-    select * into problem from audit.audit_seal_problem(seal, era_until, only_tenant);
-    if problem.reason is not null then
+    select * into found_problem from audit.audit_seal_problem(seal, era_until, only_tenant);
+    if found_problem.reason is not null then
       result.broken_seal := seal.seal_id;
-      result.broken_row := problem.broken_row;
-      result.reason := problem.reason;
+      result.broken_row := found_problem.broken_row;
+      result.reason := found_problem.reason;
       exit;
     end if;
     rows_read := rows_read + greatest(seal.row_count, 1);
-    result.rows := result.rows + problem.row_count;
-    result.archived := result.archived + problem.archived;
+    result.rows := result.rows + found_problem.row_count;
+    result.archived := result.archived + found_problem.archived;
     result.seals := result.seals + 1;
     result.last_seal := seal.seal_id;
     previous := seal;
@@ -2139,7 +1904,7 @@ begin
 
   if result.reason is null and head is not null and not exists (
     select from public.audit_seals s where s.seal_hash = decode(verify_audit.head, 'hex')) then
-    result.reason := 'no seal has the hash given as head: the end of the chain was removed, or the chain was rebuilt';
+    result.reason := 'no seal has the hash given as head: the end of the chain was removed, or the chain was made anew';
   end if;
   if result.reason is null and result.is_complete and final_seal is not distinct from newest.seal_id then
     select count(*) into result.unsealed from public.audit_log a
@@ -2152,16 +1917,12 @@ end
 $$;
 
 comment on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) is
-  'Checks the audit log against its seals, seal by seal: the seals that cover the time between from and to, or all seals. head is a hash that audit_head returned earlier and that was stored outside the database; if it is no longer in the chain, the end of the chain was removed. after_seal and max_rows split the check of a large log into parts. For admins; an admin of a tenant learns nothing about the rows of other tenants. Definer: reads audit_log of every tenant, and audit_seals.';
+  'Checks the audit log against its seals, seal by seal: those that cover the time from … to, or all. head: a hash that audit_head gave before and that was stored outside; it must still be in the chain, else its end was cut off. after_seal and max_rows: in parts, for logs of any size. For admins; those of a tenant learn nothing of the rows of others. Definer: reads audit_log of every tenant, and audit_seals.';
 
-grant execute on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) to l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/140-verify-audit.sql
---! Included 020-audit/150-audit-head.sql
 create type public.audit_head as (hash text, sealed_at timestamptz);
-
 comment on type public.audit_head is 'The newest seal.';
-comment on column public.audit_head.hash is 'Hash of the seal, in hexadecimal.';
-comment on column public.audit_head.sealed_at is 'When the seal was made.';
+comment on column public.audit_head.hash is 'Its hash, in hexadecimal.';
+comment on column public.audit_head.sealed_at is 'When it was made.';
 
 create function public.audit_head()
 returns public.audit_head
@@ -2171,20 +1932,27 @@ security definer
 set search_path = ''
 as $$
 declare
+  me identity.identity := identity.current_identity();
   newest public.audit_head;
 begin
-  perform audit.require_auditor('audit_head');
+  if identity.current_role_name() in ('l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker') then
+    me := identity.require_identity();
+    if me.role not in ('l9_admin', 'l9_platform_admin') then
+      perform identity.raise_error('L9SCP', 'audit_head: only for admins');
+    end if;
+  end if;
   select encode(s.seal_hash, 'hex'), s.sealed_at into newest from public.audit_seals s order by s.seal_id desc limit 1;
   return newest;
 end
 $$;
 
 comment on function public.audit_head() is
-  'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that no earlier row was removed. Definer: admins of a tenant cannot read audit_seals.';
+  'The newest seal of the chain, to be stored outside of the database: whoever has it can prove later that nothing up to then was removed (verify_audit). Definer: admins of a tenant can''t read audit_seals.';
 
-grant execute on function public.audit_head() to l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/150-audit-head.sql
---! Included 020-audit/160-detach-audit-partition.sql
+grant execute on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint), public.audit_head()
+  to l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/070-verify-audit.sql
+--! Included 020-audit/080-detach-partition.sql
 create function public.detach_audit_partition(month date)
 returns public.audit_archives
 language plpgsql
@@ -2195,12 +1963,22 @@ set timezone = 'UTC'
 set lock_timeout = '5s'
 as $$
 declare
-  partition constant text := audit.require_past_partition('public.audit_log', month);
+  partition text := 'audit_log' || to_char(date_trunc('month', month), '"_"YYYY"_"MM');
   archive public.audit_archives;
   newest public.audit_seals;
   is_sealed boolean;
 begin
-  -- The lock keeps a seal from being added meanwhile, which this count would miss.
+  if identity.current_role_name() = 'l9_platform_admin' then
+    perform identity.require_identity();
+  end if;
+  if month is null or not exists (
+    select from pg_catalog.pg_inherits i
+    where i.inhparent = 'public.audit_log'::regclass and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
+    perform identity.raise_error('L9VAL', 'month: not one that audit_log has a partition for', 'month');
+  elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
+    perform identity.raise_error('L9VAL', 'month: it is not over yet', 'month');
+  end if;
+  -- No seal comes between, and none is missed.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
   select * into newest from public.audit_seals s order by s.seal_id desc limit 1;
   execute format('lock table only partitions.%I in share mode', partition);
@@ -2215,7 +1993,7 @@ begin
   from public.audit_log a
   where a.occurred_at >= archive.month::timestamptz and a.occurred_at < archive.month::timestamptz + interval '1 month';
   if not is_sealed then
-    perform identity.raise_error('L9VAL', 'month: some of its rows are not sealed yet; try again in a minute', 'month');
+    perform identity.raise_error('L9VAL', 'month: not all of its rows are sealed yet; try again in a minute', 'month');
   end if;
   select coalesce(array_agg(c.seal_id order by c.seal_id), '{}'), coalesce(array_agg(c.n order by c.seal_id), '{}')
   into archive.seal_ids, archive.seal_rows
@@ -2230,10 +2008,10 @@ begin
     group by s.seal_id
   ) as c;
 
-  -- The insert must come first: the guard allows detaching a partition only once it is listed in audit_archives.
+  -- In this order: the guard lets a partition go only once it is listed here.
   insert into public.audit_archives select archive.*;
   execute format('alter table public.audit_log detach partition partitions.%I', partition);
-  -- Erasure finds the texts of searches through their audit rows. Without those rows it could not erase them, so delete them now.
+  -- Erasure finds the texts of searches by their rows: where those are gone, texts can't stay.
   delete from public.audit_query_texts q
   where q.occurred_at >= archive.month::timestamptz and q.occurred_at < archive.month::timestamptz + interval '1 month';
   perform audit.write_audit('CLEANUP', 'audit_log', details => jsonb_build_object(
@@ -2243,17 +2021,16 @@ end
 $$;
 
 comment on function public.detach_audit_partition(date) is
-  'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and append-only, for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its searches are deleted, because erasure could no longer find them. Audited. Definer: only the owner of a table can detach its partitions.';
+  'Detaches a month of audit_log that is over and sealed. It stays, unreadable and append-only, as the table partitions.audit_log_YYYY_MM, for a superuser to dump and drop; verify_audit knows what it held. Texts of its searches, which erasure could not find any more, are deleted. Audited. Definer: only the owner of a table detaches partitions.';
 
 grant execute on function public.detach_audit_partition(date) to l9_platform_admin;
---! EndIncluded 020-audit/160-detach-audit-partition.sql
---! Included 020-audit/170-export-audit.sql
+--! EndIncluded 020-audit/080-detach-partition.sql
+--! Included 020-audit/090-export-audit.sql
 create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
-
-comment on type public.audit_page is 'A page of the audit log.';
-comment on column public.audit_page.rows is 'Rows as JSON objects, in order of time, with their transaction (xid).';
-comment on column public.audit_page.cursor is 'Start of the next page (its after argument). Null: this was the last page.';
-comment on column public.audit_page."to" is 'End of the exported time; pass it as to with the next page.';
+comment on type public.audit_page is 'A part of the audit log.';
+comment on column public.audit_page.rows is 'Rows as objects, in order of time, with their transaction (xid).';
+comment on column public.audit_page.cursor is 'Where the next page begins (after); null: this was the last.';
+comment on column public.audit_page."to" is 'The end of the time that is exported: give it with the next page.';
 
 create function audit.audit_export(details jsonb)
 returns void
@@ -2266,7 +2043,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if me.role not in ('l9_admin', 'l9_platform_admin') then
-    perform identity.raise_error('L9SCP', 'export_audit: only administrators can call this');
+    perform identity.raise_error('L9SCP', 'export_audit: only for admins');
   elsif octet_length(details::text) > 4096 then
     perform identity.raise_error('L9LIM', 'details: at most 4096 bytes', 'details');
   end if;
@@ -2275,7 +2052,7 @@ end
 $$;
 
 comment on function audit.audit_export(jsonb) is
-  'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows about itself.';
+  'Records an export of the audit log by the present caller. Definer: writes audit_log. An admin can only add rows about itself.';
 
 create function public.export_audit(
   "from" timestamptz default null,
@@ -2301,15 +2078,15 @@ begin
   if after is not null then
     if after !~ '^\S+Z_[0-9a-f-]{36}$' or not pg_input_is_valid(split_part(after, '_', 1), 'timestamptz')
       or not pg_input_is_valid(split_part(after, '_', 2), 'uuid') then
-      perform identity.raise_error('L9VAL', 'after: must be the cursor of the previous page', 'after');
+      perform identity.raise_error('L9VAL', 'after: the cursor of another page', 'after');
     end if;
     after_time := split_part(after, '_', 1);
     after_id := split_part(after, '_', 2);
   end if;
-  -- The audit rows of this export, and all rows written while it runs, belong to the next export.
+  -- Its own rows, and all that comes while it runs, are for the next export.
   page."to" := least(coalesce(export_audit."to", now()), now());
 
-  with candidate_rows as (
+  with listed as (
     select a.audit_id, a.occurred_at,
       jsonb_build_object(
         'audit_id', a.audit_id, 'occurred_at', to_char(a.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'xid', a.xid::text,
@@ -2319,18 +2096,18 @@ begin
     where a.occurred_at >= after_time and a.occurred_at < page."to" and (a.occurred_at, a.audit_id) > (after_time, after_id)
     order by a.occurred_at, a.audit_id
     limit page_size
-  ), sized_rows as (
-    select *, sum(octet_length(l.line::text)) over (order by l.occurred_at, l.audit_id) as bytes from candidate_rows l
-  ), page_rows as (
-    -- Details can be long, so a page ends early when it reaches 4 MB, but holds at least one row.
-    select *, count(*) over () < (select count(*) from candidate_rows) as is_cut from sized_rows c
-    where c.bytes <= 4000000 or c.audit_id = (select l.audit_id from candidate_rows l order by l.occurred_at, l.audit_id limit 1)
+  ), counted as (
+    select *, sum(octet_length(l.line::text)) over (order by l.occurred_at, l.audit_id) as bytes from listed l
+  ), kept as (
+    -- Details may be long: a page ends early rather than being too much for whoever fetches it.
+    select *, count(*) over () < (select count(*) from listed) as is_cut from counted c
+    where c.bytes <= 4000000 or c.audit_id = (select l.audit_id from listed l order by l.occurred_at, l.audit_id limit 1)
   )
   select coalesce(jsonb_agg(k.line order by k.occurred_at, k.audit_id), '[]'),
     case when count(*) = page_size or bool_or(k.is_cut) then
       (array_agg(to_char(k.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || k.audit_id order by k.occurred_at desc, k.audit_id desc))[1] end
   into page.rows, page.cursor
-  from page_rows k;
+  from kept k;
   perform audit.audit_export(jsonb_strip_nulls(jsonb_build_object(
     'from', export_audit."from", 'to', page."to", 'after', after, 'rows', jsonb_array_length(page.rows))));
   return page;
@@ -2338,232 +2115,48 @@ end
 $$;
 
 comment on function public.export_audit(timestamptz, timestamptz, text, integer) is
-  'A page of the audit log, as far as the caller can read it, in order of time, from (inclusive) to (exclusive; by default now). after is the cursor of the previous page; page_size is 1 to 5000. Each page writes an audit row EXPORT, which is not part of the same export. For admins.';
+  'A page of the audit log, as far as the caller may read it, in order of time: from, and before to (now, if left out). after: the cursor of the page before; page_size: 1 to 5000. Each page leaves an audit row EXPORT, which is not part of the same export. For admins.';
 
 grant execute on function audit.audit_export(jsonb) to l9_admin, l9_platform_admin;
-
 grant execute on function public.export_audit(timestamptz, timestamptz, text, integer) to l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/170-export-audit.sql
+--! EndIncluded 020-audit/090-export-audit.sql
 --! Included 030-administration/000-schema.sql
 create schema administration;
-
 comment on schema administration is
-  'Creating and changing tenants, orgs, users, scopes, actors and API keys. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
-
+  'Creating and changing tenants, orgs, users, scopes, actors and API keys. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema administration to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 030-administration/000-schema.sql
---! Included 030-administration/010-require-administrator.sql
-create type administration.administrator as (
-  target_tenant_id uuid,
-  own_tenant_id uuid,
-  caller text,
-  org_id uuid,
-  user_id uuid,
-  is_operator boolean,
-  readable_scopes text[],
-  writable_scopes text[],
-  projects text[],
-  can_clean_up boolean
-);
-
-comment on type administration.administrator is
-  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and future scopes.';
-
-create function administration.is_owner()
-returns boolean
-language sql
-stable
-parallel safe
-set search_path = ''
-return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
-
-comment on function administration.is_owner() is
-  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a function that runs as the owner.';
-
-create function administration.require_administrator(tenant_id uuid)
-returns administration.administrator
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  me identity.identity;
-  admin administration.administrator;
-begin
-  if administration.is_owner() then
-    admin.target_tenant_id := coalesce(require_administrator.tenant_id, identity.default_tenant_id());
-    admin.is_operator := true;
-  else
-    me := identity.require_admin();
-    admin.target_tenant_id := coalesce(require_administrator.tenant_id, me.tenant_id);
-    admin.own_tenant_id := me.tenant_id;
-    admin.caller := me.caller;
-    admin.org_id := me.org_id;
-    admin.user_id := me.user_id;
-    admin.is_operator := me.role = 'l9_platform_admin';
-  end if;
-
-  if admin.is_operator then
-    if me.caller is not null and not ('*' = any (me.projects) and '*' = any (identity.list_claim('scopes'))) then
-      perform identity.raise_error('L9SCP', 'a token that is limited to some scopes or projects cannot administer other tenants');
-    elsif not exists (select from public.tenants t where t.tenant_id = admin.target_tenant_id) then
-      perform identity.raise_error('L9VAL', 'tenant_id: no such tenant', 'tenant_id');
-    end if;
-    admin.readable_scopes := '{*}';
-    admin.writable_scopes := '{*}';
-    admin.projects := '{*}';
-    admin.can_clean_up := true;
-    return admin;
-  end if;
-
-  if admin.target_tenant_id <> me.tenant_id then
-    perform identity.raise_error('L9SCP', 'tenant_id: not your tenant', 'tenant_id');
-  end if;
-  admin.readable_scopes := case when identity.has_every_scope() then '{*}' else me.readable_scopes end;
-  admin.writable_scopes := case when identity.has_every_scope() then '{*}' else me.writable_scopes end;
-  admin.projects := me.projects;
-  admin.can_clean_up := me.can_clean_up;
-  return admin;
-end
-$$;
-
-comment on function administration.require_administrator(uuid) is
-  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, operators and the owner in psql for any. Else raises L9AUT or L9SCP.';
-
-create function administration.require_operator()
-returns administration.administrator
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  admin administration.administrator := administration.require_administrator(null);
-begin
-  if not admin.is_operator then
-    perform identity.raise_error('L9SCP', 'only operators (l9_platform_admin) and l9_owner in psql can do this');
-  end if;
-  return admin;
-end
-$$;
-
-comment on function administration.require_operator() is 'Returns an administrator of all tenants; else raises L9AUT or L9SCP.';
-
-create function administration.require_whole_token(admin administration.administrator)
-returns void
-language plpgsql
-stable
-set search_path = ''
-as $$
-begin
-  if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
-    perform identity.raise_error('L9SCP', 'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
-  end if;
-end
-$$;
-
-comment on function administration.require_whole_token(administration.administrator) is
-  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and projects.';
---! EndIncluded 030-administration/010-require-administrator.sql
---! Included 030-administration/020-check-grantable.sql
-create function administration.check_grantable(
-  admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
-returns void
-language plpgsql
-stable
-set search_path = ''
-as $$
-begin
-  if admin.is_operator then
-    return;
-  end if;
-  if role = 'l9_platform_admin' then
-    perform identity.raise_error('L9SCP', 'role: only operators can create or change operators (l9_platform_admin)', 'role');
-  elsif not ('*' = any (admin.readable_scopes) or readable_scopes <@ admin.readable_scopes) then
-    perform identity.raise_error('L9SCP',
-      format('readable_scopes: you can grant only %s', array_to_string(admin.readable_scopes, ', ')), 'readable_scopes');
-  elsif not ('*' = any (admin.writable_scopes) or writable_scopes <@ admin.writable_scopes) then
-    perform identity.raise_error('L9SCP',
-      format('writable_scopes: you can grant only %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
-  elsif not ('*' = any (admin.projects) or projects <@ admin.projects) then
-    perform identity.raise_error('L9SCP', format('projects: you can grant only %s', array_to_string(admin.projects, ', ')), 'projects');
-  elsif can_clean_up and not admin.can_clean_up then
-    perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it', 'can_clean_up');
-  end if;
-end
-$$;
-
-comment on function administration.check_grantable(administration.administrator, text, text[], text[], text[], boolean) is
-  'Raises L9SCP unless the administrator has all of these permissions itself.';
-
-create function administration.check_scope_list(tenant_id uuid, field text, list text[])
-returns text[]
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  unknown_scope text;
-begin
-  if list is null then
-    return null;
-  elsif '*' = any (list) then
-    return '{*}';
-  end if;
-  select l.scope into unknown_scope from unnest(list) as l (scope)
-  where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope)
-  limit 1;
-  if found then
-    perform identity.raise_error('L9VAL', format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);
-  end if;
-  return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
-end
-$$;
-
-comment on function administration.check_scope_list(uuid, text, text[]) is
-  'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not registered.';
-
-create function administration.raise_not_found(field text)
-returns void
-language sql
-immutable
-parallel safe
-set search_path = ''
-return identity.raise_error('L9OWN', pg_catalog.format('%s: not found, or not yours', field), field);
-
-comment on function administration.raise_not_found(text) is
-  'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error never tells the two apart.';
---! EndIncluded 030-administration/020-check-grantable.sql
---! Included 030-administration/030-watch-changes.sql
+--! Included 030-administration/010-watch-changes.sql
 create function administration.tg__audit_identity()
 returns trigger
 language plpgsql
 set search_path = ''
 as $$
 declare
-  new_row jsonb := to_jsonb(new);
-  old_row jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
+  is_now jsonb := to_jsonb(new);
+  was jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
   id_column text := tg_argv[0];
-  audited_columns text[] := tg_argv[1:];
+  told text[] := tg_argv[1:];
 begin
-  if new_row = old_row then
+  if is_now = was then
     return null;
   end if;
-  -- Names of people are left out, because the audit log cannot erase them. The audit row belongs to the tenant that was changed,
-  -- even if an operator or the owner changed it.
+  -- Names of people stay out: the audit log can't forget them.
+  -- On the record of the tenant that it is about, also where an operator or the owner does it.
   perform audit.write_audit_of_tenant(
-    (new_row ->> 'tenant_id')::uuid, tg_op, tg_table_name::text, (new_row ->> id_column)::uuid,
-    scope => case tg_table_name when 'scopes' then new_row ->> 'scope' end,
-    -- The columns are nested in `row`, because details itself has keys of the same names for the caller.
+    (is_now ->> 'tenant_id')::uuid, tg_op, tg_table_name::text, (is_now ->> id_column)::uuid,
+    scope => case tg_table_name when 'scopes' then is_now ->> 'scope' end,
+    -- Within `row`: beside it details say who did it, in some of the same words.
     details => jsonb_build_object('row', (
       select jsonb_object_agg(t.name, t.value)
-      from jsonb_each(new_row) as t (name, value)
-      where t.name in ('tenant_id', 'caller', 'scope') or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
+      from jsonb_each(is_now) as t (name, value)
+      where t.name in ('tenant_id', 'caller', 'scope') or t.name = any (told) and t.value is distinct from was -> t.name)));
   return null;
 end
 $$;
 
 comment on function administration.tg__audit_identity() is
-  'Audits a row that was inserted or updated: its key columns, and those of the named columns that changed.';
+  'An audit row for a row made or changed: what identifies it, and those of the columns named that are new.';
 
 create trigger _500_audit after insert or update on public.tenants
   for each row execute function administration.tg__audit_identity('tenant_id', 'name', 'is_active', 'audits_query_text');
@@ -2592,7 +2185,7 @@ end
 $$;
 
 comment on function administration.tg__notify() is
-  'Tells the running gateways, on the channel given as argument, to reload what they cache. The notification has no payload.';
+  'Tells the running gateways, on the channel named, to read anew what they keep in mind. It says that something changed, never what.';
 
 create trigger _900_notify after insert or update or delete or truncate on public.tenants
   for each statement execute function administration.tg__notify('l9_identity');
@@ -2606,8 +2199,161 @@ create trigger _900_notify after insert or update or delete or truncate on publi
   for each statement execute function administration.tg__notify('l9_identity');
 create trigger _900_notify after insert or update or delete or truncate on public.api_keys
   for each statement execute function administration.tg__notify('l9_identity');
---! EndIncluded 030-administration/030-watch-changes.sql
---! Included 030-administration/040-tenants.sql
+--! EndIncluded 030-administration/010-watch-changes.sql
+--! Included 030-administration/020-require-administrator.sql
+create type administration.administrator as (
+  target_tenant_id uuid,
+  own_tenant_id uuid,
+  caller text,
+  org_id uuid,
+  user_id uuid,
+  is_operator boolean,
+  readable_scopes text[],
+  writable_scopes text[],
+  projects text[],
+  can_clean_up boolean
+);
+
+comment on type administration.administrator is
+  'Who administers, which tenant, and what it can give: scopes {*} only where it has every scope, those to come included.';
+
+create function administration.is_owner()
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
+
+comment on function administration.is_owner() is
+  'Whether this is a DBA''s session with the rights of l9_owner, of no role below it, rather than a function that runs as the owner.';
+
+create function administration.require_administrator(tenant_id uuid)
+returns administration.administrator
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  me identity.identity;
+  answer administration.administrator;
+begin
+  if administration.is_owner() then
+    answer.target_tenant_id := coalesce(require_administrator.tenant_id, '00000000-0000-7000-8000-000000000001');
+    answer.is_operator := true;
+  else
+    me := identity.require_admin();
+    answer.target_tenant_id := coalesce(require_administrator.tenant_id, me.tenant_id);
+    answer.own_tenant_id := me.tenant_id;
+    answer.caller := me.caller;
+    answer.org_id := me.org_id;
+    answer.user_id := me.user_id;
+    answer.is_operator := me.role = 'l9_platform_admin';
+  end if;
+
+  if answer.is_operator then
+    if me.caller is not null and not ('*' = any (me.projects) and '*' = any (identity.list_claim('scopes'))) then
+      perform identity.raise_error('L9SCP', 'a token that is cut down to some scopes or projects administers nothing across tenants');
+    elsif not exists (select from public.tenants t where t.tenant_id = answer.target_tenant_id) then
+      perform identity.raise_error('L9VAL', 'tenant_id: there is no such tenant', 'tenant_id');
+    end if;
+    answer.readable_scopes := '{*}';
+    answer.writable_scopes := '{*}';
+    answer.projects := '{*}';
+    answer.can_clean_up := true;
+    return answer;
+  end if;
+
+  if answer.target_tenant_id <> me.tenant_id then
+    perform identity.raise_error('L9SCP', 'tenant_id: not your tenant', 'tenant_id');
+  end if;
+  answer.readable_scopes := case when identity.has_every_scope() then '{*}' else me.readable_scopes end;
+  answer.writable_scopes := case when identity.has_every_scope() then '{*}' else me.writable_scopes end;
+  answer.projects := me.projects;
+  answer.can_clean_up := me.can_clean_up;
+  return answer;
+end
+$$;
+
+comment on function administration.require_administrator(uuid) is
+  'Who administers this tenant (its own, if none is named): L its own, operators and the owner in psql any. Else L9AUT or L9SCP.';
+
+create function administration.require_operator()
+returns administration.administrator
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  admin administration.administrator := administration.require_administrator(null);
+begin
+  if not admin.is_operator then
+    perform identity.raise_error('L9SCP', 'this is for operators (l9_platform_admin) and for l9_owner in psql');
+  end if;
+  return admin;
+end
+$$;
+
+comment on function administration.require_operator() is 'An administrator across tenants; else L9AUT or L9SCP.';
+
+create function administration.require_whole_token(admin administration.administrator)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
+    perform identity.raise_error('L9SCP', 'this takes an administrator of every scope, with a token that is not cut down to some scopes or projects');
+  end if;
+end
+$$;
+
+comment on function administration.require_whole_token(administration.administrator) is
+  'L9SCP for an administrator whose token is cut down: what it changes would be felt beyond its scopes and projects.';
+
+create function administration.check_reach(
+  admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if admin.is_operator then
+    return;
+  end if;
+  if role = 'l9_platform_admin' then
+    perform identity.raise_error('L9SCP', 'role: operators (l9_platform_admin) are for operators to make and to change', 'role');
+  elsif not ('*' = any (admin.readable_scopes) or readable_scopes <@ admin.readable_scopes) then
+    perform identity.raise_error('L9SCP',
+      format('readable_scopes: you may give %s', array_to_string(admin.readable_scopes, ', ')), 'readable_scopes');
+  elsif not ('*' = any (admin.writable_scopes) or writable_scopes <@ admin.writable_scopes) then
+    perform identity.raise_error('L9SCP',
+      format('writable_scopes: you may give %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
+  elsif not ('*' = any (admin.projects) or projects <@ admin.projects) then
+    perform identity.raise_error('L9SCP', format('projects: you may give %s', array_to_string(admin.projects, ', ')), 'projects');
+  elsif can_clean_up and not admin.can_clean_up then
+    perform identity.raise_error('L9SCP', 'can_clean_up: you may not clean up yourself', 'can_clean_up');
+  end if;
+end
+$$;
+
+comment on function administration.check_reach(administration.administrator, text, text[], text[], text[], boolean) is
+  'L9SCP unless the administrator has all of this itself.';
+
+create function administration.raise_not_found(what text, field text)
+returns void
+language sql
+immutable
+parallel safe
+set search_path = ''
+return identity.raise_error('L9OWN', pg_catalog.format('%s: not there, or not yours', what), field);
+
+comment on function administration.raise_not_found(text, text) is
+  'The error for an org, user, scope, actor or key that is not there, or of another tenant: the two are never told apart.';
+--! EndIncluded 030-administration/020-require-administrator.sql
+--! Included 030-administration/030-tenants.sql
 create function public.create_tenant(name text)
 returns public.tenants
 language plpgsql
@@ -2617,23 +2363,23 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  created public.tenants;
+  made public.tenants;
 begin
   perform administration.require_operator();
-  if identity.is_identifier(create_tenant.name) is not true then
+  if create_tenant.name is null or create_tenant.name !~ '^[a-z0-9][a-z0-9_-]{0,62}$' then
     perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits, - and _', 'name');
   end if;
-  insert into public.tenants (name) values (create_tenant.name) on conflict do nothing returning tenants.* into created;
+  insert into public.tenants (name) values (create_tenant.name) on conflict do nothing returning tenants.* into made;
   if not found then
-    perform identity.raise_error('L9VAL', 'name: already used by another tenant', 'name');
+    perform identity.raise_error('L9VAL', 'name: another tenant has it', 'name');
   end if;
-  perform identity.seed_tenant(created.tenant_id);
-  return created;
+  perform identity.seed_tenant(made.tenant_id);
+  return made;
 end
 $$;
 
 comment on function public.create_tenant(text) is
-  'Creates a tenant with the scopes developer, l-private and global and the actors L and C. For operators. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Makes a tenant, with the scopes developer, l-private and global and the actors L and C. For operators. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change by functions only.';
 
 create function administration.set_tenant_active(tenant_id uuid, is_active boolean)
 returns public.tenants
@@ -2647,40 +2393,38 @@ declare
   changed public.tenants;
 begin
   if set_tenant_active.tenant_id = admin.own_tenant_id then
-    perform identity.raise_error('L9SCP', 'tenant_id: this is your own tenant; you would lock yourself out', 'tenant_id');
+    perform identity.raise_error('L9SCP', 'tenant_id: your own tenant; you would lock yourself out', 'tenant_id');
   end if;
   update public.tenants t set is_active = set_tenant_active.is_active
   where t.tenant_id = set_tenant_active.tenant_id
   returning t.* into changed;
   if not found then
-    perform administration.raise_not_found('tenant_id');
+    perform administration.raise_not_found('tenant_id', 'tenant_id');
   end if;
   return changed;
 end
 $$;
 
-comment on function administration.set_tenant_active(uuid, boolean) is 'Implements deactivate_tenant() and reactivate_tenant().';
+comment on function administration.set_tenant_active(uuid, boolean) is 'deactivate_tenant() and reactivate_tenant().';
 
 create function public.deactivate_tenant(tenant_id uuid)
 returns public.tenants
 language sql volatile security definer set search_path = ''
 return administration.set_tenant_active(tenant_id, false);
 
-comment on function public.deactivate_tenant(uuid) is
-  'From the next request on no caller of this tenant has an identity, whatever its token or key says. For operators; not for their own tenant. Definer: identity tables change through functions only.';
-
 create function public.reactivate_tenant(tenant_id uuid)
 returns public.tenants
 language sql volatile security definer set search_path = ''
 return administration.set_tenant_active(tenant_id, true);
 
+comment on function public.deactivate_tenant(uuid) is
+  'From the next request on nobody of this tenant has an identity, whatever its token or key says. For operators, and not for their own. Definer: identity tables change by functions only.';
 comment on function public.reactivate_tenant(uuid) is
-  'Undoes deactivate_tenant(). For operators. Definer: identity tables change through functions only.';
+  'Undoes deactivate_tenant(). For operators. Definer: identity tables change by functions only.';
 
 grant execute on function public.create_tenant(text), public.deactivate_tenant(uuid), public.reactivate_tenant(uuid)
   to l9_platform_admin;
---! EndIncluded 030-administration/040-tenants.sql
---! Included 030-administration/050-set-query-text-audit.sql
+
 create function public.set_query_text_audit(enabled boolean, tenant_id uuid default null)
 returns public.tenants
 language plpgsql
@@ -2695,7 +2439,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if enabled is null then
-    perform identity.raise_error('L9VAL', 'enabled: must be true or false', 'enabled');
+    perform identity.raise_error('L9VAL', 'enabled: true or false', 'enabled');
   end if;
   update public.tenants t set audits_query_text = enabled where t.tenant_id = admin.target_tenant_id returning * into changed;
   return changed;
@@ -2703,11 +2447,11 @@ end
 $$;
 
 comment on function public.set_query_text_audit(boolean, uuid) is
-  'Sets whether the texts of searches are kept for the tenant (by default the caller''s own), for its admins to read. Texts that are already stored are kept. For admins with an unlimited token. Audited. Definer: identity tables change through functions only.';
+  'Whether the texts of searches are kept for the tenant (the caller''s, if none is named), for its admins to read; those kept before stay. For admins with a whole token. Audited. Definer: identity tables change by functions only.';
 
 grant execute on function public.set_query_text_audit(boolean, uuid) to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/050-set-query-text-audit.sql
---! Included 030-administration/060-orgs.sql
+--! EndIncluded 030-administration/030-tenants.sql
+--! Included 030-administration/040-orgs-and-users.sql
 create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null)
 returns public.orgs
 language plpgsql
@@ -2718,25 +2462,58 @@ as $$
 #variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(create_org.tenant_id);
-  created public.orgs;
+  made public.orgs;
 begin
   perform administration.require_whole_token(admin);
-  if identity.is_display_name(create_org.name, 200) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
+  if create_org.name is null or create_org.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$' then
+    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, no white space around them', 'name');
   end if;
   insert into public.orgs (tenant_id, org_id, name)
   values (admin.target_tenant_id, coalesce(create_org.org_id, uuidv7()), create_org.name)
   on conflict do nothing
-  returning orgs.* into created;
+  returning orgs.* into made;
   if not found then
-    perform identity.raise_error('L9VAL', 'name, org_id: already used by another org of this tenant', 'name');
+    perform identity.raise_error('L9VAL', 'name, org_id: another org of this tenant has it', 'name');
   end if;
-  return created;
+  return made;
 end
 $$;
 
 comment on function public.create_org(text, uuid, uuid) is
-  'Registers an org, under the id that an identity provider uses for it or a new one. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Registers an org, under the id that an identity provider knows it by, or a new one. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+
+create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
+returns public.users
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(create_user.tenant_id);
+  made public.users;
+begin
+  perform administration.require_whole_token(admin);
+  if create_user.name is null or create_user.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$' then
+    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, no white space around them', 'name');
+  elsif create_user.org_id is not null and not exists (
+      select from public.orgs o where o.tenant_id = admin.target_tenant_id and o.org_id = create_user.org_id) then
+    perform identity.raise_error('L9VAL', 'org_id: there is no such org in this tenant', 'org_id');
+  end if;
+  insert into public.users (tenant_id, user_id, org_id, name)
+  values (admin.target_tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
+  on conflict do nothing
+  returning users.* into made;
+  if not found then
+    perform identity.raise_error('L9VAL', 'user_id: another user of this tenant has it', 'user_id');
+  end if;
+  return made;
+end
+$$;
+
+comment on function public.create_user(text, uuid, uuid, uuid) is
+  'Registers a user, under the id that an identity provider knows it by, or a new one; with an org: only tokens that name that org act for it. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change by functions only.';
 
 create function administration.set_org_active(org_id uuid, tenant_id uuid, is_active boolean)
 returns public.orgs
@@ -2751,73 +2528,17 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if admin.own_tenant_id = admin.target_tenant_id and set_org_active.org_id = admin.org_id then
-    perform identity.raise_error('L9SCP', 'org_id: your token acts for this org; you would lock yourself out', 'org_id');
+    perform identity.raise_error('L9SCP', 'org_id: the org that your token acts for; you would lock yourself out', 'org_id');
   end if;
   update public.orgs o set is_active = set_org_active.is_active
   where o.tenant_id = admin.target_tenant_id and o.org_id = set_org_active.org_id
   returning o.* into changed;
   if not found then
-    perform administration.raise_not_found('org_id');
+    perform administration.raise_not_found('org_id', 'org_id');
   end if;
   return changed;
 end
 $$;
-
-comment on function administration.set_org_active(uuid, uuid, boolean) is 'Implements deactivate_org() and reactivate_org().';
-
-create function public.deactivate_org(org_id uuid, tenant_id uuid default null)
-returns public.orgs
-language sql volatile security definer set search_path = ''
-return administration.set_org_active(org_id, tenant_id, false);
-
-comment on function public.deactivate_org(uuid, uuid) is
-  'From the next request on a token or key that names this org has no identity. For admins of the tenant. Raises L9OWN if the org is not registered. Definer: identity tables change through functions only.';
-
-create function public.reactivate_org(org_id uuid, tenant_id uuid default null)
-returns public.orgs
-language sql volatile security definer set search_path = ''
-return administration.set_org_active(org_id, tenant_id, true);
-
-comment on function public.reactivate_org(uuid, uuid) is
-  'Undoes deactivate_org(). Definer: identity tables change through functions only.';
-
-grant execute on function
-  public.create_org(text, uuid, uuid), public.deactivate_org(uuid, uuid), public.reactivate_org(uuid, uuid)
-to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/060-orgs.sql
---! Included 030-administration/070-users.sql
-create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
-returns public.users
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  admin administration.administrator := administration.require_administrator(create_user.tenant_id);
-  created public.users;
-begin
-  perform administration.require_whole_token(admin);
-  if identity.is_display_name(create_user.name, 200) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
-  elsif create_user.org_id is not null and not exists (
-      select from public.orgs o where o.tenant_id = admin.target_tenant_id and o.org_id = create_user.org_id) then
-    perform identity.raise_error('L9VAL', 'org_id: no such org in this tenant', 'org_id');
-  end if;
-  insert into public.users (tenant_id, user_id, org_id, name)
-  values (admin.target_tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
-  on conflict do nothing
-  returning users.* into created;
-  if not found then
-    perform identity.raise_error('L9VAL', 'user_id: already used by another user of this tenant', 'user_id');
-  end if;
-  return created;
-end
-$$;
-
-comment on function public.create_user(text, uuid, uuid, uuid) is
-  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only tokens that claim that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_user_active(user_id uuid, tenant_id uuid, is_active boolean)
 returns public.users
@@ -2832,41 +2553,56 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if admin.own_tenant_id = admin.target_tenant_id and set_user_active.user_id = admin.user_id then
-    perform identity.raise_error('L9SCP', 'user_id: your token acts for this user; you would lock yourself out', 'user_id');
+    perform identity.raise_error('L9SCP', 'user_id: the user that your token acts for; you would lock yourself out', 'user_id');
   end if;
   update public.users u set is_active = set_user_active.is_active
   where u.tenant_id = admin.target_tenant_id and u.user_id = set_user_active.user_id
   returning u.* into changed;
   if not found then
-    perform administration.raise_not_found('user_id');
+    perform administration.raise_not_found('user_id', 'user_id');
   end if;
   return changed;
 end
 $$;
 
-comment on function administration.set_user_active(uuid, uuid, boolean) is 'Implements deactivate_user() and reactivate_user().';
+comment on function administration.set_org_active(uuid, uuid, boolean) is 'deactivate_org() and reactivate_org().';
+comment on function administration.set_user_active(uuid, uuid, boolean) is 'deactivate_user() and reactivate_user().';
+
+create function public.deactivate_org(org_id uuid, tenant_id uuid default null)
+returns public.orgs
+language sql volatile security definer set search_path = ''
+return administration.set_org_active(org_id, tenant_id, false);
+
+create function public.reactivate_org(org_id uuid, tenant_id uuid default null)
+returns public.orgs
+language sql volatile security definer set search_path = ''
+return administration.set_org_active(org_id, tenant_id, true);
 
 create function public.deactivate_user(user_id uuid, tenant_id uuid default null)
 returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, false);
 
-comment on function public.deactivate_user(uuid, uuid) is
-  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises L9OWN if the user is not registered. Definer: identity tables change through functions only.';
-
 create function public.reactivate_user(user_id uuid, tenant_id uuid default null)
 returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, true);
 
+comment on function public.deactivate_org(uuid, uuid) is
+  'From the next request on no token or key that names this org is an identity. For admins of the tenant. L9OWN where it is not registered. Definer: identity tables change by functions only.';
+comment on function public.reactivate_org(uuid, uuid) is
+  'Undoes deactivate_org(). Definer: identity tables change by functions only.';
+comment on function public.deactivate_user(uuid, uuid) is
+  'From the next request on no token or key that names this user is an identity. For admins of the tenant. L9OWN where it is not registered. Definer: identity tables change by functions only.';
 comment on function public.reactivate_user(uuid, uuid) is
-  'Undoes deactivate_user(). Definer: identity tables change through functions only.';
+  'Undoes deactivate_user(). Definer: identity tables change by functions only.';
 
 grant execute on function
+  public.create_org(text, uuid, uuid), public.deactivate_org(uuid, uuid), public.reactivate_org(uuid, uuid),
   public.create_user(text, uuid, uuid, uuid), public.deactivate_user(uuid, uuid), public.reactivate_user(uuid, uuid)
 to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/070-users.sql
---! Included 030-administration/080-scopes.sql
+--! EndIncluded 030-administration/040-orgs-and-users.sql
+--! Included 030-administration/050-scopes.sql
 create function public.register_scope(
   scope text, is_project_scoped boolean default true, description text default null, tenant_id uuid default null)
 returns public.scopes
@@ -2881,10 +2617,10 @@ declare
   registered public.scopes;
 begin
   perform administration.require_whole_token(admin);
-  if identity.is_identifier(register_scope.scope) is not true then
+  if register_scope.scope is null or register_scope.scope !~ '^[a-z0-9][a-z0-9_-]{0,62}$' then
     perform identity.raise_error('L9VAL', 'scope: 1 to 63 lower-case letters, digits, - and _', 'scope');
   elsif register_scope.is_project_scoped is null then
-    perform identity.raise_error('L9VAL', 'is_project_scoped: must be true or false', 'is_project_scoped');
+    perform identity.raise_error('L9VAL', 'is_project_scoped: true or false', 'is_project_scoped');
   elsif octet_length(register_scope.description) > 1000 then
     perform identity.raise_error('L9LIM', 'description: at most 1000 bytes', 'description');
   end if;
@@ -2894,7 +2630,7 @@ begin
   returning s.* into registered;
   if registered.is_project_scoped <> register_scope.is_project_scoped then
     perform identity.raise_error('L9VAL',
-      format('is_project_scoped: scope %s is registered as %s and cannot change', registered.scope, registered.is_project_scoped),
+      format('is_project_scoped: scope %s is registered as %s, and has its memories', registered.scope, registered.is_project_scoped),
       'is_project_scoped');
   end if;
   return registered;
@@ -2902,7 +2638,7 @@ end
 $$;
 
 comment on function public.register_scope(text, boolean, text, uuid) is
-  'Adds a scope to a tenant, or changes its description. At first only actors with every scope can read it; register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Adds a scope to a tenant, or changes its description. At first those read it who may read every scope: register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change by functions only.';
 
 create function administration.set_scope_active(scope text, tenant_id uuid, is_active boolean)
 returns public.scopes
@@ -2920,36 +2656,61 @@ begin
   where s.tenant_id = admin.target_tenant_id and s.scope = set_scope_active.scope
   returning s.* into changed;
   if not found then
-    perform administration.raise_not_found('scope');
+    perform administration.raise_not_found('scope', 'scope');
   end if;
   return changed;
 end
 $$;
 
-comment on function administration.set_scope_active(text, uuid, boolean) is
-  'Implements deactivate_scope() and reactivate_scope().';
+comment on function administration.set_scope_active(text, uuid, boolean) is 'deactivate_scope() and reactivate_scope().';
 
 create function public.deactivate_scope(scope text, tenant_id uuid default null)
 returns public.scopes
 language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, false);
 
-comment on function public.deactivate_scope(text, uuid) is
-  'From the next statement on no caller of the tenant can read or write this scope; its memories are kept. For admins of the tenant. Definer: identity tables change through functions only.';
-
 create function public.reactivate_scope(scope text, tenant_id uuid default null)
 returns public.scopes
 language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, true);
 
+comment on function public.deactivate_scope(text, uuid) is
+  'From the next statement on nobody in the tenant reads or writes this scope; its memories stay. For admins of the tenant. Definer: identity tables change by functions only.';
 comment on function public.reactivate_scope(text, uuid) is
-  'Undoes deactivate_scope(). Definer: identity tables change through functions only.';
+  'Undoes deactivate_scope(). Definer: identity tables change by functions only.';
 
 grant execute on function
   public.register_scope(text, boolean, text, uuid), public.deactivate_scope(text, uuid), public.reactivate_scope(text, uuid)
 to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/080-scopes.sql
---! Included 030-administration/090-register-actor.sql
+--! EndIncluded 030-administration/050-scopes.sql
+--! Included 030-administration/060-actors.sql
+create function administration.check_scope_list(tenant_id uuid, field text, list text[])
+returns text[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  unknown text;
+begin
+  if list is null then
+    return null;
+  elsif '*' = any (list) then
+    return '{*}';
+  end if;
+  select l.scope into unknown from unnest(list) as l (scope)
+  where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope)
+  limit 1;
+  if found then
+    perform identity.raise_error('L9VAL', format('%s: scope %s is not registered', field, coalesce(left(unknown, 63), 'null')), field);
+  end if;
+  return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
+end
+$$;
+
+comment on function administration.check_scope_list(uuid, text, text[]) is
+  'A list of scopes, sorted and without repeats ({*} for every scope); L9VAL where one is not registered.';
+
 create function public.register_actor(
   caller text,
   creator text default null,
@@ -2970,10 +2731,11 @@ as $$
 #variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_actor.tenant_id);
+  plain constant text := '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$';
   actor public.actors;
   is_new boolean;
 begin
-  if identity.is_caller_name(register_actor.caller) is not true then
+  if register_actor.caller is null or register_actor.caller !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$' then
     perform identity.raise_error('L9VAL', 'caller: 1 to 63 letters, digits, ., _ and -', 'caller');
   end if;
   select a.* into actor from public.actors a
@@ -2992,13 +2754,12 @@ begin
     actor.writable_scopes := coalesce(register_actor.readable_scopes, '{developer,global}');
     actor.can_clean_up := false;
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
-    perform identity.raise_error('L9SCP', 'caller: this is your own actor; only another administrator can change it', 'caller');
+    perform identity.raise_error('L9SCP', 'caller: your own actor is another administrator''s to change', 'caller');
   elsif register_actor.creator <> actor.creator then
-    -- An agent owns the memories that carry its creator. With a new creator it would lose them, and the next actor with the old
-    -- creator would get them.
-    perform identity.raise_error('L9IMM', 'creator: cannot change, because the memories of this actor carry it', 'creator');
+    -- Agents own what carries their creator: under a new one it would lose its memories, and whoever took the old one would get them.
+    perform identity.raise_error('L9IMM', 'creator: it never changes, for the memories of this actor carry it', 'creator');
   else
-    perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+    perform administration.check_reach(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   end if;
 
   actor.source := coalesce(register_actor.source, actor.source);
@@ -3008,20 +2769,20 @@ begin
   actor.writable_scopes := coalesce(register_actor.writable_scopes, actor.writable_scopes);
   actor.can_clean_up := coalesce(register_actor.can_clean_up, actor.can_clean_up);
 
-  if not identity.is_display_name(actor.creator, 100) then
-    perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, with no leading or trailing white space', 'creator');
-  elsif not identity.is_display_name(actor.source, 100) then
-    perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, with no leading or trailing white space', 'source');
-  elsif not identity.is_display_name(actor.agent, 100) then
-    perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, with no leading or trailing white space', 'agent');
-  elsif actor.role <> all (identity.caller_roles()) then
-    perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
+  if actor.creator !~ plain then
+    perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, no white space around them', 'creator');
+  elsif actor.source !~ plain then
+    perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, no white space around them', 'source');
+  elsif actor.agent !~ plain then
+    perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, no white space around them', 'agent');
+  elsif actor.role not in ('l9_agent', 'l9_admin', 'l9_platform_admin') then
+    perform identity.raise_error('L9VAL', 'role: l9_agent, l9_admin or l9_platform_admin', 'role');
   end if;
-  perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  perform administration.check_reach(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   actor.readable_scopes := administration.check_scope_list(admin.target_tenant_id, 'readable_scopes', actor.readable_scopes);
   actor.writable_scopes := administration.check_scope_list(admin.target_tenant_id, 'writable_scopes', actor.writable_scopes);
   if not ('*' = any (actor.readable_scopes) or actor.writable_scopes <@ actor.readable_scopes) then
-    perform identity.raise_error('L9VAL', 'writable_scopes: must be scopes that the actor can also read', 'writable_scopes');
+    perform identity.raise_error('L9VAL', 'writable_scopes: only such as it may also read', 'writable_scopes');
   end if;
 
   if is_new then
@@ -3031,7 +2792,7 @@ begin
     on conflict do nothing
     returning actors.* into actor;
     if not found then
-      perform identity.raise_error('L9VAL', 'caller, creator: already used by another actor of this tenant', 'creator');
+      perform identity.raise_error('L9VAL', 'caller, creator: another actor of this tenant has it', 'creator');
     end if;
   else
     update public.actors a set
@@ -3045,12 +2806,8 @@ end
 $$;
 
 comment on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid) is
-  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
+  'Registers an actor, or changes what is given of one that is there; its creator never changes. Left out, a new one is an agent that reads and writes developer and global, as C. Nobody can give more than it has, or change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change by functions only.';
 
-grant execute on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid)
-  to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/090-register-actor.sql
---! Included 030-administration/100-deactivate-actor.sql
 create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean)
 returns public.actors
 language plpgsql
@@ -3066,11 +2823,11 @@ begin
   where a.tenant_id = admin.target_tenant_id and a.caller = set_actor_active.caller
   for update;
   if not found then
-    perform administration.raise_not_found('caller');
+    perform administration.raise_not_found('caller', 'caller');
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
-    perform identity.raise_error('L9SCP', 'caller: this is your own actor; you would lock yourself out', 'caller');
+    perform identity.raise_error('L9SCP', 'caller: your own actor; you would lock yourself out', 'caller');
   end if;
-  perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  perform administration.check_reach(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   update public.actors a set is_active = set_actor_active.is_active
   where a.tenant_id = actor.tenant_id and a.caller = actor.caller
   returning a.* into actor;
@@ -3078,28 +2835,23 @@ begin
 end
 $$;
 
-comment on function administration.set_actor_active(text, uuid, boolean) is
-  'Implements deactivate_actor() and reactivate_actor().';
+comment on function administration.set_actor_active(text, uuid, boolean) is 'deactivate_actor() and reactivate_actor().';
 
 create function public.deactivate_actor(caller text, tenant_id uuid default null)
 returns public.actors
 language sql volatile security definer set search_path = ''
 return administration.set_actor_active(caller, tenant_id, false);
 
-comment on function public.deactivate_actor(text, uuid) is
-  'The next request of this actor fails, whatever its token or key says. For admins of the tenant; not for their own actor. Definer: identity tables change through functions only.';
-
 create function public.reactivate_actor(caller text, tenant_id uuid default null)
 returns public.actors
 language sql volatile security definer set search_path = ''
 return administration.set_actor_active(caller, tenant_id, true);
 
+comment on function public.deactivate_actor(text, uuid) is
+  'The next request of this actor fails, whatever its token or key says. For admins of the tenant, and not for their own actor. Definer: identity tables change by functions only.';
 comment on function public.reactivate_actor(text, uuid) is
-  'Undoes deactivate_actor(). Definer: identity tables change through functions only.';
+  'Undoes deactivate_actor(). Definer: identity tables change by functions only.';
 
-grant execute on function public.deactivate_actor(text, uuid), public.reactivate_actor(text, uuid) to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/100-deactivate-actor.sql
---! Included 030-administration/110-bind-login.sql
 create function public.bind_login(caller text, login text, tenant_id uuid default null)
 returns public.actors
 language plpgsql
@@ -3118,18 +2870,18 @@ begin
   where a.tenant_id = admin.target_tenant_id and a.caller = bind_login.caller
   for update;
   if not found then
-    perform administration.raise_not_found('caller');
+    perform administration.raise_not_found('caller', 'caller');
   elsif bind_login.login is not null then
     if not exists (select from pg_roles r where r.rolname = bind_login.login and r.rolcanlogin) then
-      perform identity.raise_error('L9VAL', 'login: no such login', 'login');
+      perform identity.raise_error('L9VAL', 'login: there is no such login', 'login');
     elsif pg_has_role(bind_login.login, 'l9_gateway', 'member') then
-      perform identity.raise_error('L9VAL', 'login: l9_gateway and its members cannot be bound, because their claims are trusted', 'login');
+      perform identity.raise_error('L9VAL', 'login: the claims of l9_gateway and its members are believed, so it can''t be bound', 'login');
     elsif not pg_has_role(bind_login.login, actor.role, 'member') then
-      perform identity.raise_error('L9VAL', format('login: must be a member of %s, the role of this actor', actor.role), 'login');
+      perform identity.raise_error('L9VAL', format('login: not a member of %s, the role of this actor', actor.role), 'login');
     elsif exists (
         select from public.actors a
         where a.login = bind_login.login and (a.tenant_id, a.caller) <> (actor.tenant_id, actor.caller)) then
-      perform identity.raise_error('L9VAL', 'login: already bound to another actor', 'login');
+      perform identity.raise_error('L9VAL', 'login: another actor is bound to it', 'login');
     end if;
   end if;
   update public.actors a set login = bind_login.login
@@ -3140,11 +2892,15 @@ end
 $$;
 
 comment on function public.bind_login(text, text, uuid) is
-  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Makes a database login this actor, whatever claims its sessions set; null: none any more. For operators, since logins are shared by all tenants. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change by functions only.';
 
+grant execute on function
+  public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid),
+  public.deactivate_actor(text, uuid), public.reactivate_actor(text, uuid)
+to l9_admin, l9_platform_admin;
 grant execute on function public.bind_login(text, text, uuid) to l9_platform_admin;
---! EndIncluded 030-administration/110-bind-login.sql
---! Included 030-administration/120-create-api-key.sql
+--! EndIncluded 030-administration/060-actors.sql
+--! Included 030-administration/070-api-keys.sql
 create type public.new_api_key as (
   api_key text,
   key_id uuid,
@@ -3152,20 +2908,19 @@ create type public.new_api_key as (
   caller text,
   expires_at timestamptz
 );
+comment on type public.new_api_key is 'An API key just made.';
+comment on column public.new_api_key.api_key is 'The key. It is shown here and never again.';
+comment on column public.new_api_key.key_id is 'Its id, for revoke_api_key().';
+comment on column public.new_api_key.name is 'What it is for.';
+comment on column public.new_api_key.caller is 'The actor that it stands for.';
+comment on column public.new_api_key.expires_at is 'From then on it is refused; null: never.';
 
-comment on type public.new_api_key is 'An API key that was just created.';
-comment on column public.new_api_key.api_key is 'The key. It is returned only once, here.';
-comment on column public.new_api_key.key_id is 'Id, the argument of revoke_api_key().';
-comment on column public.new_api_key.name is 'Purpose of the key, for people.';
-comment on column public.new_api_key.caller is 'Actor that the key stands for.';
-comment on column public.new_api_key.expires_at is 'The key is refused from this time on. Null: it does not expire.';
-
-create function administration.check_key_grantable(admin administration.administrator, actor public.actors, scopes text[], projects text[])
+create function administration.check_key_reach(admin administration.administrator, actor public.actors, scopes text[], projects text[])
 returns void
 language sql
 stable
 set search_path = ''
-return administration.check_grantable(
+return administration.check_reach(
   admin, (actor).role,
   case
     when scopes is null then (actor).readable_scopes
@@ -3179,8 +2934,8 @@ return administration.check_grantable(
   end,
   coalesce(projects, '{*}'), (actor).can_clean_up);
 
-comment on function administration.check_key_grantable(administration.administrator, public.actors, text[], text[]) is
-  'Raises L9SCP unless the administrator has all permissions of a key of this actor with these limits.';
+comment on function administration.check_key_reach(administration.administrator, public.actors, text[], text[]) is
+  'L9SCP unless the administrator has itself what a key of this actor, so cut down, can do.';
 
 create function public.create_api_key(
   name text,
@@ -3202,52 +2957,48 @@ as $$
 declare
   admin administration.administrator := administration.require_administrator(create_api_key.tenant_id);
   actor public.actors;
-  key_scopes text[] := case when '*' = any (create_api_key.scopes) then null else create_api_key.scopes end;
-  key_projects text[] := case when '*' = any (create_api_key.projects) then null else create_api_key.projects end;
-  created public.new_api_key;
+  wanted_scopes text[] := case when '*' = any (create_api_key.scopes) then null else create_api_key.scopes end;
+  wanted_projects text[] := case when '*' = any (create_api_key.projects) then null else create_api_key.projects end;
+  made public.new_api_key;
 begin
   select a.* into actor from public.actors a
   where a.tenant_id = admin.target_tenant_id and a.caller = create_api_key.caller and a.is_active;
   if not found then
     perform identity.raise_error('L9VAL', 'caller: no active actor of this tenant', 'caller');
   end if;
-  perform administration.check_key_grantable(admin, actor, key_scopes, key_projects);
-  key_scopes := administration.check_scope_list(admin.target_tenant_id, 'scopes', key_scopes);
+  perform administration.check_key_reach(admin, actor, wanted_scopes, wanted_projects);
+  wanted_scopes := administration.check_scope_list(admin.target_tenant_id, 'scopes', wanted_scopes);
 
-  if identity.is_display_name(create_api_key.name, 100) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 100 characters, with no leading or trailing white space', 'name');
+  if create_api_key.name is null or create_api_key.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$' then
+    perform identity.raise_error('L9VAL', 'name: 1 to 100 characters, no white space around them', 'name');
   elsif cardinality(create_api_key.scopes) = 0 then
-    perform identity.raise_error('L9VAL', 'scopes: must name at least one, or be omitted', 'scopes');
+    perform identity.raise_error('L9VAL', 'scopes: at least one, or leave it out', 'scopes');
   elsif cardinality(create_api_key.projects) = 0 then
-    perform identity.raise_error('L9VAL', 'projects: must name at least one, or be omitted', 'projects');
-  elsif cardinality(key_projects) > 1000 then
+    perform identity.raise_error('L9VAL', 'projects: at least one, or leave it out', 'projects');
+  elsif cardinality(wanted_projects) > 1000 then
     perform identity.raise_error('L9LIM', 'projects: at most 1000', 'projects');
-  elsif exists (select from unnest(key_projects) as p (id) where identity.is_project_id(p.id) is not true) then
-    perform identity.raise_error('L9VAL', 'projects: each must be 1 to 200 letters, digits or ._/@:+-', 'projects');
+  elsif exists (select from unnest(wanted_projects) as p (id) where (p.id ~ '^[A-Za-z0-9._/@:+-]{1,200}$') is not true) then
+    perform identity.raise_error('L9VAL', 'projects: 1 to 200 letters, digits or ._/@:+- each', 'projects');
   elsif create_api_key.expires_at <= clock_timestamp() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   elsif not identity.are_claims_valid(admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
-    perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or the user belongs to another org', 'user_id');
+    perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or they do not belong together', 'user_id');
   end if;
 
-  created.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
+  made.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
   insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, created_by, expires_at)
-  values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, key_scopes,
-    key_projects, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
+  values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, wanted_scopes,
+    wanted_projects, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
   returning api_keys.key_id, api_keys.name, api_keys.caller, api_keys.expires_at
-  into created.key_id, created.name, created.caller, created.expires_at;
-  insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));
-  return created;
+  into made.key_id, made.name, made.caller, made.expires_at;
+  insert into identity.api_key_hashes (key_id, hash) values (made.key_id, sha256(convert_to(made.api_key, 'UTF8')));
+  return made;
 end
 $$;
 
 comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid) is
-  'Creates an MCP key for an actor, limited to the given scopes and projects, and returns it. Only its hash is stored, so the key cannot be returned again. An administrator cannot create a key that can do more than itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Makes an MCP key for an actor, cut down to scopes and projects where these are given, and shows it: this once, since only its hash is kept. Nobody can make one that does more than it may itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change by functions only.';
 
-grant execute on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid)
-  to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/120-create-api-key.sql
---! Included 030-administration/130-revoke-api-key.sql
 create function public.revoke_api_key(key_id uuid)
 returns public.api_keys
 language plpgsql
@@ -3265,10 +3016,10 @@ begin
   where k.key_id = revoke_api_key.key_id and (admin.is_operator or k.tenant_id = admin.target_tenant_id)
   for update;
   if not found then
-    perform administration.raise_not_found('key_id');
+    perform administration.raise_not_found('key_id', 'key_id');
   end if;
   select a.* into actor from public.actors a where a.tenant_id = old_key.tenant_id and a.caller = old_key.caller;
-  perform administration.check_key_grantable(admin, actor, old_key.scopes, old_key.projects);
+  perform administration.check_key_reach(admin, actor, old_key.scopes, old_key.projects);
   update public.api_keys k set revoked_at = clock_timestamp()
   where k.key_id = old_key.key_id and k.revoked_at is null
   returning k.* into old_key;
@@ -3280,12 +3031,14 @@ end
 $$;
 
 comment on function public.revoke_api_key(uuid) is
-  'From the next request on this key is refused. Revoking it again changes nothing. For admins of the tenant. Raises L9OWN if there is no such key. Definer: identity tables change through functions only.';
+  'From the next request on this key is refused; again: changes nothing. For admins of the tenant. L9OWN where there is none. Definer: identity tables change by functions only.';
 
-grant execute on function public.revoke_api_key(uuid) to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/130-revoke-api-key.sql
---! Included 030-administration/140-act-as.sql
-create function administration.explain_refusal(tenant_id uuid, caller text)
+grant execute on function
+  public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid), public.revoke_api_key(uuid)
+to l9_admin, l9_platform_admin;
+--! EndIncluded 030-administration/070-api-keys.sql
+--! Included 030-administration/080-act-as.sql
+create function administration.why_not_acting(tenant_id uuid, caller text)
 returns text
 language sql
 stable
@@ -3293,17 +3046,17 @@ security definer
 set search_path = ''
 return case
   when not pg_catalog.pg_has_role(session_user, 'l9_gateway', 'member') then
-    'this login can act only as the actor that it is bound to (bind_login)'
+    'this login acts only as the actor it is bound to (bind_login)'
   else coalesce(
-    (select pg_catalog.format('%s acts under the role %s: run `begin; set local role %s;` first', a.caller, a.role, a.role)
+    (select pg_catalog.format('%s acts under the role %s: first `begin; set local role %s;`', a.caller, a.role, a.role)
      from public.actors a
-     where a.tenant_id = explain_refusal.tenant_id and a.caller = explain_refusal.caller and a.is_active
+     where a.tenant_id = why_not_acting.tenant_id and a.caller = why_not_acting.caller and a.is_active
        and a.role <> identity.current_role_name()),
-    'caller, tenant_id, org_id, user_id: one of them is not active, or they do not match')
+    'caller, tenant_id, org_id, user_id: not active, or they do not belong together')
 end;
 
-comment on function administration.explain_refusal(uuid, text) is
-  'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims are trusted.';
+comment on function administration.why_not_acting(uuid, text) is
+  'Why act_as() gives no identity. Definer: reads actors; it tells of them only sessions whose claims are believed.';
 
 create function public.act_as(
   caller text,
@@ -3319,15 +3072,15 @@ volatile
 set search_path = ''
 as $$
 declare
-  target_tenant_id uuid := coalesce(act_as.tenant_id, identity.default_tenant_id());
+  tenant uuid := coalesce(act_as.tenant_id, '00000000-0000-7000-8000-000000000001');
   me identity.identity;
 begin
   if act_as.caller is null then
-    perform identity.raise_error('L9VAL', 'caller: required, for example C', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: whose eyes?', 'caller');
   end if;
   perform
     set_config('jwt.claims.caller', act_as.caller, true),
-    set_config('jwt.claims.tenant_id', target_tenant_id::text, true),
+    set_config('jwt.claims.tenant_id', tenant::text, true),
     set_config('jwt.claims.org_id', coalesce(act_as.org_id::text, ''), true),
     set_config('jwt.claims.user_id', coalesce(act_as.user_id::text, ''), true),
     set_config('jwt.claims.projects', coalesce(to_json(act_as.projects)::text, ''), true),
@@ -3337,7 +3090,7 @@ begin
     set_config('jwt.claims.trace_id', '', true);
   me := identity.current_identity();
   if me.caller is null then
-    perform identity.raise_error('L9AUT', administration.explain_refusal(target_tenant_id, act_as.caller), 'caller');
+    perform identity.raise_error('L9AUT', administration.why_not_acting(tenant, act_as.caller), 'caller');
   end if;
   return format('%s reads %s; writes %s; projects %s', me.caller,
     coalesce(nullif(array_to_string(me.readable_scopes, ', '), ''), 'nothing'),
@@ -3347,12 +3100,12 @@ end
 $$;
 
 comment on function public.act_as(text, uuid, uuid, uuid, text[], text[]) is
-  'For psql, after `begin; set local role …`: for the rest of the transaction the session has the permissions of that caller, in the default tenant if none is given. Raises L9AUT if the caller does not act under that role. It grants nothing: a session of l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
+  'In psql, after `begin; set local role …`: this transaction sees and does what that caller would, in the default tenant if none is given. L9AUT where the caller does not act under that role. It grants nothing: whoever logs in as l9_gateway can set claims anyway, and in other sessions they count for nothing.';
 
-grant execute on function administration.explain_refusal(uuid, text), public.act_as(text, uuid, uuid, uuid, text[], text[])
+grant execute on function administration.why_not_acting(uuid, text), public.act_as(text, uuid, uuid, uuid, text[], text[])
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/140-act-as.sql
---! Included 030-administration/150-identity-directory.sql
+--! EndIncluded 030-administration/080-act-as.sql
+--! Included 030-administration/090-identity-directory.sql
 create function administration.identity_directory()
 returns jsonb
 language sql
@@ -3383,22 +3136,531 @@ return pg_catalog.jsonb_build_object(
     where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
 
 comment on function administration.identity_directory() is
-  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active actors, scopes, inactive orgs, inactive or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
+  'Who may come in, for the gateway to keep in memory, so that strangers are turned away without a database call: active actors, scopes, orgs and users that are out, and the hashes of live API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
 
 grant execute on function administration.identity_directory() to l9_worker;
---! EndIncluded 030-administration/150-identity-directory.sql
+--! EndIncluded 030-administration/090-identity-directory.sql
 --! Included 040-packets/000-schema.sql
 create schema packets;
 comment on schema packets is
-  'Helpers of packet_store, the table of memories: checks, stamps, hashes and triggers. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Helpers of packet_store, the table of memories: checks, stamps, hashes and triggers. They are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema packets to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/000-schema.sql
---! Included 040-packets/010-packet-store.sql
+--! Included 040-packets/010-tenant-buckets.sql
+-- A ranked index scan (BM25, HNSW) has to skip the rows of other tenants. Tenants are therefore hashed into 16 partial
+-- indexes, and a search scans that of its own tenant. More would slow planning, which examines each. The embedded engine
+-- practically always has one tenant, so it uses one.
+
+create function packets.is_embedded_engine()
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.version() like '%wasm%';
+
+comment on function packets.is_embedded_engine() is
+  'True on PostgreSQL compiled to WebAssembly (the embedded engine). It usually serves one person, and indexes half-precision vectors several times slower than full ones.';
+
+create function packets.bucket_mask()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when packets.is_embedded_engine() then 0 else 15 end;
+
+comment on function packets.bucket_mask() is 'The bits of a tenant id''s hash that select its bucket.';
+
+create function packets.tenant_buckets()
+returns integer[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return array(select generate_series(0, packets.bucket_mask()));
+
+comment on function packets.tenant_buckets() is 'All bucket numbers.';
+
+create function packets.tenant_bucket(tenant_id uuid)
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.uuid_hash(tenant_id) & packets.bucket_mask();
+
+comment on function packets.tenant_bucket(uuid) is 'The bucket of a tenant.';
+
+create function packets.in_bucket(alias text, bucket integer)
+returns text
+language sql
+immutable
+strict
+parallel safe
+set search_path = ''
+-- Only built-in functions, so that the planner can match the condition with that of the index.
+return pg_catalog.format('(pg_catalog.uuid_hash(%stenant_id) & %s) = %s',
+  case when alias <> '' then alias || '.' end, packets.bucket_mask(), bucket);
+
+comment on function packets.in_bucket(text, integer) is
+  'The SQL condition that selects the partial index of a bucket. Pass an empty alias when creating the index itself.';
+
+grant execute on function
+  packets.is_embedded_engine(), packets.bucket_mask(), packets.tenant_buckets(), packets.tenant_bucket(uuid), packets.in_bucket(text, integer)
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/010-tenant-buckets.sql
+--! Included 040-packets/020-legacy-import-session.sql
+-- Imported memories keep their writers and times. Only `l9-memory migrate-legacy`, through the functions of schema
+-- legacy, may insert them; this function tells when.
+
+create function packets.is_legacy_import()
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return current_user = 'l9_owner'
+  and identity.current_role_name() = 'l9_owner'
+  and coalesce(pg_catalog.current_setting('l9.legacy_import', true), '') = 'on';
+
+comment on function packets.is_legacy_import() is
+  'True if this statement imports old memories: it runs as l9_owner, the session''s own role is l9_owner too, and the session has set l9.legacy_import = on. A definer function called by an agent, an admin or a job also runs as l9_owner, but its session keeps the caller''s role, so the result is false for them whatever they set.';
+
+-- Triggers call this as the writing role, so it must be executable. It returns false for them and grants nothing.
+grant execute on function packets.is_legacy_import() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/020-legacy-import-session.sql
+--! Included 040-packets/030-job-session.sql
+create function packets.is_job_writing()
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return current_user = 'l9_owner' and identity.current_role_name() = 'l9_worker';
+
+comment on function packets.is_job_writing() is
+  'True if a background job, which has no identity, saves a memory: the statement runs in a function of l9_owner and the session''s own role is l9_worker. The policies of packet_store decide which memories the job may save.';
+
+-- Triggers call this as the writing role, so it must be executable. It returns false for them and grants nothing.
+grant execute on function packets.is_job_writing() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/030-job-session.sql
+--! Included 040-packets/040-limits.sql
+-- The limits of a memory, once each. No search_path is set, so that calls are inlined as constants.
+
+create function packets.max_content_bytes() returns integer language sql immutable parallel safe return 1048576;
+create function packets.max_envelope_bytes() returns integer language sql immutable parallel safe return 262144;
+create function packets.max_metadata_bytes() returns integer language sql immutable parallel safe return 65536;
+create function packets.max_reference_bytes() returns integer language sql immutable parallel safe return 200;
+create function packets.max_tags() returns integer language sql immutable parallel safe return 64;
+create function packets.max_parents() returns integer language sql immutable parallel safe return 64;
+create function packets.kind_pattern() returns text language sql immutable parallel safe return '^[a-z][a-z0-9_]{0,62}$';
+create function packets.project_pattern() returns text language sql immutable parallel safe return '^[A-Za-z0-9._/@:+-]{1,200}$';
+
+comment on function packets.max_content_bytes() is 'The maximum size of a content: 1 MiB.';
+comment on function packets.max_envelope_bytes() is 'The maximum size of the envelope without its content: 256 KiB.';
+comment on function packets.max_metadata_bytes() is 'The maximum size of metadata, routing and provenance, each: 64 KiB.';
+comment on function packets.max_reference_bytes() is 'The maximum size of a thread, correlation, session or trace id, and of a tag.';
+comment on function packets.max_tags() is 'The maximum number of tags.';
+comment on function packets.max_parents() is 'The maximum number of parents.';
+comment on function packets.kind_pattern() is 'What the name of a kind looks like.';
+comment on function packets.project_pattern() is 'What the id of a project looks like.';
+
+grant execute on function
+  packets.max_content_bytes(), packets.max_envelope_bytes(), packets.max_metadata_bytes(), packets.max_reference_bytes(),
+  packets.max_tags(), packets.max_parents(), packets.kind_pattern(), packets.project_pattern()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 040-packets/040-limits.sql
+--! Included 040-packets/050-content-hash.sql
+create function packets.content_hash(content text)
+returns bytea
+language sql
+immutable
+parallel safe
+strict
+set search_path = ''
+return pg_catalog.sha256(pg_catalog.convert_to(
+  pg_catalog.lower(pg_catalog.btrim(
+    -- Replace only if there is something to collapse: the test is ten times faster than replacing every space.
+    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s+', ' ', 'g') else content end)), 'UTF8'));
+
+comment on function packets.content_hash(text) is
+  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes count as the same.';
+
+grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
+--! EndIncluded 040-packets/050-content-hash.sql
+--! Included 040-packets/060-audience-id.sql
+create function packets.audience_id(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
+returns uuid
+language sql
+immutable
+parallel safe
+set search_path = ''
+return pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(pg_catalog.convert_to(
+  -- None of the values can contain the separator.
+  tenant_id::text || '|' || coalesce(org_id::text, '') || '|' || coalesce(user_id::text, '') || '|' || scope || '|'
+    || coalesce(project_id, ''), 'UTF8')), 1, 16), 'hex')::uuid;
+
+comment on function packets.audience_id(uuid, uuid, uuid, text, text) is
+  'Hash of tenant, org, user, project and scope. Rows with equal values are visible to the same callers.';
+
+grant execute on function packets.audience_id(uuid, uuid, uuid, text, text) to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 040-packets/060-audience-id.sql
+--! Included 040-packets/070-normalise.sql
+create function packets.tg_packet_store__normalise()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  content text := new.envelope ->> 'content';
+  bytes integer := octet_length(content);
+begin
+  if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
+    perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
+  elsif bytes > packets.max_content_bytes() then
+    perform identity.raise_error('L9LIM', format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
+  elsif content !~ '\S' then
+    perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
+  end if;
+
+  if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
+    perform identity.raise_error('L9LIM',
+      format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
+  end if;
+  if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
+    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
+  elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
+    perform identity.raise_error('L9VAL', 'metadata.notes: must be an object', 'metadata');
+  end if;
+  if greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
+    perform identity.raise_error('L9LIM',
+      format('routing, provenance: at most %s bytes (64 KiB) each', packets.max_metadata_bytes()), 'provenance');
+  end if;
+
+  -- Deeper values could be stored, but clients that read them may fail to parse them.
+  if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
+    or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
+    perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+  end if;
+
+  if cardinality(new.tags) > 0 then
+    new.tags := array(
+      select btrim(t.tag) from unnest(new.tags) with ordinality as t (tag, place)
+      where btrim(t.tag) <> '' group by btrim(t.tag) order by min(t.place));
+    if cardinality(new.tags) > packets.max_tags() then
+      perform identity.raise_error('L9LIM', format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)), 'tags');
+    elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > packets.max_reference_bytes()) then
+      perform identity.raise_error('L9LIM', format('tags: at most %s bytes each', packets.max_reference_bytes()), 'tags');
+    end if;
+  end if;
+  if new.packet_type !~ packets.kind_pattern() then
+    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+  elsif not new.importance_score between 0 and 1 then
+    perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
+  elsif cardinality(new.parent_ids) > packets.max_parents() then
+    perform identity.raise_error('L9LIM',
+      format('parent_ids: at most %s, got %s', packets.max_parents(), cardinality(new.parent_ids)), 'parent_ids');
+  elsif greatest(octet_length(new.thread_id), octet_length(new.correlation_id),
+      octet_length(new.session_id), octet_length(new.trace_id)) > packets.max_reference_bytes() then
+    perform identity.raise_error('L9LIM', format('thread_id, correlation_id, session_id, trace_id: at most %s bytes each',
+      packets.max_reference_bytes()), 'thread_id');
+  end if;
+
+  if tg_op = 'INSERT' or new.envelope is distinct from old.envelope then
+    new.content_hash := packets.content_hash(content);
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__normalise() is
+  'Enforces limits with errors that name the field, cleans the tags and computes the content hash. The table''s constraints enforce the same limits.';
+--! EndIncluded 040-packets/070-normalise.sql
+--! Included 040-packets/080-stamp.sql
+create function packets.tg_packet_store__stamp()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  -- The client's creator and source are ignored.
+  client_metadata jsonb := new.metadata - 'creator' - 'source';
+begin
+  if jsonb_strip_nulls(client_metadata) <> client_metadata then
+    -- A null at the top level takes the default. Nested nulls, such as in notes, are kept.
+    client_metadata := (
+      select coalesce(jsonb_object_agg(m.key, m.value), '{}') from jsonb_each(client_metadata) as m where m.value <> 'null');
+  end if;
+  new.metadata := jsonb_build_object('agent', me.agent, 'tool_name', audit.current_tool())
+    || client_metadata
+    || jsonb_build_object('creator', me.creator, 'source', me.source);
+  if octet_length(new.metadata::text) > packets.max_metadata_bytes() then
+    perform identity.raise_error('L9LIM', format('metadata: at most %s bytes (64 KiB), got %s',
+      packets.max_metadata_bytes(), octet_length(new.metadata::text)), 'metadata');
+  end if;
+  new.updated_at := clock_timestamp();
+  if tg_op = 'INSERT' then
+    new.tenant_id := me.tenant_id;
+    new.org_id := me.org_id;
+    new.user_id := me.user_id;
+    new."timestamp" := new.updated_at;
+    new.session_id := coalesce(new.session_id, left(identity.claim('session_id'), packets.max_reference_bytes()));
+    new.trace_id := coalesce(new.trace_id, left(identity.claim('trace_id'), packets.max_reference_bytes()));
+  else
+    -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's
+    -- bookkeeping.
+    new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__stamp() is
+  'Writes creator, source, tenant, org and user from the caller''s identity, replacing what the client sent.';
+--! EndIncluded 040-packets/080-stamp.sql
+--! Included 040-packets/090-check-scope.sql
+create function packets.scope_has_projects(scope text)
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return (
+  select s.is_project_scoped from public.scopes s
+  where s.tenant_id = identity.current_tenant_id()
+    and s.scope = scope_has_projects.scope
+    and s.scope = any (identity.current_scopes()));
+
+comment on function packets.scope_has_projects(text) is
+  'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
+
+create function packets.check_scope(scope text, project_id text)
+returns void
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  has_projects boolean;
+begin
+  -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell
+  -- them apart.
+  if scope is null or scope <> all (me.writable_scopes) then
+    perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')), 'scope');
+  end if;
+  select s.is_project_scoped into has_projects from public.scopes s
+  where s.tenant_id = me.tenant_id and s.scope = check_scope.scope;
+  if has_projects and project_id is null then
+    perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
+  elsif not has_projects and project_id is not null then
+    perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
+  elsif project_id !~ packets.project_pattern() then
+    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
+  elsif has_projects and not identity.has_project(me, project_id) then
+    perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');
+  end if;
+end
+$$;
+
+comment on function packets.check_scope(text, text) is
+  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. The policies enforce the same rule. Definer: reads in the scopes table whether the scope has projects.';
+
+create function packets.tg_packet_store__check_scope()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform packets.check_scope(new.scope, new.project_id);
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that the caller may not write.';
+
+grant execute on function packets.scope_has_projects(text), packets.check_scope(text, text)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 040-packets/090-check-scope.sql
+--! Included 040-packets/100-check-parents.sql
+create function packets.is_scope_within(narrow text, wide text)
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return narrow = wide or (
+  -- Nothing is revealed about scopes that the caller may not read.
+  array[narrow, wide] <@ identity.current_scopes()
+  and not exists (
+    select from public.actors a
+    where a.tenant_id = identity.current_tenant_id()
+      and ('*' = any (a.readable_scopes) or narrow = any (a.readable_scopes))
+      and not ('*' = any (a.readable_scopes) or wide = any (a.readable_scopes))));
+
+comment on function packets.is_scope_within(text, text) is
+  'True if everyone who may read scope `narrow` may also read `wide`; false if the caller may not read both. Definer: reads the tenant''s actors.';
+
+create function packets.tg_packet_store__check_parents()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  parent record;
+  to_check uuid[];
+  found_parents integer := 0;
+  newest_time timestamptz;
+  newest_id uuid;
+begin
+  new.parent_ids := array(select distinct p.id from unnest(new.parent_ids) as p (id) where p.id is not null order by p.id);
+  to_check := new.parent_ids;
+  if tg_op = 'UPDATE' and new.scope = old.scope and new.project_id is not distinct from old.project_id then
+    -- Parents the memory already had may since be deleted or hidden from the writer, and must not block other updates.
+    to_check := array(select p.id from unnest(to_check) as p (id) where p.id <> all (old.parent_ids));
+  end if;
+
+  -- The query runs as the writer, so a parent that it can't see is not found.
+  for parent in
+    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p."timestamp" from public.packet_store p
+    where p.packet_id = any (to_check) and p.packet_id <> new.packet_id
+    order by p."timestamp", p.packet_id
+  loop
+    found_parents := found_parents + 1;
+    newest_time := parent."timestamp";
+    newest_id := parent.packet_id;
+    -- Otherwise the child would reveal the id of a memory that its readers may not know.
+    if not packets.is_scope_within(new.scope, parent.scope) then
+      perform identity.raise_error('L9VAL', format(
+        'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read', new.scope, parent.scope), 'parent_ids');
+    elsif not (parent.project_id is null or parent.project_id is not distinct from new.project_id)
+      or not (parent.org_id is null or parent.org_id is not distinct from new.org_id)
+      or not (parent.user_id is null or parent.user_id is not distinct from new.user_id) then
+      perform identity.raise_error('L9VAL',
+        'parent_ids: a memory can''t have a parent of another project, org or user, which fewer callers may read', 'parent_ids');
+    end if;
+  end loop;
+  if found_parents < cardinality(to_check) then
+    perform identity.raise_error('L9VAL', 'parent_ids: at least one of these memories was not found', 'parent_ids');
+  end if;
+
+  -- Parents are older than children (by time of saving, then by id, which never change), so cycles are impossible and
+  -- need no search through memories that the writer can't see. Ids alone would not do, because imported memories kept
+  -- ids that say nothing of time.
+  if (newest_time, newest_id) >= (new."timestamp", new.packet_id) then
+    if tg_op = 'UPDATE' then
+      perform identity.raise_error('L9VAL', 'parent_ids: a parent must be older than its child', 'parent_ids');
+    end if;
+    -- The clock went back since the parent was saved, so date the child a microsecond after the parent.
+    new."timestamp" := newest_time + interval '1 microsecond';
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__check_parents() is
+  'Requires that parents exist, are visible to the writer, are older than the child and are readable by everyone who may read the child. So parents form a DAG and reveal nothing new to any reader.';
+
+grant execute on function packets.is_scope_within(text, text) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 040-packets/100-check-parents.sql
+--! Included 040-packets/110-release-expired.sql
+create function packets.tg_packet_store__release_expired()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  expired uuid;
+begin
+  select p.packet_id into expired
+  from public.packet_store p
+  -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
+  -- scan all of it.
+  where p.content_hash = new.content_hash
+    and p.tenant_id is not distinct from new.tenant_id
+    and p.scope is not distinct from new.scope
+    and p.project_id is not distinct from new.project_id
+    and p.packet_type = new.packet_type
+    and p.org_id is not distinct from new.org_id
+    and p.user_id is not distinct from new.user_id
+    and p.ttl <= now()
+    and p.packet_id <> new.packet_id;
+  if found then
+    delete from public.packet_store p where p.packet_id = expired;
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__release_expired() is
+  'Deletes an expired memory that would collide with a new one of the same content, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
+--! EndIncluded 040-packets/110-release-expired.sql
+--! Included 040-packets/120-audit-writes.sql
+create function packets.tg_packet_store__audit()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+-- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
+set enable_nestloop = off
+as $$
+declare
+  actor jsonb := audit.audit_actor();
+begin
+  if tg_op = 'INSERT' then
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
+      jsonb_build_object('kind', n.packet_type) || actor
+    from new_rows n;
+  elsif tg_op = 'DELETE' then
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
+      jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator') || actor
+    from old_rows o;
+  else
+    -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
+      jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
+        || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
+        || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
+        || actor
+    from new_rows n
+    join old_rows o using (packet_id)
+    where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
+  end if;
+  return null;
+end
+$$;
+
+comment on function packets.tg_packet_store__audit() is
+  'Writes one audit row for each memory written, in one statement for the whole batch. Definer: callers can''t insert into audit_log.';
+
+create function packets.tg_packet_store__refuse_truncate()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform identity.raise_error('L9IMM', 'packet_store: TRUNCATE is not allowed; use DELETE, which is audited');
+  return null;
+end
+$$;
+
+comment on function packets.tg_packet_store__refuse_truncate() is 'Refuses TRUNCATE, which has no rows to audit.';
+--! EndIncluded 040-packets/120-audit-writes.sql
+--! Included 040-packets/130-packet-store.sql
 create table public.packet_store (
   packet_id uuid primary key default uuidv7(),
   packet_type text not null default 'note',
   envelope jsonb not null,
-  -- Virtual: it reads the envelope and takes no room of its own.
+  -- Virtual, so that it is computed from the envelope and takes no storage.
   content text generated always as (envelope ->> 'content') virtual,
   "timestamp" timestamptz not null default now(),
   routing jsonb not null default '{}',
@@ -3425,7 +3687,7 @@ create table public.packet_store (
   trace_id text,
   updated_at timestamptz not null default now(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
-  constraint packet_kind_plain check (packet_type ~ '^[a-z][a-z0-9_]{0,62}$'),
+  constraint packet_kind_plain check (packet_type ~ packets.kind_pattern()),
   constraint packet_envelope_object check (jsonb_typeof(envelope) = 'object'),
   constraint packet_content_text check (jsonb_typeof(envelope -> 'content') = 'string'),
   constraint packet_routing_object check (jsonb_typeof(routing) = 'object'),
@@ -3433,129 +3695,75 @@ create table public.packet_store (
   constraint packet_metadata_object check (jsonb_typeof(metadata) = 'object'),
   constraint packet_metadata_has_writer check (metadata ->> 'creator' <> '' and metadata ->> 'source' <> ''),
   constraint packet_content_not_blank check (envelope ->> 'content' ~ '\S'),
-  constraint packet_content_at_most_1_mib check (octet_length(envelope ->> 'content') <= 1048576),
-  constraint packet_metadata_at_most_64_kib check (octet_length(metadata::text) <= 65536),
-  constraint packet_tags_at_most_64 check (cardinality(tags) <= 64),
-  constraint packet_parents_at_most_64 check (cardinality(parent_ids) <= 64),
+  constraint packet_content_at_most_1_mib check (octet_length(envelope ->> 'content') <= packets.max_content_bytes()),
+  constraint packet_metadata_at_most_64_kib check (octet_length(metadata::text) <= packets.max_metadata_bytes()),
+  constraint packet_tags_at_most_64 check (cardinality(tags) <= packets.max_tags()),
+  constraint packet_parents_at_most_64 check (cardinality(parent_ids) <= packets.max_parents()),
   constraint packet_notes_object check (coalesce(jsonb_typeof(metadata -> 'notes'), 'object') = 'object'),
-  constraint packet_project_plain check (project_id ~ '^[A-Za-z0-9._/@:+-]{1,200}$'),
+  constraint packet_project_plain check (project_id ~ packets.project_pattern()),
   constraint packet_importance_between_0_and_1 check (importance_score between 0 and 1),
   constraint packet_counts_not_negative check (access_count >= 0 and contradiction_count >= 0 and chunk_count >= 0),
   constraint packet_content_hash_sha256 check (octet_length(content_hash) = 32),
   constraint packet_not_its_own_parent check (packet_id <> all (parent_ids)),
   constraint packet_ids_short check (
-    octet_length(thread_id) <= 200 and octet_length(correlation_id) <= 200
-    and octet_length(session_id) <= 200 and octet_length(trace_id) <= 200)
+    greatest(octet_length(thread_id), octet_length(correlation_id), octet_length(session_id), octet_length(trace_id))
+      <= packets.max_reference_bytes())
 ) with (fillfactor = 90);
 
--- Nothing is planned by what memories say. What is not sampled can't show in an estimate of EXPLAIN, and is not kept by
--- the planner when the memory is erased.
+-- The planner needs no statistics of contents. Without samples, EXPLAIN estimates reveal nothing about hidden memories,
+-- and an erased memory leaves nothing in pg_statistic.
 alter table public.packet_store
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column content_hash set statistics 0,
   alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0;
 
 comment on table public.packet_store is
-  'Memories: what agents and people asked to be kept. Who sees one is decided by its tenant, org, user, scope and project, never by its author.';
+  'Memories: what agents and people asked the system to keep. Tenant, org, user, scope and project decide who may read a memory; its author never does.';
 comment on column public.packet_store.packet_id is
-  'UUID version 7: ordered by when it was saved. Memories from the old tables kept the id they had there.';
-comment on column public.packet_store.packet_type is 'The kind of memory, such as note, decision or section: a lower-case word, 63 characters at most.';
-comment on column public.packet_store.envelope is 'The content (key `content`) and whatever structured fields the writer sent beside it.';
-comment on column public.packet_store.content is 'The text, as saved: 1 MiB at most.';
-comment on column public.packet_store."timestamp" is 'When it was saved.';
-comment on column public.packet_store.routing is 'Where the packet was sent: an object, as the writer gave it.';
-comment on column public.packet_store.provenance is 'What it was made from: an object, as the writer gave it.';
+  'UUID version 7, so ids are ordered by the time of saving. Memories imported from the old tables keep the id they had there.';
+comment on column public.packet_store.packet_type is
+  'The kind of memory, such as note, decision or section: a lower-case word of at most 63 characters.';
+comment on column public.packet_store.envelope is
+  'The content (key `content`) and any structured fields the writer sent beside it.';
+comment on column public.packet_store.content is 'The text as it was saved, at most 1 MiB.';
+comment on column public.packet_store."timestamp" is 'When the memory was saved.';
+comment on column public.packet_store.routing is 'Where the packet was sent: an object, stored as the writer gave it.';
+comment on column public.packet_store.provenance is 'What the memory was made from: an object, stored as the writer gave it.';
 comment on column public.packet_store.metadata is
-  'creator and source are stamped from the caller and can''t be forged; agent, tool_name and notes (an object) as given. 64 KiB at most.';
-comment on column public.packet_store.thread_id is 'The conversation or task it belongs to.';
-comment on column public.packet_store.parent_ids is 'Memories it was derived from: older ones, visible to the writer and to everyone who may read this one.';
-comment on column public.packet_store.tags is 'Labels: 64 at most, trimmed, without repeats.';
-comment on column public.packet_store.ttl is 'When it expires. From then on nobody finds or reads it, and cleanup deletes it. Null: never.';
-comment on column public.packet_store.project_id is 'A repository or product, such as l9. Null exactly where the scope has no projects.';
-comment on column public.packet_store.scope is 'What decides who sees it: developer, l-private, global, or one of the tenant''s own.';
+  'An object of at most 64 KiB. creator and source are stamped from the caller and can''t be forged; agent, tool_name and notes (an object) are stored as given.';
+comment on column public.packet_store.thread_id is 'The conversation or task that the memory belongs to.';
+comment on column public.packet_store.parent_ids is
+  'Ids of the memories it was derived from. Each parent is older, visible to the writer, and visible to everyone who may read this memory.';
+comment on column public.packet_store.tags is 'Labels: at most 64, trimmed, without repeats.';
+comment on column public.packet_store.ttl is
+  'When the memory expires; null means never. After that time nobody can find or read it, and cleanup deletes it.';
+comment on column public.packet_store.project_id is
+  'A repository or product, such as l9. It is null exactly when the scope has no projects.';
+comment on column public.packet_store.scope is
+  'Decides who may read the memory: developer, l-private, global, or a scope of the tenant''s own.';
 comment on column public.packet_store.importance_score is
-  'How much it matters, from 0 to 1, in the writer''s own estimate. What was learned since is packet_store_importance_score().';
-comment on column public.packet_store.access_count is 'How often it was used before it came here. Use since is in memory_signals.';
-comment on column public.packet_store.last_accessed is 'When it was last used before it came here. Use since is in memory_signals.';
-comment on column public.packet_store.contradiction_count is 'How many facts contradicted it before it came here. Those since are in memory_signals.';
-comment on column public.packet_store.content_hash is 'SHA-256 of the content, trimmed, white space collapsed, in lower case.';
-comment on column public.packet_store.chunk_count is 'Into how many chunks a long content was cut for embedding; 0 when it was embedded whole, or not yet.';
-comment on column public.packet_store.is_chunked is 'Whether it was cut into chunks.';
-comment on column public.packet_store.tenant_id is 'The tenant that owns it.';
-comment on column public.packet_store.org_id is 'The org that owns it; null: the whole tenant.';
-comment on column public.packet_store.user_id is 'The user who owns it; null: the whole org.';
-comment on column public.packet_store.correlation_id is 'The writer''s own reference: 200 bytes at most.';
-comment on column public.packet_store.session_id is 'The session it was written in.';
-comment on column public.packet_store.trace_id is 'The trace it was written in.';
-comment on column public.packet_store.updated_at is 'When a caller last changed it.';
---! EndIncluded 040-packets/010-packet-store.sql
---! Included 040-packets/012-tenant-buckets.sql
--- An index that is walked in order of rank, of words or of vectors, is walked past the rows of others. So there is one for
--- each sixteenth of the tenants, and a search walks that of its own. Sixteen: each is looked at when a statement is planned.
--- The embedded engine, which has one tenant as good as always, has one bucket.
+  'How much the memory matters by the writer''s own estimate, from 0 to 1. packet_store_importance_score() also takes usage and feedback into account.';
+comment on column public.packet_store.access_count is
+  'How often the memory was used before it was imported. Later use is counted in memory_signals.';
+comment on column public.packet_store.last_accessed is
+  'When the memory was last used before it was imported. Later use is in memory_signals.';
+comment on column public.packet_store.contradiction_count is
+  'How many facts contradicted the memory before it was imported. Later contradictions are counted in memory_signals.';
+comment on column public.packet_store.content_hash is
+  'SHA-256 of the content after trimming, collapsing white space and lower-casing it.';
+comment on column public.packet_store.chunk_count is
+  'The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is not embedded yet.';
+comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
+comment on column public.packet_store.tenant_id is 'The tenant that owns the memory.';
+comment on column public.packet_store.org_id is 'The org that owns the memory; null means the whole tenant.';
+comment on column public.packet_store.user_id is 'The user who owns the memory; null means the whole org.';
+comment on column public.packet_store.correlation_id is 'The writer''s own reference, at most 200 bytes.';
+comment on column public.packet_store.session_id is 'The session in which the memory was written.';
+comment on column public.packet_store.trace_id is 'The trace in which the memory was written.';
+comment on column public.packet_store.updated_at is 'When a caller last changed the memory.';
 
-create function packets.is_embedded_engine()
-returns boolean
-language sql
-immutable
-parallel safe
-set search_path = ''
-return pg_catalog.version() like '%wasm%';
-
-comment on function packets.is_embedded_engine() is
-  'Whether this is PostgreSQL in WebAssembly: one person''s, where indexing half-precision vectors is several times slower than full ones.';
-
-create function packets.bucket_mask()
-returns integer
-language sql
-immutable
-parallel safe
-set search_path = ''
-return case when packets.is_embedded_engine() then 0 else 15 end;
-
-comment on function packets.bucket_mask() is 'Which bits of the hash of a tenant''s id say its bucket.';
-
-create function packets.tenant_buckets()
-returns integer[]
-language sql
-immutable
-parallel safe
-set search_path = ''
-return array(select generate_series(0, packets.bucket_mask()));
-
-comment on function packets.tenant_buckets() is 'All buckets that tenants are put into.';
-
-create function packets.tenant_bucket(tenant_id uuid)
-returns integer
-language sql
-immutable
-parallel safe
-set search_path = ''
-return pg_catalog.uuid_hash(tenant_id) & packets.bucket_mask();
-
-comment on function packets.tenant_bucket(uuid) is 'Which bucket a tenant is in.';
-
-create function packets.in_bucket(alias text, bucket integer)
-returns text
-language sql
-immutable
-strict
-parallel safe
-set search_path = ''
--- With built-in functions only, so that the planner sees it is the condition of the index.
-return pg_catalog.format('(pg_catalog.uuid_hash(%stenant_id) & %s) = %s',
-  case when alias <> '' then alias || '.' end, packets.bucket_mask(), bucket);
-
-comment on function packets.in_bucket(text, integer) is
-  'The condition, as SQL, that picks the index of a bucket; alias empty: in the index itself.';
-
-grant execute on function
-  packets.is_embedded_engine(), packets.bucket_mask(), packets.tenant_buckets(), packets.tenant_bucket(uuid), packets.in_bucket(text, integer)
-  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/012-tenant-buckets.sql
---! Included 040-packets/015-packet-indexes.sql
--- One memory for one text, per owner, project, scope and kind. The owner and the scope are in the key, so that a
--- collision is never with a row that the writer can't see.
+-- One memory for one text in each owner, project, scope and kind. The key holds owner and scope, so that a collision is
+-- never with a row that the writer can't see.
 create unique index packet_content_unique on public.packet_store
   (content_hash, tenant_id, scope, project_id, packet_type, org_id, user_id) nulls not distinct;
 
@@ -3569,472 +3777,25 @@ begin
     execute format(
       $sql$create index %I on public.packet_store using bm25 ((envelope ->> 'content')) with (text_config = 'english') where %s$sql$,
       name, packets.in_bucket('', bucket));
-    -- Statistics of an expression hold samples of it, and the estimates of EXPLAIN would give them away, letter by letter.
+    -- Statistics of an index expression hold samples of contents, which EXPLAIN estimates would reveal bit by bit.
     execute format('alter index public.%I alter column 1 set statistics 0', name);
     execute format('comment on index public.%I is %L', name,
-      'Words, of one bucket of tenants. Walked in order of rank, so that row-level security is only a filter after it.');
+      'Words (BM25) of one bucket of tenants. It is scanned in order of rank, so row-level security only filters after it.');
   end loop;
 end
 $$;
 
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
--- Answers in a moment how many memories a caller may read, up to a bound: a search takes another way where they are few.
+-- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
 create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id) where thread_id is not null;
 create index packet_store_ttl_idx on public.packet_store (ttl) where ttl is not null;
 
-comment on index public.packet_content_unique is 'Makes duplicates impossible, also for concurrent writers.';
--- No GIN index on tags or envelope: their operators are not leakproof, so under row-level security none would be used.
---! EndIncluded 040-packets/015-packet-indexes.sql
---! Included 040-packets/020-normalise.sql
-create function packets.content_hash(content text)
-returns bytea
-language sql
-immutable
-parallel safe
-strict
-set search_path = ''
-return pg_catalog.sha256(pg_catalog.convert_to(
-  pg_catalog.lower(pg_catalog.btrim(
-    -- Only where there is something to collapse: looking is ten times faster than replacing each space by itself.
-    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s+', ' ', 'g') else content end)), 'UTF8'));
+comment on index public.packet_content_unique is 'Prevents exact duplicates, also between concurrent writers.';
+-- There is no GIN index on tags or envelope: their operators are not leakproof, so row-level security would prevent its
+-- use.
 
-comment on function packets.content_hash(text) is 'SHA-256 of a text with white space trimmed and collapsed, in lower case: what makes two contents the same.';
-
-create function packets.tg_packet_store__normalise()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  content text := new.envelope ->> 'content';
-  bytes integer := octet_length(content);
-begin
-  if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
-    perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
-  elsif bytes > 1048576 then
-    perform identity.raise_error('L9LIM', format('content: at most 1048576 bytes (1 MiB), got %s', bytes), 'content');
-  elsif content !~ '\S' then
-    perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
-  end if;
-
-  if octet_length((new.envelope - 'content')::text) > 262144 then
-    perform identity.raise_error('L9LIM', 'envelope: at most 262144 bytes (256 KiB) beside the content', 'envelope');
-  end if;
-  if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata: an object', 'metadata');
-  elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata.notes: an object', 'metadata');
-  end if;
-  if octet_length(new.routing::text) > 65536 or octet_length(new.provenance::text) > 65536 then
-    perform identity.raise_error('L9LIM', 'routing, provenance: at most 65536 bytes (64 KiB) each', 'provenance');
-  end if;
-
-  -- What nests deeper may be stored, and then be more than whoever reads it can take.
-  if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
-    or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
-    perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
-  end if;
-
-  if cardinality(new.tags) > 0 then
-    new.tags := array(
-      select btrim(t.tag) from unnest(new.tags) with ordinality as t (tag, place)
-      where btrim(t.tag) <> '' group by btrim(t.tag) order by min(t.place));
-    if cardinality(new.tags) > 64 then
-      perform identity.raise_error('L9LIM', format('tags: at most 64, got %s', cardinality(new.tags)), 'tags');
-    elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > 200) then
-      perform identity.raise_error('L9LIM', 'tags: at most 200 bytes each', 'tags');
-    end if;
-  end if;
-  if new.packet_type !~ '^[a-z][a-z0-9_]{0,62}$' then
-    perform identity.raise_error('L9VAL', 'kind: a lower-case word of letters, digits and _, 63 characters at most', 'kind');
-  elsif not new.importance_score between 0 and 1 then
-    perform identity.raise_error('L9VAL', 'importance: from 0 to 1', 'importance');
-  elsif cardinality(new.parent_ids) > 64 then
-    perform identity.raise_error('L9LIM', format('parent_ids: at most 64, got %s', cardinality(new.parent_ids)), 'parent_ids');
-  elsif greatest(octet_length(new.thread_id), octet_length(new.correlation_id),
-      octet_length(new.session_id), octet_length(new.trace_id)) > 200 then
-    perform identity.raise_error('L9LIM', 'thread_id, correlation_id, session_id, trace_id: at most 200 bytes each', 'thread_id');
-  end if;
-
-  if tg_op = 'INSERT' or new.envelope is distinct from old.envelope then
-    new.content_hash := packets.content_hash(content);
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__normalise() is
-  'Limits with errors that name the field, clean tags, and the content hash. The constraints of the table hold the same rules.';
-
-create trigger _100_normalise
-  before insert or update of envelope, metadata, routing, provenance, tags, packet_type, importance_score, parent_ids,
-    thread_id, correlation_id, session_id, trace_id
-  on public.packet_store
-  for each row execute function packets.tg_packet_store__normalise();
---! EndIncluded 040-packets/020-normalise.sql
---! Included 040-packets/025-legacy-door.sql
--- Memories that were written before this database was have their writers and times already. One door lets them in as they
--- are: `l9-memory migrate-legacy`, through the functions of chapter 095. This file says when that door is open.
-
-create function packets.is_legacy_import()
-returns boolean
-language sql
-stable
-parallel safe
-set search_path = ''
-return current_user = 'l9_owner'
-  and identity.current_role_name() = 'l9_owner'
-  and coalesce(pg_catalog.current_setting('l9.legacy_import', true), '') = 'on';
-
-comment on function packets.is_legacy_import() is
-  'Whether this statement moves old memories in: run by l9_owner, in a session whose own role is l9_owner too, which has said so (set l9.legacy_import = on). A definer function that an agent, an admin or a job calls runs as l9_owner, but its session keeps the caller''s role: never for those, whatever they set.';
-
--- Triggers ask under whoever writes. Knowing the answer, which is no, opens nothing.
-grant execute on function packets.is_legacy_import() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/025-legacy-door.sql
---! Included 040-packets/026-job-door.sql
-create function packets.is_job_writing()
-returns boolean
-language sql
-stable
-parallel safe
-set search_path = ''
-return current_user = 'l9_owner' and identity.current_role_name() = 'l9_worker';
-
-comment on function packets.is_job_writing() is
-  'Whether a job saves a memory, which has no identity: run by a function of l9_owner, in a session whose own role is l9_worker. Which memories it may save is for the policies of packet_store to say.';
-
--- Triggers ask under whoever writes. Knowing the answer, which is no, opens nothing.
-grant execute on function packets.is_job_writing() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/026-job-door.sql
---! Included 040-packets/030-stamp.sql
-create function packets.tg_packet_store__stamp()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-  -- What the client sent as creator or source never counts.
-  given jsonb := new.metadata - 'creator' - 'source';
-begin
-  if jsonb_strip_nulls(given) <> given then
-    -- Null takes the default. Nulls further in, such as in notes, are kept as given.
-    given := (select coalesce(jsonb_object_agg(m.key, m.value), '{}') from jsonb_each(given) as m where m.value <> 'null');
-  end if;
-  new.metadata := jsonb_build_object('agent', me.agent, 'tool_name', audit.current_tool())
-    || given
-    || jsonb_build_object('creator', me.creator, 'source', me.source);
-  if octet_length(new.metadata::text) > 65536 then
-    perform identity.raise_error('L9LIM',
-      format('metadata: at most 65536 bytes (64 KiB), got %s', octet_length(new.metadata::text)), 'metadata');
-  end if;
-  new.updated_at := clock_timestamp();
-  if tg_op = 'INSERT' then
-    new.tenant_id := me.tenant_id;
-    new.org_id := me.org_id;
-    new.user_id := me.user_id;
-    new."timestamp" := new.updated_at;
-    new.session_id := coalesce(new.session_id, left(identity.claim('session_id'), 200));
-    new.trace_id := coalesce(new.trace_id, left(identity.claim('trace_id'), 200));
-  else
-    -- Where the clock is coarse, or went back: what tells a change from a job's bookkeeping must have moved.
-    new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__stamp() is
-  'Writes who saved it (creator, source, tenant, org, user) from the caller''s identity, over anything the client sent.';
-
-create trigger _300_stamp
-  before insert or update of envelope, packet_type, metadata, routing, provenance, thread_id, parent_ids, tags, ttl, project_id,
-    scope, importance_score, correlation_id, session_id, trace_id
-  on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
-  execute function packets.tg_packet_store__stamp();
---! EndIncluded 040-packets/030-stamp.sql
---! Included 040-packets/035-check-scope.sql
-create function packets.scope_has_projects(scope text)
-returns boolean
-language sql
-stable
-parallel safe
-security definer
-set search_path = ''
-return (
-  select s.is_project_scoped from public.scopes s
-  where s.tenant_id = identity.current_tenant_id()
-    and s.scope = scope_has_projects.scope
-    and s.scope = any (identity.current_scopes()));
-
-comment on function packets.scope_has_projects(text) is
-  'Whether memories of a scope belong to projects; null for a scope the caller may not read. Definer: reads scopes.';
-
-create function packets.check_scope(scope text, project_id text)
-returns void
-language plpgsql
-stable
-security definer
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-  has_projects boolean;
-begin
-  -- One text for a scope that does not exist and one that is not the caller's: they are never told apart.
-  if scope is null or scope <> all (me.writable_scopes) then
-    perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')), 'scope');
-  end if;
-  select s.is_project_scoped into has_projects from public.scopes s
-  where s.tenant_id = me.tenant_id and s.scope = check_scope.scope;
-  if has_projects and project_id is null then
-    perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
-  elsif not has_projects and project_id is not null then
-    perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
-  elsif project_id !~ '^[A-Za-z0-9._/@:+-]{1,200}$' then
-    perform identity.raise_error('L9VAL', 'project_id: 1 to 200 letters, digits or ._/@:+-', 'project_id');
-  elsif has_projects and not identity.has_project(me, project_id) then
-    perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
-  end if;
-end
-$$;
-
-comment on function packets.check_scope(text, text) is
-  'Whether the caller may write this scope and project, or a clear error; the policies hold the same rule. Definer: asks the scopes table whether the scope has projects.';
-
-create function packets.tg_packet_store__check_scope()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-begin
-  perform packets.check_scope(new.scope, new.project_id);
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that is not the caller''s.';
-
-create trigger _350_check_scope
-  before insert or update of scope, project_id on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
-  execute function packets.tg_packet_store__check_scope();
-
-grant execute on function packets.scope_has_projects(text), packets.check_scope(text, text)
-  to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 040-packets/035-check-scope.sql
---! Included 040-packets/037-room-of.sql
-create function packets.audience_id(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
-returns uuid
-language sql
-immutable
-parallel safe
-set search_path = ''
-return pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(pg_catalog.convert_to(
-  -- None of them can hold the bar.
-  tenant_id::text || '|' || coalesce(org_id::text, '') || '|' || coalesce(user_id::text, '') || '|' || scope || '|'
-    || coalesce(project_id, ''), 'UTF8')), 1, 16), 'hex')::uuid;
-
-comment on function packets.audience_id(uuid, uuid, uuid, text, text) is
-  'One id for tenant, org, user, project and scope together: rows that are seen by the same callers have the same.';
-
-grant execute on function packets.audience_id(uuid, uuid, uuid, text, text) to l9_agent, l9_admin, l9_worker;
---! EndIncluded 040-packets/037-room-of.sql
---! Included 040-packets/040-check-parents.sql
-create function packets.is_scope_within(narrow text, wide text)
-returns boolean
-language sql
-stable
-parallel safe
-security definer
-set search_path = ''
-return narrow = wide or (
-  -- Of scopes that the caller may not read it tells nothing.
-  array[narrow, wide] <@ identity.current_scopes()
-  and not exists (
-    select from public.actors a
-    where a.tenant_id = identity.current_tenant_id()
-      and ('*' = any (a.readable_scopes) or narrow = any (a.readable_scopes))
-      and not ('*' = any (a.readable_scopes) or wide = any (a.readable_scopes))));
-
-comment on function packets.is_scope_within(text, text) is
-  'Whether everyone who may read scope `narrow` may read `wide`; false where the caller may not read both. Definer: reads the tenant''s actors.';
-
-create function packets.tg_packet_store__check_parents()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  parent record;
-  to_check uuid[];
-  found_parents integer := 0;
-  newest_time timestamptz;
-  newest_id uuid;
-begin
-  new.parent_ids := array(select distinct p.id from unnest(new.parent_ids) as p (id) where p.id is not null order by p.id);
-  to_check := new.parent_ids;
-  if tg_op = 'UPDATE' and new.scope = old.scope and new.project_id is not distinct from old.project_id then
-    -- A parent that it had may be gone since, erased, or hidden from the writer, and that must not freeze the child.
-    to_check := array(select p.id from unnest(to_check) as p (id) where p.id <> all (old.parent_ids));
-  end if;
-
-  -- As the writer: a parent it can't see is a parent that is not there.
-  for parent in
-    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p."timestamp" from public.packet_store p
-    where p.packet_id = any (to_check) and p.packet_id <> new.packet_id
-    order by p."timestamp", p.packet_id
-  loop
-    found_parents := found_parents + 1;
-    newest_time := parent."timestamp";
-    newest_id := parent.packet_id;
-    -- Else the child would show its readers the id of something they may not know of.
-    if not packets.is_scope_within(new.scope, parent.scope) then
-      perform identity.raise_error('L9VAL', format(
-        'parent_ids: a memory in scope %s can''t rest on one in scope %s, which fewer may read', new.scope, parent.scope), 'parent_ids');
-    elsif not (parent.project_id is null or parent.project_id is not distinct from new.project_id)
-      or not (parent.org_id is null or parent.org_id is not distinct from new.org_id)
-      or not (parent.user_id is null or parent.user_id is not distinct from new.user_id) then
-      perform identity.raise_error('L9VAL',
-        'parent_ids: a memory can''t rest on one of another project, org or user, which fewer may read', 'parent_ids');
-    end if;
-  end loop;
-  if found_parents < cardinality(to_check) then
-    perform identity.raise_error('L9VAL', 'parent_ids: at least one of these memories is not there', 'parent_ids');
-  end if;
-
-  -- Parents are older than children (by the time they were saved, then by id: neither ever changes), so that there can
-  -- be no cycle, and none needs to be looked for through memories that the writer can't see. The id alone would not
-  -- do: those that came from the old tables kept theirs, which say nothing of time.
-  if (newest_time, newest_id) >= (new."timestamp", new.packet_id) then
-    if tg_op = 'UPDATE' then
-      perform identity.raise_error('L9VAL', 'parent_ids: a parent must be older than its child', 'parent_ids');
-    end if;
-    -- The clock went back since the parent was saved: the child is a moment younger all the same.
-    new."timestamp" := newest_time + interval '1 microsecond';
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__check_parents() is
-  'Parents must exist, be visible to the writer, older than the child, and no more private than it: so they form a DAG that tells nobody anything new.';
-
-create trigger _400_check_parents
-  before insert or update of parent_ids, scope, project_id on public.packet_store
-  for each row when (cardinality(new.parent_ids) > 0)
-  execute function packets.tg_packet_store__check_parents();
-
-grant execute on function packets.is_scope_within(text, text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 040-packets/040-check-parents.sql
---! Included 040-packets/045-release-expired.sql
-create function packets.tg_packet_store__release_expired()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-declare
-  expired uuid;
-begin
-  select p.packet_id into expired
-  from public.packet_store p
-  -- By the hash alone: as `=`, tenant and scope would look like a way in too, through every memory they have.
-  where p.content_hash = new.content_hash
-    and p.tenant_id is not distinct from new.tenant_id
-    and p.scope is not distinct from new.scope
-    and p.project_id is not distinct from new.project_id
-    and p.packet_type = new.packet_type
-    and p.org_id is not distinct from new.org_id
-    and p.user_id is not distinct from new.user_id
-    and p.ttl <= now()
-    and p.packet_id <> new.packet_id;
-  if found then
-    delete from public.packet_store p where p.packet_id = expired;
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__release_expired() is
-  'Deletes an expired memory that stands in the way of one that says the same, as if it had been cleaned up in time. Definer: what has expired is hidden from callers. It deletes only where the writer, by then checked, puts its own.';
-
-create trigger _450_release_expired
-  before insert or update of envelope, scope, project_id, packet_type on public.packet_store
-  for each row execute function packets.tg_packet_store__release_expired();
---! EndIncluded 040-packets/045-release-expired.sql
---! Included 040-packets/050-audit.sql
-create function packets.tg_packet_store__audit()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
--- The plan is kept for the session: made for an update of one row, a nested loop took 40 s over 10,000.
-set enable_nestloop = off
-as $$
-declare
-  actor jsonb := audit.audit_actor();
-begin
-  if tg_op = 'INSERT' then
-    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
-      jsonb_build_object('kind', n.packet_type) || actor
-    from new_rows n;
-  elsif tg_op = 'DELETE' then
-    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
-      jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator') || actor
-    from old_rows o;
-  else
-    -- Bookkeeping by jobs (chunk counts) leaves updated_at alone and is no change to the memory.
-    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
-      jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
-        || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
-        || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
-        || actor
-    from new_rows n
-    join old_rows o using (packet_id)
-    where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
-  end if;
-  return null;
-end
-$$;
-
-comment on function packets.tg_packet_store__audit() is
-  'One audit row for each memory written, one statement for the whole batch. Definer: callers can''t insert into audit_log.';
-
-create trigger _500_audit_insert after insert on public.packet_store
-  referencing new table as new_rows
-  for each statement execute function packets.tg_packet_store__audit();
-create trigger _500_audit_update after update on public.packet_store
-  referencing old table as old_rows new table as new_rows
-  for each statement execute function packets.tg_packet_store__audit();
-create trigger _500_audit_delete after delete on public.packet_store
-  referencing old table as old_rows
-  for each statement execute function packets.tg_packet_store__audit();
-
-create function packets.tg_packet_store__refuse_truncate()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-begin
-  perform identity.raise_error('L9IMM', 'packet_store: delete its rows, so that it is on the record');
-  return null;
-end
-$$;
-
-comment on function packets.tg_packet_store__refuse_truncate() is 'Refuses TRUNCATE, which knows no rows and would leave none in audit_log.';
-
-create trigger _500_audit_truncate before truncate on public.packet_store
-  for each statement execute function packets.tg_packet_store__refuse_truncate();
---! EndIncluded 040-packets/050-audit.sql
---! Included 040-packets/060-policies.sql
 call identity.protect_like_memories('public.packet_store', is_writable => true);
 
 create policy creator_updates on public.packet_store as restrictive for update to l9_agent
@@ -4057,14 +3818,56 @@ create policy definer_locks on public.packet_store for update to l9_owner
 create policy definer_cleanup on public.packet_store for delete to l9_owner
   using (ttl <= now());
 
-comment on policy creator_updates on public.packet_store is 'Agents change only what they wrote themselves.';
-comment on policy creator_deletes on public.packet_store is 'Agents delete only what they wrote themselves.';
-comment on policy writable_updates on public.packet_store is 'An admin changes nothing in a scope that it may only read.';
-comment on policy writable_deletes on public.packet_store is 'An admin deletes nothing in a scope that it may only read.';
-comment on policy worker_access on public.packet_store is 'Jobs read contents to embed, and set chunk_count; the grants say which columns.';
-comment on policy definer_functions on public.packet_store is 'Functions of the owner see what has expired, and nothing else.';
-comment on policy definer_locks on public.packet_store is 'Functions of the owner lock what has expired, so that two cleanups share the work; they change nothing.';
-comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete what has expired, and nothing else.';
+comment on policy creator_updates on public.packet_store is 'Agents may change only memories that they wrote.';
+comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote.';
+comment on policy writable_updates on public.packet_store is 'Admins may not change memories in a scope that they may only read.';
+comment on policy writable_deletes on public.packet_store is 'Admins may not delete memories in a scope that they may only read.';
+comment on policy worker_access on public.packet_store is
+  'Jobs read contents in order to embed them, and set chunk_count; the grants list the columns.';
+comment on policy definer_functions on public.packet_store is 'Functions of the owner see expired memories, and no others.';
+comment on policy definer_locks on public.packet_store is
+  'Functions of the owner lock expired memories, so that concurrent cleanups share the work. They can''t change any.';
+comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete expired memories, and no others.';
+
+create trigger _100_normalise
+  before insert or update of envelope, metadata, routing, provenance, tags, packet_type, importance_score, parent_ids,
+    thread_id, correlation_id, session_id, trace_id
+  on public.packet_store
+  for each row execute function packets.tg_packet_store__normalise();
+
+create trigger _300_stamp
+  before insert or update of envelope, packet_type, metadata, routing, provenance, thread_id, parent_ids, tags, ttl, project_id,
+    scope, importance_score, correlation_id, session_id, trace_id
+  on public.packet_store
+  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
+  execute function packets.tg_packet_store__stamp();
+
+create trigger _350_check_scope
+  before insert or update of scope, project_id on public.packet_store
+  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
+  execute function packets.tg_packet_store__check_scope();
+
+create trigger _400_check_parents
+  before insert or update of parent_ids, scope, project_id on public.packet_store
+  for each row when (cardinality(new.parent_ids) > 0)
+  execute function packets.tg_packet_store__check_parents();
+
+create trigger _450_release_expired
+  before insert or update of envelope, scope, project_id, packet_type on public.packet_store
+  for each row execute function packets.tg_packet_store__release_expired();
+
+create trigger _500_audit_insert after insert on public.packet_store
+  referencing new table as new_rows
+  for each statement execute function packets.tg_packet_store__audit();
+create trigger _500_audit_update after update on public.packet_store
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function packets.tg_packet_store__audit();
+create trigger _500_audit_delete after delete on public.packet_store
+  referencing old table as old_rows
+  for each statement execute function packets.tg_packet_store__audit();
+
+create trigger _200_refuse_truncate before truncate on public.packet_store
+  for each statement execute function packets.tg_packet_store__refuse_truncate();
 
 grant select, delete on public.packet_store to l9_agent, l9_admin;
 grant insert (
@@ -4076,11 +3879,12 @@ grant update (
   correlation_id, session_id, trace_id
 ) on public.packet_store to l9_agent, l9_admin;
 grant select on public.packet_store to l9_platform_admin, l9_worker;
-grant maintain on public.packet_store to l9_worker; -- statistics, where no autovacuum makes them
+grant maintain on public.packet_store to l9_worker; -- To run ANALYZE where no autovacuum does.
 grant update (chunk_count) on public.packet_store to l9_worker;
--- No insert or update of packet_id, content_hash, tenant_id, org_id, user_id, timestamp, counters: triggers and jobs set them.
---! EndIncluded 040-packets/060-policies.sql
---! Included 040-packets/130-packet-versions.sql
+-- packet_id, content_hash, tenant_id, org_id, user_id, timestamp and counters can't be inserted or updated by callers:
+-- triggers and jobs set them.
+--! EndIncluded 040-packets/130-packet-store.sql
+--! Included 040-packets/140-packet-versions.sql
 create table public.packet_versions (
   packet_id uuid not null references public.packet_store on delete cascade,
   version_id uuid not null default uuidv7(),
@@ -4107,91 +3911,98 @@ create table public.packet_versions (
   correlation_id text,
   session_id text,
   trace_id text,
-  -- No number: a gap in the numbers would tell an agent of a version that it may not see. memory_history() counts.
+  -- There is no version number: a gap would reveal a version that the agent may not see. memory_history() counts the
+  -- visible ones.
   primary key (packet_id, version_id)
 );
 
--- Nothing is planned by what versions say, and the planner's statistics would keep samples of it.
+-- The planner needs no statistics of contents, and they would keep samples of erased ones.
 alter table public.packet_versions
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0;
 
 comment on table public.packet_versions is
-  'What memories said before they were changed: one row for each state that an update replaced. They go with their memory.';
+  'Earlier states of memories: one row for each state that an update replaced. They are deleted with their memory.';
 comment on column public.packet_versions.packet_id is 'The memory.';
-comment on column public.packet_versions.version_id is 'UUID version 7: ordered by when it was replaced.';
-comment on column public.packet_versions.valid_from is 'Since when the memory was so.';
-comment on column public.packet_versions.valid_until is 'When it was replaced.';
-comment on column public.packet_versions.replaced_by is 'The caller that replaced it.';
-comment on column public.packet_versions.replaced_with is 'The tool or mutation that replaced it; sql in a database session.';
-comment on column public.packet_versions.packet_type is 'The kind of memory it was.';
-comment on column public.packet_versions.envelope is 'The content it had (key `content`) and the structured fields beside it.';
-comment on column public.packet_versions.content is 'The text it had.';
-comment on column public.packet_versions.routing is 'As it was.';
-comment on column public.packet_versions.provenance is 'As it was.';
-comment on column public.packet_versions.metadata is 'As it was; creator and source are those who wrote this version.';
-comment on column public.packet_versions.thread_id is 'As it was.';
-comment on column public.packet_versions.parent_ids is 'As they were.';
-comment on column public.packet_versions.tags is 'As they were.';
-comment on column public.packet_versions.ttl is 'As it was. Whether the version can still be read is for the memory''s present ttl to say.';
-comment on column public.packet_versions.project_id is 'The project it was in.';
-comment on column public.packet_versions.scope is 'The scope it was in: only who may read that one sees this version.';
-comment on column public.packet_versions.importance_score is 'As it was.';
-comment on column public.packet_versions.tenant_id is 'As of the memory.';
-comment on column public.packet_versions.org_id is 'As of the memory.';
-comment on column public.packet_versions.user_id is 'As of the memory.';
-comment on column public.packet_versions.correlation_id is 'As it was.';
-comment on column public.packet_versions.session_id is 'As it was.';
-comment on column public.packet_versions.trace_id is 'As it was.';
+comment on column public.packet_versions.version_id is 'UUID version 7, so versions are ordered by the time they were replaced.';
+comment on column public.packet_versions.valid_from is 'Start of the period in which the memory had this state.';
+comment on column public.packet_versions.valid_until is 'When this state was replaced.';
+comment on column public.packet_versions.replaced_by is 'The caller that replaced this state.';
+comment on column public.packet_versions.replaced_with is
+  'The tool or mutation that replaced this state; sql in a database session.';
+comment on column public.packet_versions.packet_type is 'The kind of memory in this version.';
+comment on column public.packet_versions.envelope is
+  'The content (key `content`) of this version and the structured fields beside it.';
+comment on column public.packet_versions.content is 'The text of this version.';
+comment on column public.packet_versions.routing is 'The routing of this version.';
+comment on column public.packet_versions.provenance is 'The provenance of this version.';
+comment on column public.packet_versions.metadata is 'The metadata of this version; creator and source name its writer.';
+comment on column public.packet_versions.thread_id is 'The thread of this version.';
+comment on column public.packet_versions.parent_ids is 'The parents of this version.';
+comment on column public.packet_versions.tags is 'The tags of this version.';
+comment on column public.packet_versions.ttl is
+  'The ttl of this version. The memory''s present ttl decides whether the version can still be read.';
+comment on column public.packet_versions.project_id is 'The project of this version.';
+comment on column public.packet_versions.scope is
+  'The scope of this version: only callers who may read that scope see the version.';
+comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
+comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
+comment on column public.packet_versions.org_id is 'The org of the memory.';
+comment on column public.packet_versions.user_id is 'The user of the memory.';
+comment on column public.packet_versions.correlation_id is 'The correlation id of this version.';
+comment on column public.packet_versions.session_id is 'The session of this version.';
+comment on column public.packet_versions.trace_id is 'The trace of this version.';
 
 -- The scope and project that the version itself had count, too: what was private stays private when the memory is shared.
 call identity.protect_like_memories('public.packet_versions', noun => 'version', expires => false);
 
--- Under the reader's own policies: a memory that is not there for it has no history either.
+-- Evaluated under the reader's own policies: a memory that it can't see has no history for it either.
 create policy packet_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (select from public.packet_store p where p.packet_id = packet_versions.packet_id));
 create policy definer_functions on public.packet_versions for select to l9_owner using (true);
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
 comment on policy packet_visibility on public.packet_versions is
-  'A version is there for whoever may see its memory as it is now: what moved to l-private hides all it ever said.';
-comment on policy definer_functions on public.packet_versions is 'The trigger that keeps versions looks for the one before; erasure counts them.';
-comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions writes them; nobody changes one.';
+  'A version is visible only to callers who may see its memory in its present state: a memory that moved to l-private hides all its versions.';
+comment on policy definer_functions on public.packet_versions is
+  'The trigger that keeps versions reads the previous one; erasure counts them.';
+comment on policy definer_keeping on public.packet_versions is
+  'The trigger that keeps versions inserts them. Nobody may change one.';
 
 grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
--- No insert, update or delete for anyone: the trigger writes them, and they go with their memory.
+-- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
 
 create function packets.tg_packet_store__keep_version()
 returns trigger
 language plpgsql
 security definer
 set search_path = ''
--- The plan is kept for the session. Made for an update of one row it would be a nested loop, and one of 10,000 rows then
--- took 36 s instead of 2.
+-- The plan is cached for the session. Made for an update of one row, its nested loop took 36 s over 10,000 rows instead
+-- of 2.
 set enable_nestloop = off
 as $$
 declare
-  doer text := coalesce(identity.current_caller(), 'db:' || identity.current_role_name());
-  tool text := audit.current_tool();
+  changed_by text := coalesce(identity.current_caller(), 'db:' || identity.current_role_name());
+  changed_with text := audit.current_tool();
 begin
   insert into public.packet_versions (
     packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, routing, provenance, metadata,
     thread_id, parent_ids, tags, ttl, project_id, scope, importance_score, tenant_id, org_id, user_id,
     correlation_id, session_id, trace_id)
   select
-    o.packet_id, before.valid_from, greatest(n.updated_at, before.valid_from), doer, tool, o.packet_type, o.envelope, o.routing,
+    o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type, o.envelope, o.routing,
     o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.scope, o.importance_score,
     o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
-  -- updated_at also moves when nothing else did, so a version begins where the one before it ended.
+  -- updated_at also moves when nothing else changed, so a version begins where the one before it ended.
   cross join lateral (
     select coalesce(
       (select v.valid_until from public.packet_versions v
        where v.packet_id = o.packet_id order by v.version_id desc limit 1),
       o."timestamp") as valid_from
-  ) before
+  ) previous
   where n.updated_at is distinct from o.updated_at
     and (
       n.packet_type, n.envelope, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags, n.ttl, n.project_id,
@@ -4204,12 +4015,12 @@ end
 $$;
 
 comment on function packets.tg_packet_store__keep_version() is
-  'Keeps what an update by a caller replaced; one that changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write versions.';
+  'Saves the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write versions.';
 
 create trigger _550_keep_version after update on public.packet_store
   referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__keep_version();
---! EndIncluded 040-packets/130-packet-versions.sql
+--! EndIncluded 040-packets/140-packet-versions.sql
 --! Included 050-embeddings/000-schema.sql
 create schema embeddings;
 comment on schema embeddings is
@@ -5477,23 +5288,33 @@ grant execute on function embeddings.reasoning_text(text, jsonb) to l9_agent, l9
 --! Included 060-duplicates/000-schema.sql
 create schema duplicates;
 comment on schema duplicates is
-  'Finding memories that say nearly the same, and what a save does about them. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Functions that find near-duplicate memories and decide what a save does about them. They are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema duplicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 060-duplicates/000-schema.sql
---! Included 060-duplicates/005-save-result.sql
+--! Included 060-duplicates/010-save-result.sql
 create type public.similar_memory as (packet_id uuid, similarity real);
-comment on type public.similar_memory is 'A memory that says nearly the same.';
-comment on column public.similar_memory.packet_id is 'The memory that says nearly the same.';
-comment on column public.similar_memory.similarity is 'From 0 to 1; 1: the same words.';
+comment on type public.similar_memory is 'A memory that is a near-duplicate of another text.';
+comment on column public.similar_memory.packet_id is 'The near-duplicate memory.';
+comment on column public.similar_memory.similarity is 'The similarity, from 0 to 1; 1 means the same words.';
 
 create type public.save_result as (status text, memory public.packet_store, "similar" public.similar_memory[]);
 comment on type public.save_result is
-  'status: inserted, updated or skipped_dedupe; memory: the row as it is now; similar: memories that say nearly the same, most similar first, null where they were not looked for.';
+  'The answer of a save: its status, the memory''s row after the save, and near-duplicates, most similar first (null if they were not searched for).';
 comment on column public.save_result.status is 'inserted, updated or skipped_dedupe.';
-comment on column public.save_result.memory is 'The row as it is now.';
-comment on column public.save_result."similar" is 'Memories that say nearly the same, most similar first; null where they were not looked for.';
---! EndIncluded 060-duplicates/005-save-result.sql
---! Included 060-duplicates/010-compare-words.sql
+comment on column public.save_result.memory is 'The memory''s row after the save.';
+comment on column public.save_result."similar" is 'Near-duplicates, most similar first; null if they were not searched for.';
+--! EndIncluded 060-duplicates/010-save-result.sql
+--! Included 060-duplicates/020-compare-words.sql
+create function duplicates.max_parsed_chars()
+returns integer
+language sql
+immutable
+parallel safe
+return 65536;
+
+comment on function duplicates.max_parsed_chars() is
+  'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
+
 create function duplicates.distinct_words(content text)
 returns text[]
 language sql
@@ -5501,24 +5322,25 @@ stable
 parallel safe
 strict
 set search_path = ''
--- A "word" of two thousand letters is left out without a word.
+-- to_tsvector warns about and skips words over 2 kB; the warning is of no use here.
 set client_min_messages = warning
 return case
-  when pg_catalog.length(content) <= 65536 and content !~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
+  when pg_catalog.length(content) <= duplicates.max_parsed_chars() and content !~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
     pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple', content))
   else array(
-    -- In pieces, since a text of 1 MiB may have more words than fit into one tsvector. Scripts that write no spaces are taken
-    -- sign by sign.
+    -- Long texts are split, because a text of 1 MiB may have more words than fit into one tsvector. Characters of
+    -- scripts without spaces count as words.
     select distinct w.lexeme
-    from pg_catalog.generate_series(1, pg_catalog.length(content), 65536) as piece (start)
+    from pg_catalog.generate_series(1, pg_catalog.length(content), duplicates.max_parsed_chars()) as piece (start)
     cross join lateral pg_catalog.unnest(pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple',
-      pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, 65536),
+      pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, duplicates.max_parsed_chars()),
         '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme))
 end;
 
-comment on function duplicates.distinct_words(text) is 'The words of a text, in lower case, each once; of scripts without spaces, its signs.';
+comment on function duplicates.distinct_words(text) is
+  'The distinct words of a text in lower case; for scripts without spaces, its characters.';
 
-create function duplicates.compare_words(one text, other text, out similarity real, out are_told_apart boolean)
+create function duplicates.compare_words(one text, other text, out similarity real, out is_distinguished boolean)
 returns record
 language sql
 stable
@@ -5531,7 +5353,7 @@ begin atomic
       coalesce(stem.stems[1], w.word) as word,
       bool_or(w.place = 1) and bool_or(w.place = 2) as is_shared,
       bool_or(stem.stems = '{}') as is_stop_word,
-      -- What was left of "don't".
+      -- The t is what the parser leaves of "don't".
       bool_or(w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')) as is_negation,
       bool_or(
         w.word ~ '[0-9]'
@@ -5547,8 +5369,8 @@ begin atomic
     cross join lateral (select ts_lexize('pg_catalog.english_stem', w.word) as stems) stem
     group by 1
   ), weighed as (
-    select is_shared, is_negation or is_name_or_number as is_telling,
-      -- A word that one of them lacks counts by how much it may change what is said.
+    select is_shared, is_negation or is_name_or_number as is_distinguishing,
+      -- A word that only one text has weighs more if it is likely to change the meaning.
       case
         when not is_shared and is_negation then 3
         when not is_shared and is_name_or_number then 1.5
@@ -5559,17 +5381,17 @@ begin atomic
   )
   select
     coalesce(sum(weight) filter (where is_shared) / sum(weight), 0)::real,
-    coalesce(bool_or(is_telling) filter (where not is_shared), false)
+    coalesce(bool_or(is_distinguishing) filter (where not is_shared), false)
   from weighed;
 end;
 
 comment on function duplicates.compare_words(text, text) is
-  'How much of their words two texts share, from 0 to 1 (weighted Jaccard, of English stems; order does not count), and whether a number, a name (by its capitals) or a negation that only one of them has tells them apart.';
+  'How much of their words two texts share, from 0 to 1: the weighted Jaccard index of English stems, without regard to word order. is_distinguished is true if a number, a name (recognised by its capitals) or a negation occurs in only one of them.';
 
-grant execute on function duplicates.distinct_words(text), duplicates.compare_words(text, text)
+grant execute on function duplicates.max_parsed_chars(), duplicates.distinct_words(text), duplicates.compare_words(text, text)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 060-duplicates/010-compare-words.sql
---! Included 060-duplicates/020-find-similar.sql
+--! EndIncluded 060-duplicates/020-compare-words.sql
+--! Included 060-duplicates/030-find-similar.sql
 create function duplicates.similarity_threshold()
 returns real
 language sql
@@ -5579,7 +5401,7 @@ set search_path = ''
 return 0.75;
 
 comment on function duplicates.similarity_threshold() is
-  'From which similarity on two memories say nearly the same. Judged pairs: docs/duplicates.md.';
+  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the pairs it was judged on.';
 
 create function duplicates.find_similar(
   content text, scope text, project_id text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
@@ -5587,47 +5409,49 @@ create function duplicates.find_similar(
 returns table (packet_id uuid, similarity real, content_hash bytea)
 language plpgsql
 stable
--- pg_textsearch looks up a function of its own by an unqualified name when it plans.
+-- pg_textsearch looks up one of its functions by an unqualified name at planning time.
 set search_path = pg_catalog, extensions
--- What says nearly the same is among the nearest of all, whoever may see those: so no iteration, and a bounded cost.
+-- A near-duplicate is among the nearest vectors of all rows, visible or not, so one scan without iteration finds it at a
+-- bounded cost.
 set hnsw.iterative_scan = 'off'
 set hnsw.ef_search = 100
 set max_parallel_workers_per_gather = 0
 set enable_sort = off
--- As in walk_words().
+-- walk_words() explains this setting.
 set pg_textsearch.filtered_seed = off
 as $$
 #variable_conflict use_variable
 declare
-  small_place constant integer := 50;
-  candidates_each constant integer := 10;
+  max_compared constant integer := 50;
+  max_candidates constant integer := 10;
   tenant_id uuid := identity.current_tenant_id();
-  -- Long words are the rare ones, so these are enough to find it by.
+  -- Long words are rare ones, so twelve of them are enough to find a near-duplicate.
   long_words text[] := array(
-    select t.word from unnest(duplicates.distinct_words(left(content, 65536))) as t (word)
+    select t.word from unnest(duplicates.distinct_words(left(content, duplicates.max_parsed_chars()))) as t (word)
     order by length(t.word) desc, t.word limit 12);
   long_stems text[] := array(
     select coalesce(nullif((ts_lexize('pg_catalog.english_stem', t.word))[1], ''), t.word) from unnest(long_words) as t (word));
   dimensions integer;
   candidates uuid[];
-  near uuid[];
-  in_place integer;
-  -- $1 to $7, in each of the statements.
-  project text := 'p.tenant_id = $1 and p.scope = $2 and '
+  nearest uuid[];
+  place_count integer;
+  -- Both conditions use $1 to $7 of the statements below.
+  project_condition text := 'p.tenant_id = $1 and p.scope = $2 and '
     || case when project_id is null then '$3 is null and p.project_id is null' else 'p.project_id = $3' end;
-  place text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
+  place_condition text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
     || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())';
 begin
-  -- Where there are few, all of them are compared: next to nothing to find is what an index walks longest for.
+  -- A place with few memories is compared whole: an index scan is slowest where next to nothing matches.
   execute format($sql$
-    select count(*), array_agg(f.packet_id) filter (where f.is_in_place)
-    from (select p.packet_id, %s as is_in_place from public.packet_store p where %s limit %s) f$sql$,
-    place, project, small_place + 1)
-  into in_place, candidates
+    select count(*), array_agg(f.packet_id) filter (where f.is_same_place)
+    from (select p.packet_id, %s as is_same_place from public.packet_store p where %s limit %s) f$sql$,
+    place_condition, project_condition, max_compared + 1)
+  into place_count, candidates
   using tenant_id, scope, project_id, kind, org_id, user_id, except_id;
 
-  if in_place > small_place then
-    -- As in search_memory: a statement of its own, two spellings.
+  if place_count > max_compared then
+    -- As in search_memory, a dynamic statement in which the query of the select list is spelled differently from that of
+    -- the order by.
     execute format($sql$
       select array_agg(f.packet_id)
       from (
@@ -5638,7 +5462,7 @@ begin
         order by (p.envelope ->> 'content') <@> to_bm25query($8, %4$L)
         limit %3$s
       ) f
-      where f.distance < 0$sql$, project, place, candidates_each,
+      where f.distance < 0$sql$, project_condition, place_condition, max_candidates,
       'public.packet_store_content_bm25_' || packets.tenant_bucket(tenant_id),
       packets.in_bucket('p', packets.tenant_bucket(tenant_id)))
     into candidates
@@ -5657,14 +5481,14 @@ begin
           order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s
           limit %5$s
         ) f$sql$,
-        embeddings.embedding_expression(dimensions), embeddings.embedding_type_name(dimensions), model, place,
-        candidates_each, dimensions, project, packets.in_bucket('e', packets.tenant_bucket(tenant_id)))
-      into near
+        embeddings.embedding_expression(dimensions), embeddings.embedding_type_name(dimensions), model, place_condition,
+        max_candidates, dimensions, project_condition, packets.in_bucket('e', packets.tenant_bucket(tenant_id)))
+      into nearest
       using tenant_id, scope, project_id, kind, org_id, user_id, except_id, content_vector;
     end if;
   end if;
 
-  candidates := candidates || near;
+  candidates := candidates || nearest;
   if candidates is null then
     return;
   end if;
@@ -5672,9 +5496,9 @@ begin
   with compared as materialized (
     select p.packet_id, p.content_hash,
       case
-        -- Where both agree on numbers, names and negations, being near in meaning lifts it a quarter of the way to the cosine.
-        -- More would make `writes to` and `reads from` the same: their cosine is .97.
-        when not w.are_told_apart then greatest(w.similarity, (3 * w.similarity + (
+        -- If both texts agree on numbers, names and negations, similar meaning raises the similarity a quarter of the
+        -- way to the cosine. More would equate `writes to` and `reads from`, whose cosine is .97.
+        when not w.is_distinguished then greatest(w.similarity, (3 * w.similarity + (
           select (1 - (e.vector operator(extensions.<=>) content_vector))::real
           from public.memory_embeddings e
           where e.packet_id = p.packet_id and e.model = find_similar.model and e.embedding_type = 'content'
@@ -5684,7 +5508,7 @@ begin
     from public.packet_store p
     cross join lateral (
       select c.* from duplicates.compare_words(content, p.envelope ->> 'content') c
-      -- What lacks half of the long words is not worth comparing word by word.
+      -- A candidate without half of the long words is not worth comparing word by word.
       where (
         select 2 * count(*) filter (where position(s.stem in lowered.text) > 0) >= count(*)
         from (select lower(p.envelope ->> 'content') as text offset 0) lowered, unnest(long_stems) as s (stem))
@@ -5696,13 +5520,19 @@ begin
   from compared c
   where c.similarity >= duplicates.similarity_threshold()
   order by c.similarity desc, c.packet_id
-  limit candidates_each;
+  limit max_candidates;
 end
 $$;
 
 comment on function duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
-  'Memories of one owner, scope, project and kind that say nearly the same as a text, among those the caller may read, most similar first. By words, and where a vector of the text is given, by meaning.';
+  'Near-duplicates of a text among memories of one owner, scope, project and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning.';
 
+grant execute on function
+  duplicates.similarity_threshold(),
+  duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text)
+to l9_agent, l9_admin;
+--! EndIncluded 060-duplicates/030-find-similar.sql
+--! Included 060-duplicates/040-similar-to-memory.sql
 create function duplicates.similar_to_memory(packet_id uuid, content_vector extensions.vector default null, model text default null)
 returns public.similar_memory[]
 language sql
@@ -5717,15 +5547,11 @@ return coalesce((
   where p.packet_id = similar_to_memory.packet_id), '{}');
 
 comment on function duplicates.similar_to_memory(uuid, extensions.vector, text) is
-  'As find_similar, for a memory that is saved: what the gateway reports after a save that keeps both.';
+  'The result of find_similar for a saved memory. The gateway reports it after a save with on_similar keep.';
 
-grant execute on function
-  duplicates.similarity_threshold(),
-  duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text),
-  duplicates.similar_to_memory(uuid, extensions.vector, text)
-to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/020-find-similar.sql
---! Included 060-duplicates/030-merge-into.sql
+grant execute on function duplicates.similar_to_memory(uuid, extensions.vector, text) to l9_agent, l9_admin;
+--! EndIncluded 060-duplicates/040-similar-to-memory.sql
+--! Included 060-duplicates/050-merge-into.sql
 create function duplicates.merge_into(
   target public.packet_store, content text, tags text[], parent_ids uuid[], ttl timestamptz, importance real, metadata jsonb,
   envelope jsonb)
@@ -5739,41 +5565,41 @@ declare
   answer public.save_result;
   saved public.packet_store;
   old_content text := target.envelope ->> 'content';
-  -- Of texts of one length the newer stays: it may be the one that is right.
+  -- If the lengths are equal the newer text wins, because it may be a correction.
   new_content text := case
     when packets.content_hash(content) <> target.content_hash and length(content) >= length(old_content) then content
     else old_content
   end;
-  joined_tags text[] := target.tags || array(
+  merged_tags text[] := target.tags || array(
     select btrim(t.tag) from unnest(tags) as t (tag) where btrim(t.tag) <> '' and btrim(t.tag) <> all (target.tags));
-  joined_parents uuid[] := target.parent_ids || array(
+  merged_parents uuid[] := target.parent_ids || array(
     select distinct p.id from unnest(parent_ids) as p (id) where p.id <> all (target.parent_ids) and p.id <> target.packet_id);
-  joined_envelope jsonb := coalesce(envelope, '{}') || target.envelope || jsonb_build_object('content', new_content);
-  joined_metadata jsonb := coalesce(metadata, '{}') || target.metadata;
-  -- What is said again is kept as long, and counts as much, as either saver meant it to.
-  joined_ttl timestamptz := greatest(coalesce(target.ttl, 'infinity'), coalesce(ttl, 'infinity'));
-  joined_importance real := greatest(target.importance_score, importance);
+  merged_envelope jsonb := coalesce(envelope, '{}') || target.envelope || jsonb_build_object('content', new_content);
+  merged_metadata jsonb := coalesce(metadata, '{}') || target.metadata;
+  -- The result lives as long and matters as much as the more generous of the two saves says.
+  merged_ttl timestamptz := greatest(coalesce(target.ttl, 'infinity'), coalesce(ttl, 'infinity'));
+  merged_importance real := greatest(target.importance_score, importance);
 begin
-  if joined_ttl = 'infinity' then
-    joined_ttl := null;
+  if merged_ttl = 'infinity' then
+    merged_ttl := null;
   end if;
-  if (joined_tags, joined_parents, joined_envelope, joined_metadata, joined_importance)
+  if (merged_tags, merged_parents, merged_envelope, merged_metadata, merged_importance)
       = (target.tags, target.parent_ids, target.envelope, target.metadata, target.importance_score)
-    and joined_ttl is not distinct from target.ttl then
+    and merged_ttl is not distinct from target.ttl then
     answer.status := 'skipped_dedupe';
     answer.memory := target;
     return answer;
   end if;
   begin
     update public.packet_store p set
-      envelope = joined_envelope, tags = joined_tags, parent_ids = joined_parents, ttl = joined_ttl,
-      importance_score = joined_importance, metadata = joined_metadata
+      envelope = merged_envelope, tags = merged_tags, parent_ids = merged_parents, ttl = merged_ttl,
+      importance_score = merged_importance, metadata = merged_metadata
     where p.packet_id = target.packet_id
     returning p.* into saved;
     answer.status := 'updated';
     answer.memory := saved;
   exception
-    -- Too many tags together, a parent that is younger than the memory, a text that a third memory has: the two stay two.
+    -- Too many tags together, a parent younger than the memory, or a text that a third memory has: keep both memories.
     when sqlstate 'L9LIM' or sqlstate 'L9VAL' or unique_violation then
       answer := null;
   end;
@@ -5782,13 +5608,13 @@ end
 $$;
 
 comment on function duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb) is
-  'Joins what is saved into a memory that says nearly the same, as its writer''s update: the longer text, all tags and parents. updated; skipped_dedupe where nothing is new; null where they can''t be joined.';
+  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if the two can''t be merged.';
 
 grant execute on function
   duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb)
 to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/030-merge-into.sql
---! Included 060-duplicates/040-settle-similar.sql
+--! EndIncluded 060-duplicates/050-merge-into.sql
+--! Included 060-duplicates/060-resolve-similar.sql
 create function duplicates.resolve_similar(
   on_similar text, content text, scope text, project_id text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
   importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
@@ -5801,21 +5627,22 @@ as $$
 declare
   me identity.identity := identity.require_identity();
   answer public.save_result;
-  joined public.save_result;
+  merged public.save_result;
   candidate record;
   target public.packet_store;
 begin
   if on_similar not in ('keep', 'skip', 'merge') then
-    perform identity.raise_error('L9VAL', 'on_similar: keep, skip or merge', 'on_similar');
-  elsif content is null or content !~ '\S' or octet_length(content) > 1048576 then
-    return null; -- The insert says what is wrong with it.
+    perform identity.raise_error('L9VAL', 'on_similar: must be keep, skip or merge', 'on_similar');
+  elsif content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
+    return null; -- The insert raises the error.
   end if;
   scope := coalesce(scope, 'developer');
   kind := coalesce(kind, 'note');
   perform packets.check_scope(scope, project_id);
 
   if on_similar <> 'keep' then
-    -- Until the end of the transaction. The statements that follow see what those committed who had it before.
+    -- The lock is held until the end of the transaction. The following statements see what its previous holders
+    -- committed.
     perform pg_advisory_xact_lock(hashtextextended(format('l9-memory similar %s %s',
       packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope), kind), 0));
   end if;
@@ -5831,18 +5658,19 @@ begin
     if on_similar = 'skip' then
       select p.* into target from public.packet_store p where p.packet_id = candidate.packet_id;
     else
-      -- Under row-level security FOR UPDATE finds only rows the caller may change: another's memory stays as it is.
+      -- Under row-level security FOR UPDATE finds only rows that the caller may change, so another writer's memory stays
+      -- as it is.
       select p.* into target from public.packet_store p where p.packet_id = candidate.packet_id for update;
     end if;
-    -- Deleted, or changed to say something else, a moment ago.
+    -- The memory was deleted or changed by a concurrent transaction.
     continue when not found or target.content_hash <> candidate.content_hash;
     if on_similar = 'skip' then
       answer.status := 'skipped_dedupe';
       answer.memory := target;
     else
-      joined := duplicates.merge_into(target, content, tags, parent_ids, ttl, importance, metadata, envelope);
-      answer.status := joined.status;
-      answer.memory := joined.memory;
+      merged := duplicates.merge_into(target, content, tags, parent_ids, ttl, importance, metadata, envelope);
+      answer.status := merged.status;
+      answer.memory := merged.memory;
     end if;
   end loop;
   return answer;
@@ -5851,21 +5679,34 @@ $$;
 
 comment on function duplicates.resolve_similar(
   text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text) is
-  'What save_memory does about memories that say nearly the same: reports them, and where it is to skip or merge and can, answers with a status. Without a status the memory is to be inserted.';
+  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can. Without a status the memory has to be inserted.';
 
 grant execute on function duplicates.resolve_similar(
   text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text)
 to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/040-settle-similar.sql
+--! EndIncluded 060-duplicates/060-resolve-similar.sql
 --! Included 070-importance/000-schema.sql
 create schema importance;
 comment on schema importance is
-  'The access log, feedback, and the importance of a memory. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'The access log, feedback, and the importance of a memory. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema importance to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-importance/000-schema.sql
 --! Included 070-importance/010-memory-access-log.sql
--- The log proper. What has to be erasable (texts of queries, feedback) is elsewhere; the view of the same name in public
--- (040) has it all together.
+create function importance.tg_memory_access_log__append_only()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
+  return null;
+end
+$$;
+
+comment on function importance.tg_memory_access_log__append_only() is
+  'Refuses every UPDATE, DELETE and TRUNCATE. It is not the guard of audit_log because that one also refuses to drop partitions; this log serves learning, and audit_log is the evidence.';
+
+-- Texts that must be erasable (queries, feedback) are stored elsewhere; the view public.memory_access_log joins them.
 create table importance.memory_access_log (
   access_id uuid not null default uuidv7(),
   accessed_at timestamptz not null,
@@ -5883,32 +5724,36 @@ create table importance.memory_access_log (
   scope text not null,
   is_admin boolean not null,
   primary key (access_id, accessed_at),
-  -- No foreign key to what was accessed: the log outlives it.
+  -- There is no foreign key to the target, because the log outlives it.
   constraint access_target_known check (target_type in ('memory', 'fact')),
   constraint access_context_known check (access_context in ('search', 'get')),
-  -- So that a row is found by its id alone, in the one partition that can hold it.
+  -- Lets a row be found by its id alone, in the one partition that can hold it.
   constraint access_time_is_of_id check (accessed_at = uuid_extract_timestamp(access_id))
 ) partition by range (accessed_at);
 
 create index memory_access_log_xid_idx on importance.memory_access_log (xid);
 
 comment on table importance.memory_access_log is
-  'Which agent saw which memory or fact, and when: written by searches and get_memory. Append-only; ids and numbers, no texts. A partition a month.';
-comment on column importance.memory_access_log.access_id is 'What record_feedback takes. UUID version 7.';
-comment on column importance.memory_access_log.accessed_at is 'When, to the millisecond: the time in access_id.';
-comment on column importance.memory_access_log.xid is 'The transaction that wrote it: rows are rolled up in this order, once nothing before them is still in flight.';
-comment on column importance.memory_access_log.target_type is 'What was accessed: memory or fact.';
-comment on column importance.memory_access_log.target_id is 'Its id.';
+  'Which agent saw which memory or fact, and when. Searches and get_memory write it. Append-only; it holds ids and numbers but no texts, with one partition a month.';
+comment on column importance.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
+comment on column importance.memory_access_log.accessed_at is 'The time of the access to the millisecond, taken from access_id.';
+comment on column importance.memory_access_log.xid is
+  'The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in progress.';
+comment on column importance.memory_access_log.target_type is 'The type of the target: memory or fact.';
+comment on column importance.memory_access_log.target_id is 'The id of the memory or fact.';
 comment on column importance.memory_access_log.agent_id is 'The caller.';
-comment on column importance.memory_access_log.access_context is 'search: it was among the hits; get: it was read whole.';
+comment on column importance.memory_access_log.access_context is
+  'search if the target was among the hits of a search; get if it was read in full.';
 comment on column importance.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1.';
-comment on column importance.memory_access_log.audit_id is 'The search in audit_log, and the text of its query where that is kept.';
-comment on column importance.memory_access_log.tenant_id is 'Tenant of the caller.';
-comment on column importance.memory_access_log.org_id is 'The org the caller acted for.';
-comment on column importance.memory_access_log.user_id is 'The user the caller acted for.';
-comment on column importance.memory_access_log.project_id is 'The project that it was in.';
-comment on column importance.memory_access_log.scope is 'The scope that it was in.';
-comment on column importance.memory_access_log.is_admin is 'Whether the caller was an administrator, whom orgs and users don''t bind.';
+comment on column importance.memory_access_log.audit_id is
+  'The id of the search in audit_log, and of the text of its query if the tenant keeps those.';
+comment on column importance.memory_access_log.tenant_id is 'The tenant of the caller.';
+comment on column importance.memory_access_log.org_id is 'The org that the caller acted for.';
+comment on column importance.memory_access_log.user_id is 'The user that the caller acted for.';
+comment on column importance.memory_access_log.project_id is 'The project of the target at the time of the access.';
+comment on column importance.memory_access_log.scope is 'The scope of the target at the time of the access.';
+comment on column importance.memory_access_log.is_admin is
+  'True if the caller was an administrator, who is not restricted by org and user.';
 
 call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
 -- An access belongs to the caller, so that these differ from the policies of memories.
@@ -5924,33 +5769,20 @@ create policy worker_access on importance.memory_access_log for select to l9_wor
 create policy definer_inserts on importance.memory_access_log for insert to l9_owner with check (true);
 create policy definer_functions on importance.memory_access_log for select to l9_owner using (true);
 
-comment on policy worker_access on importance.memory_access_log is 'The job that rolls it up reads it.';
+comment on policy worker_access on importance.memory_access_log is 'The roll-up job reads the log.';
 comment on policy definer_inserts on importance.memory_access_log is 'log_accesses() inserts.';
-comment on policy definer_functions on importance.memory_access_log is 'Audit triggers of feedback, and drop_access_partition(), read it.';
+comment on policy definer_functions on importance.memory_access_log is
+  'The audit triggers of feedback and drop_access_partition() read the log.';
 
 grant select on importance.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
--- No insert for anyone: log_accesses() stamps who it was. No update or delete for anyone, its owner included.
+-- Nobody may insert: log_accesses() stamps the caller. Nobody may update or delete, including the owner.
 
-create function importance.tg_memory_access_log__append_only()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-begin
-  perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
-  return null;
-end
-$$;
-
-comment on function importance.tg_memory_access_log__append_only() is
-  'Refuses every UPDATE, DELETE and TRUNCATE. Not the guard of audit_log, which lets nobody drop a partition: this log is for learning, the record is audit_log.';
-
-create trigger _200_append_only
+create trigger _100_append_only
   before update or delete or truncate on importance.memory_access_log
   for each statement execute function importance.tg_memory_access_log__append_only();
-alter table importance.memory_access_log enable always trigger _200_append_only;
+alter table importance.memory_access_log enable always trigger _100_append_only;
 
--- Only now, so that they are guarded like it from the first moment.
+-- Partitions are created after the guard so that they have it from the start.
 select audit.create_month_partitions('importance.memory_access_log', now()::date, 14);
 --! EndIncluded 070-importance/010-memory-access-log.sql
 --! Included 070-importance/020-log-accesses.sql
@@ -5990,14 +5822,65 @@ end
 $$;
 
 comment on function importance.log_accesses(text, uuid[], text[], text[], real[], uuid, text) is
-  'Writes what the present caller was shown to the access log, in one statement, and returns the access ids in the same order. Where an operator looks into another tenant nothing is written: that is no use of it. Definer: callers can''t insert there. What a caller could make up through it is about itself, within its own scopes, and is counted only where it is true of the memory or fact (roll_up_accesses).';
+  'Writes what the caller was shown to the access log, in one statement, and returns the access ids in the same order. It writes nothing when an operator reads another tenant, because that is not use. Definer: callers can''t insert there. Whatever a caller could forge with it concerns only itself and its own scopes, and roll_up_accesses counts a row only if the memory or fact agrees with it.';
 
 grant execute on function importance.log_accesses(text, uuid[], text[], text[], real[], uuid, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/020-log-accesses.sql
 --! Included 070-importance/030-memory-feedback.sql
+create function importance.max_reason_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 1000;
+
+comment on function importance.max_reason_bytes() is 'The maximum size of the reason of feedback.';
+grant execute on function importance.max_reason_bytes() to l9_agent, l9_admin;
+
+create function importance.tg_memory_feedback__stamp()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+begin
+  perform identity.check_bytes(new.reason, importance.max_reason_bytes(), 'reason');
+  new.agent_id := me.caller;
+  new.tenant_id := me.tenant_id;
+  new.org_id := me.org_id;
+  new.user_id := me.user_id;
+  new.given_at := clock_timestamp();
+  new.xid := pg_current_xact_id();
+  return new;
+end
+$$;
+
+create function importance.tg_memory_feedback__audit()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+  select tg_op, tg_table_name, n.access_id, n.tenant_id, a.project_id, a.scope,
+    jsonb_build_object('packet_id', n.packet_id, 'was_useful', n.was_useful) || audit.audit_actor()
+  from new_rows n
+  join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
+  return null;
+end
+$$;
+
+comment on function importance.tg_memory_feedback__stamp() is
+  'Writes who gives the feedback and when, replacing what the client sent.';
+
+comment on function importance.tg_memory_feedback__audit() is
+  'Writes one audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
+
 create table public.memory_feedback (
-  -- One vote for one access: a second opinion takes the place of the first.
+  -- One vote for each access: a second vote replaces the first.
   access_id uuid primary key,
   packet_id uuid not null references public.packet_store on delete cascade,
   agent_id text not null,
@@ -6008,28 +5891,29 @@ create table public.memory_feedback (
   tenant_id uuid not null references public.tenants,
   org_id uuid,
   user_id uuid,
-  constraint feedback_reason_at_most_1000_bytes check (octet_length(reason) <= 1000)
+  constraint feedback_reason_at_most_1000_bytes check (octet_length(reason) <= importance.max_reason_bytes())
 );
 
 create index memory_feedback_packet_idx on public.memory_feedback (packet_id);
 create index memory_feedback_xid_idx on public.memory_feedback (xid);
 create index memory_feedback_user_idx on public.memory_feedback (tenant_id, user_id) where user_id is not null;
 
--- What is erased must not stay in the planner's statistics.
+-- Erased reasons must not stay in the planner's statistics.
 alter table public.memory_feedback alter column reason set statistics 0;
 
 comment on table public.memory_feedback is
-  'Whether a memory was of use to the agent that it was shown to: one row for an access at most. Beside the access log, not in it, so that the log is never changed, and what was said can be erased.';
+  'Whether a memory was useful to the agent that it was shown to: at most one row for each access. Feedback is kept beside the access log so that the log is never changed and feedback can be erased.';
 comment on column public.memory_feedback.access_id is 'The access, in memory_access_log.';
-comment on column public.memory_feedback.packet_id is 'The memory: what was said about it goes with it.';
+comment on column public.memory_feedback.packet_id is 'The memory. Feedback on it is deleted with it.';
 comment on column public.memory_feedback.agent_id is 'The caller that made the access.';
-comment on column public.memory_feedback.was_useful is 'Whether it helped.';
-comment on column public.memory_feedback.reason is 'Why, in the words of the caller: 1000 bytes at most.';
-comment on column public.memory_feedback.given_at is 'When it was last said.';
-comment on column public.memory_feedback.xid is 'The transaction that said it last: votes are rolled up in this order.';
-comment on column public.memory_feedback.tenant_id is 'Tenant of the memory, and of the caller.';
-comment on column public.memory_feedback.org_id is 'The org the caller acted for.';
-comment on column public.memory_feedback.user_id is 'The user the caller acted for.';
+comment on column public.memory_feedback.was_useful is 'True if the memory helped.';
+comment on column public.memory_feedback.reason is
+  'Why the memory helped or did not, in the caller''s words: at most 1000 bytes.';
+comment on column public.memory_feedback.given_at is 'When the feedback was last given.';
+comment on column public.memory_feedback.xid is 'The transaction that last gave the feedback. Votes are rolled up in this order.';
+comment on column public.memory_feedback.tenant_id is 'The tenant of the memory and of the caller.';
+comment on column public.memory_feedback.org_id is 'The org that the caller acted for.';
+comment on column public.memory_feedback.user_id is 'The user that the caller acted for.';
 
 alter table public.memory_feedback enable row level security;
 alter table public.memory_feedback force row level security;
@@ -6040,7 +5924,7 @@ create policy org_isolation on public.memory_feedback as restrictive to l9_agent
   using (org_id is not distinct from (select identity.current_org_id()));
 create policy user_visibility on public.memory_feedback as restrictive to l9_agent
   using (user_id is not distinct from (select identity.current_user_id()));
--- Under the caller's own policies: of a memory that is not there for it, it can say nothing, nor see what it said.
+-- Evaluated under the caller's own policies: it can neither give nor see feedback on a memory that it can't see.
 create policy packet_visibility on public.memory_feedback as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (
     select from public.packet_store p where p.packet_id = memory_feedback.packet_id and p.tenant_id = memory_feedback.tenant_id));
@@ -6065,64 +5949,29 @@ create policy platform_override on public.memory_feedback for select to l9_platf
   using ((select identity.allow_and_audit_operator_read('memory_feedback')));
 create policy worker_access on public.memory_feedback for select to l9_worker using (true);
 
-comment on policy tenant_isolation on public.memory_feedback is 'Nothing crosses tenants.';
-comment on policy org_isolation on public.memory_feedback is 'What an agent said for one org is not shown to it while it acts for another, or for none.';
-comment on policy user_visibility on public.memory_feedback is 'What an agent said for one user is not shown to it while it acts for another, or for none.';
-comment on policy packet_visibility on public.memory_feedback is 'About memories that the caller may read at present, and no others.';
-comment on policy own_access on public.memory_feedback is 'Only about an access that the caller made itself, for the same org and user.';
-comment on policy own_feedback on public.memory_feedback is 'Only what the caller said itself can it take back.';
-comment on policy scope_access on public.memory_feedback is 'Agents see what they said themselves.';
-comment on policy admin_override on public.memory_feedback is 'L sees what its tenant''s agents said about memories that it may read.';
-comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, each look on the record.';
-comment on policy worker_access on public.memory_feedback is 'The job that rolls it up reads it.';
+comment on policy tenant_isolation on public.memory_feedback is 'Nothing is shared between tenants.';
+comment on policy org_isolation on public.memory_feedback is
+  'Feedback that an agent gave for one org is hidden from it while it acts for another, or for none.';
+comment on policy user_visibility on public.memory_feedback is
+  'Feedback that an agent gave for one user is hidden from it while it acts for another, or for none.';
+comment on policy packet_visibility on public.memory_feedback is
+  'Feedback is visible only on memories that the caller may read at present.';
+comment on policy own_access on public.memory_feedback is
+  'A caller may give feedback only on an access that it made itself, for the same org and user.';
+comment on policy own_feedback on public.memory_feedback is 'A caller may change only its own feedback.';
+comment on policy scope_access on public.memory_feedback is 'Agents see their own feedback.';
+comment on policy admin_override on public.memory_feedback is
+  'Admins see the feedback of their tenant''s agents on memories that the admin may read.';
+comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, and each read is audited.';
+comment on policy worker_access on public.memory_feedback is 'The roll-up job reads feedback.';
 
 grant select on public.memory_feedback to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (access_id, packet_id, was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
 grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
--- Whose it is and when is stamped. No delete: what was said goes with its memory, or is erased.
-
-create function importance.tg_memory_feedback__stamp()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-declare
-  me identity.identity := identity.require_identity();
-begin
-  perform identity.check_bytes(new.reason, 1000, 'reason');
-  new.agent_id := me.caller;
-  new.tenant_id := me.tenant_id;
-  new.org_id := me.org_id;
-  new.user_id := me.user_id;
-  new.given_at := clock_timestamp();
-  new.xid := pg_current_xact_id();
-  return new;
-end
-$$;
-
-comment on function importance.tg_memory_feedback__stamp() is 'Says who gives the feedback, and when: what the client sent for that never counts.';
+-- Triggers stamp the caller and the time. Nobody may delete: feedback is deleted or erased with its memory.
 
 create trigger _300_stamp before insert or update on public.memory_feedback
   for each row execute function importance.tg_memory_feedback__stamp();
-
-create function importance.tg_memory_feedback__audit()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-  select tg_op, tg_table_name, n.access_id, n.tenant_id, a.project_id, a.scope,
-    jsonb_build_object('packet_id', n.packet_id, 'was_useful', n.was_useful) || audit.audit_actor()
-  from new_rows n
-  join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
-  return null;
-end
-$$;
-
-comment on function importance.tg_memory_feedback__audit() is
-  'One audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
 
 create trigger _500_audit_insert after insert on public.memory_feedback
   referencing new table as new_rows
@@ -6147,7 +5996,7 @@ return (
       or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
 
 comment on function importance.query_text_of(uuid) is
-  'The text of a search that is kept, to whoever may read it in audit_query_texts; null to agents. Definer: agents are granted nothing there, and a view that joined it would be closed to them.';
+  'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. Definer: agents have no grant on that table, and without this function they could not read a view that joins it.';
 
 grant execute on function importance.query_text_of(uuid) to l9_agent, l9_admin, l9_platform_admin;
 
@@ -6162,23 +6011,26 @@ from importance.memory_access_log a
 left join public.memory_feedback f on f.access_id = a.access_id;
 
 comment on view public.memory_access_log is
-  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The table behind it, of the same name in the schema importance, only grows.';
-comment on column public.memory_access_log.access_id is 'What record_feedback takes. UUID version 7.';
-comment on column public.memory_access_log.target_type is 'What was accessed: memory or fact.';
-comment on column public.memory_access_log.target_id is 'Its id. It may be gone by now.';
+  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
+comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
+comment on column public.memory_access_log.target_type is 'The type of the target: memory or fact.';
+comment on column public.memory_access_log.target_id is 'The id of the memory or fact, which may have been deleted since.';
 comment on column public.memory_access_log.agent_id is 'The caller.';
-comment on column public.memory_access_log.access_context is 'search: it was among the hits; get: it was read whole.';
+comment on column public.memory_access_log.access_context is
+  'search if the target was among the hits of a search; get if it was read in full.';
 comment on column public.memory_access_log.query_text is
-  'What was searched for, to admins, where the tenant keeps that (set_query_text_audit) and it was not erased.';
-comment on column public.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1; null where it was no search.';
-comment on column public.memory_access_log.was_useful is 'Whether the agent said that it helped; null where it said nothing.';
-comment on column public.memory_access_log.feedback_reason is 'Why, in its words.';
-comment on column public.memory_access_log.accessed_at is 'When, to the millisecond.';
-comment on column public.memory_access_log.tenant_id is 'Tenant of the caller.';
-comment on column public.memory_access_log.org_id is 'The org the caller acted for.';
-comment on column public.memory_access_log.user_id is 'The user the caller acted for.';
-comment on column public.memory_access_log.project_id is 'The project that it was in.';
-comment on column public.memory_access_log.scope is 'The scope that it was in.';
+  'The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not erased.';
+comment on column public.memory_access_log.relevance_score is
+  'The score of the hit, from 0 to 1; null if the access was not a search.';
+comment on column public.memory_access_log.was_useful is
+  'True if the agent reported that it helped; null if it gave no feedback.';
+comment on column public.memory_access_log.feedback_reason is 'The reason for the feedback, in the agent''s words.';
+comment on column public.memory_access_log.accessed_at is 'The time of the access, to the millisecond.';
+comment on column public.memory_access_log.tenant_id is 'The tenant of the caller.';
+comment on column public.memory_access_log.org_id is 'The org that the caller acted for.';
+comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
+comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
+comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
 
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/040-access-log-view.sql
@@ -6192,44 +6044,44 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  accessed uuid;
+  memory_id uuid;
   vote public.memory_feedback;
 begin
   if access_id is null then
-    perform identity.raise_error('L9VAL', 'access_id: the access that it is about', 'access_id');
+    perform identity.raise_error('L9VAL', 'access_id: required', 'access_id');
   elsif was_useful is null then
-    perform identity.raise_error('L9VAL', 'was_useful: true or false', 'was_useful');
+    perform identity.raise_error('L9VAL', 'was_useful: must be true or false', 'was_useful');
   end if;
-  select p.packet_id into accessed
+  select p.packet_id into memory_id
   from importance.memory_access_log a
   join public.packet_store p on p.packet_id = a.target_id and p.tenant_id = a.tenant_id
   where a.access_id = record_feedback.access_id and a.accessed_at = uuid_extract_timestamp(record_feedback.access_id)
     and a.tenant_id = me.tenant_id and a.agent_id = me.caller
     and a.org_id is not distinct from me.org_id and a.user_id is not distinct from me.user_id;
   if not found then
-    perform identity.raise_error('L9OWN', format('access %s is not there, or not yours', record_feedback.access_id), 'access_id');
+    perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
   end if;
   insert into public.memory_feedback as f (access_id, packet_id, was_useful, reason)
-  values (record_feedback.access_id, accessed, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
+  values (record_feedback.access_id, memory_id, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
   on conflict (access_id) do update set was_useful = excluded.was_useful, reason = excluded.reason
   returning f.* into vote;
   return vote;
 exception when foreign_key_violation then
-  -- Deleted at this very moment.
-  perform identity.raise_error('L9OWN', format('access %s is not there, or not yours', record_feedback.access_id), 'access_id');
+  -- The memory was deleted concurrently.
+  perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
 end
 $$;
 
 comment on function public.record_feedback(uuid, boolean, text) is
-  'Says whether a memory that the caller was shown was of use, and why (1000 bytes at most). access_id: of the hit. Said again, the last word counts. Audited. L9OWN where the access is not there, is not the caller''s, or its memory can''t be read any more: the three are never told apart. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Records whether a memory that the caller was shown was useful, and why (at most 1000 bytes). access_id is that of the hit. A second call for the same access replaces the first. Audited. L9OWN if the access does not exist, is not the caller''s, or its memory can''t be read any more; the three cases give the same error. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.record_feedback(uuid, boolean, text) to l9_agent, l9_admin;
--- Not for operators: what helps in a tenant is for those to say who work in it.
+-- Operators get no grant: feedback is for those who work in the tenant.
 --! EndIncluded 070-importance/050-record-feedback.sql
 --! Included 070-importance/060-importance.sql
--- These have no search_path set: so that they are inlined where they are called for many rows (a tenth of a millisecond each
--- otherwise). Their bodies were parsed when they were made, so none could matter. Each argument stands there once, but for
--- plain columns: an expression would not be inlined twice.
+-- These functions set no search_path, so that they can be inlined where they are called for many rows (a call costs 0.1
+-- ms otherwise). Their SQL-standard bodies were parsed at creation, so a search_path could not change them. Each
+-- argument occurs once unless callers pass plain columns: an expression that occurs twice would prevent inlining.
 
 create function importance.kind_weight(kind text)
 returns double precision
@@ -6243,7 +6095,7 @@ return case
 end::double precision;
 
 comment on function importance.kind_weight(text) is
-  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay of use; todos, changes and the context of a pull request wear out.';
+  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay useful; todos, changes and the context of a pull request go out of date.';
 
 create function importance.importance(
   estimate double precision,
@@ -6259,21 +6111,22 @@ language sql
 immutable
 parallel safe
 return 1 / (1 + exp(-(
-  -- The writer's own estimate, as log-odds: where nothing else is known, the score is the estimate (.5 exactly, 0 and 1 nearly).
+  -- The writer's estimate, as log-odds: without other evidence the score is the estimate (.5 exactly, 0 and 1 nearly).
   ln((estimate + 0.02) / (1 - estimate + 0.02))
   + importance.kind_weight(kind)
-  -- What agents said, each of whom weighs less than 1 in sum. The + 1 is doubt: one agent moves it half way at most.
+  -- Feedback: each agent weighs less than 1 in sum. The + 1 expresses doubt, so that one agent moves the term half way
+  -- at most.
   + 3.0 * (useful - useless) / (useful + useless + 1)
-  -- Use, with diminishing returns.
+  -- Use has diminishing returns.
   + 1.0 * (1 - 5 / (uses + 5))
   - 1.5 * (1 - 1 / (contradictions + 1))
-  -- Age takes a little: half of it in 180 days.
+  -- Age subtracts at most 0.5, half of it in 180 days.
   - 0.5 * (1 - power(2, -least(age_days / 180, 200)))
 )));
 
 comment on function importance.importance(
   double precision, text, double precision, double precision, double precision, double precision, double precision) is
-  'How much a memory matters, above 0 and below 1: rises with the writer''s estimate (0 to 1), useful feedback and use; falls with useless feedback, contradictions and age. useful, useless: sums over agents, each below 1 (opinion). uses: decayed to now. The weights are those of docs/importance.md. Pure.';
+  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1), useful feedback and use; it falls with useless feedback, contradictions and age. useful and useless are sums over agents, each below 1 (see opinion); uses is decayed to the present. docs/explanation/importance.md lists the weights. Pure.';
 
 create function importance.opinion(votes_for bigint, votes_against bigint)
 returns double precision
@@ -6283,7 +6136,7 @@ parallel safe
 return greatest(votes_for - votes_against, 0)::double precision / (votes_for + votes_against + 1);
 
 comment on function importance.opinion(bigint, bigint) is
-  'How far one agent is for something, from 0 to below 1, by its votes: .5 after one, .95 after twenty. However often it votes, it stays one agent.';
+  'The strength of one agent''s opinion from its votes, from 0 to below 1: 0.5 after one vote, 0.95 after twenty. However often an agent votes, it counts as one agent.';
 
 create function importance.decayed(amount double precision, since timestamptz, until timestamptz)
 returns double precision
@@ -6291,11 +6144,12 @@ language sql
 immutable
 parallel safe
 return coalesce(
-  -- Up to a point, beyond which a double would run out of digits.
+  -- The exponent is capped so that a double does not underflow.
   amount * power(2::double precision, -least(greatest(extract(epoch from until - since)::double precision / (30 * 86400), 0), 200)),
   0);
 
-comment on function importance.decayed(double precision, timestamptz, timestamptz) is 'What is left of an amount after a time: half in 30 days; nothing of what never was.';
+comment on function importance.decayed(double precision, timestamptz, timestamptz) is
+  'The amount left after a time: it halves every 30 days. The result is 0 if the amount or a time is null.';
 
 grant execute on function
   importance.kind_weight(text),
@@ -6317,22 +6171,23 @@ create table public.memory_signals (
   constraint signals_not_negative check (
     access_count >= 0 and use_weight >= 0 and useful >= 0 and useless >= 0 and contradiction_count >= 0)
 ) with (
-  -- Every row of a page may change in one go, and each then fits beside its former self. No index but the key: each of these
-  -- updates is HOT.
+  -- All rows of a page may change at once and still fit beside their old versions; with no index but the key each update
+  -- is HOT.
   fillfactor = 45
 );
 
 comment on table public.memory_signals is
-  'What is known of how memories are used: one narrow row for each that ever was, kept by a job. What a memory is worth is not stored but made of this, of what its writer thought and of its age, by importance().';
+  'Usage statistics of memories: one narrow row for each memory that was ever used, kept up to date by a job. Importance is not stored; importance() computes it from these statistics, the writer''s estimate and the memory''s age.';
 comment on column public.memory_signals.packet_id is 'The memory.';
-comment on column public.memory_signals.tenant_id is 'As of the memory.';
-comment on column public.memory_signals.last_accessed is 'When it was last found or read.';
-comment on column public.memory_signals.access_count is 'How often it was found or read.';
+comment on column public.memory_signals.tenant_id is 'The tenant of the memory.';
+comment on column public.memory_signals.last_accessed is 'When the memory was last found or read.';
+comment on column public.memory_signals.access_count is 'How often the memory was found or read.';
 comment on column public.memory_signals.use_weight is
-  'Its use as of last_accessed, each halved in 30 days: 1 for having been read whole, 0.1 for having been among the hits.';
-comment on column public.memory_signals.useful is 'How far agents found it useful: the sum of what each thinks, each below 1.';
-comment on column public.memory_signals.useless is 'How far agents found it useless: the sum of what each thinks, each below 1.';
-comment on column public.memory_signals.contradiction_count is 'How many facts from other memories contradict it.';
+  'The memory''s use as of last_accessed, each use halved every 30 days: 1 for a read in full, 0.1 for a hit in a search.';
+comment on column public.memory_signals.useful is 'How useful agents found the memory: the sum of their opinions, each below 1.';
+comment on column public.memory_signals.useless is
+  'How useless agents found the memory: the sum of their opinions, each below 1.';
+comment on column public.memory_signals.contradiction_count is 'How many facts from other memories contradict this one.';
 
 alter table public.memory_signals enable row level security;
 alter table public.memory_signals force row level security;
@@ -6345,18 +6200,20 @@ create policy platform_override on public.memory_signals for select to l9_platfo
   using ((select identity.allow_and_audit_operator_read('memory_signals')));
 create policy worker_access on public.memory_signals to l9_worker using (true);
 
-comment on policy tenant_isolation on public.memory_signals is 'Nothing crosses tenants.';
-comment on policy scope_access on public.memory_signals is 'Of memories that the caller may read: under its own policies, so that it follows them wherever they move.';
-comment on policy platform_override on public.memory_signals is 'Operators read across tenants, each look on the record.';
-comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log keeps them.';
+comment on policy tenant_isolation on public.memory_signals is 'Nothing is shared between tenants.';
+comment on policy scope_access on public.memory_signals is
+  'Callers see the statistics of memories that they may read. The caller''s own policies are applied, so this holds when a memory moves.';
+comment on policy platform_override on public.memory_signals is 'Operators read across tenants, and each read is audited.';
+comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log maintains the statistics.';
 
 grant select on public.memory_signals to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, tenant_id, last_accessed, access_count, use_weight, useful, useless, contradiction_count)
   on public.memory_signals to l9_worker;
 grant update (last_accessed, access_count, use_weight, useful, useless, contradiction_count) on public.memory_signals to l9_worker;
 grant maintain on public.memory_signals to l9_worker;
--- Callers write none: what matters is not for one of them to say.
-
+-- Callers may not write: no single caller decides what matters.
+--! EndIncluded 070-importance/070-memory-signals.sql
+--! Included 070-importance/080-importance-of-memory.sql
 create function importance.importance_of(memory public.packet_store, signals public.memory_signals, at timestamptz)
 returns real
 language sql
@@ -6367,14 +6224,14 @@ return importance.importance(
   (memory).packet_type,
   coalesce((signals).useful, 0),
   coalesce((signals).useless, 0),
-  -- What a memory brought along from another store counts as so many hits.
+  -- Use before the import counts as that many search hits.
   importance.decayed(coalesce((signals).use_weight, 0), (signals).last_accessed, at)
     + importance.decayed(0.1 * (memory).access_count, (memory).last_accessed, at),
   (memory).contradiction_count + coalesce((signals).contradiction_count, 0),
   greatest(extract(epoch from at - (memory)."timestamp")::double precision / 86400, 0))::real;
 
 comment on function importance.importance_of(public.packet_store, public.memory_signals, timestamptz) is
-  'importance() of a memory at a time, by what is known of its use; null signals: it was never used. Pure.';
+  'The importance() of a memory at a time, given its usage statistics; null signals mean that it was never used. Pure.';
 
 grant execute on function importance.importance_of(public.packet_store, public.memory_signals, timestamptz)
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -6416,17 +6273,20 @@ return (memory).contradiction_count
   + coalesce((select s.contradiction_count from public.memory_signals s where s.packet_id = (memory).packet_id), 0);
 
 comment on function public.packet_store_importance_score(public.packet_store) is
-  'How much it matters, from 0 to 1: learned from the writer''s estimate, its kind, feedback, use, contradictions and age.';
-comment on function public.packet_store_access_count(public.packet_store) is 'How often it was found or read, up to the last roll-up of the access log.';
-comment on function public.packet_store_last_accessed(public.packet_store) is 'When it was last found or read.';
-comment on function public.packet_store_contradiction_count(public.packet_store) is 'How many facts from other memories contradict it.';
+  'How much the memory matters, from 0 to 1: computed from the writer''s estimate, its kind, feedback, use, contradictions and age.';
+comment on function public.packet_store_access_count(public.packet_store) is
+  'How often the memory was found or read, up to the last roll-up of the access log.';
+comment on function public.packet_store_last_accessed(public.packet_store) is
+  'When the memory was last found or read, up to the last roll-up of the access log.';
+comment on function public.packet_store_contradiction_count(public.packet_store) is
+  'How many facts from other memories contradict this one.';
 
 grant execute on function
   public.packet_store_importance_score(public.packet_store), public.packet_store_access_count(public.packet_store),
   public.packet_store_last_accessed(public.packet_store), public.packet_store_contradiction_count(public.packet_store)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 070-importance/070-memory-signals.sql
---! Included 070-importance/080-roll-up.sql
+--! EndIncluded 070-importance/080-importance-of-memory.sql
+--! Included 070-importance/090-access-roll-up.sql
 create table importance.access_roll_up (
   is_only boolean primary key default true check (is_only),
   to_xid xid8 not null default '0',
@@ -6436,23 +6296,26 @@ create table importance.access_roll_up (
 );
 
 comment on table importance.access_roll_up is 'How far the access log and feedback have been rolled up: one row.';
-comment on column importance.access_roll_up.is_only is 'There is one row.';
-comment on column importance.access_roll_up.to_xid is 'All that transactions before this one wrote is in memory_signals.';
+comment on column importance.access_roll_up.is_only is 'Always true; as the primary key it limits the table to one row.';
+comment on column importance.access_roll_up.to_xid is
+  'Everything written by transactions before this one is included in memory_signals.';
 comment on column importance.access_roll_up.era_after is
   'Accesses up to this time were written in another cluster, from which this database was restored, and are all rolled up.';
-comment on column importance.access_roll_up.newest_at is 'The newest access that is rolled up.';
-comment on column importance.access_roll_up.rolled_up_at is 'When something was last rolled up.';
+comment on column importance.access_roll_up.newest_at is 'The time of the newest access that is rolled up.';
+comment on column importance.access_roll_up.rolled_up_at is 'When the last roll-up that found something ran.';
 
 alter table importance.access_roll_up enable row level security;
 alter table importance.access_roll_up force row level security;
 create policy worker_access on importance.access_roll_up to l9_worker using (true);
 create policy definer_functions on importance.access_roll_up to l9_owner using (true);
-comment on policy worker_access on importance.access_roll_up is 'The job goes on from there.';
-comment on policy definer_functions on importance.access_roll_up is 'drop_access_partition() drops only what is rolled up.';
+comment on policy worker_access on importance.access_roll_up is 'The job continues from this position.';
+comment on policy definer_functions on importance.access_roll_up is
+  'drop_access_partition() drops only partitions that are rolled up.';
 grant select, update (to_xid, era_after, newest_at, rolled_up_at) on importance.access_roll_up to l9_worker;
 
 insert into importance.access_roll_up default values;
-
+--! EndIncluded 070-importance/090-access-roll-up.sql
+--! Included 070-importance/100-roll-up-accesses.sql
 create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
 language sql
@@ -6463,7 +6326,7 @@ begin atomic
     select a.target_id as packet_id, a.accessed_at, case a.access_context when 'get' then 1 else 0.1 end as weight,
       max(a.accessed_at) over (partition by a.target_id) as last_accessed
     from importance.memory_access_log a
-    -- Only where it is true of the memory that the caller could read it: what is in the log a caller said of itself.
+    -- An access counts only if the caller could read the memory, because callers could forge rows of the log.
     join public.packet_store p on p.packet_id = a.target_id and p.tenant_id = a.tenant_id and p.scope = a.scope
       and p.project_id is not distinct from a.project_id
       and (a.is_admin or (p.org_id is null or p.org_id = a.org_id) and (p.user_id is null or p.user_id = a.user_id))
@@ -6480,21 +6343,21 @@ begin atomic
     union
     select f.packet_id from public.memory_feedback f
     where f.xid >= roll_up_accesses_between.from_xid and f.xid < roll_up_accesses_between.to_xid
-  ), kept as materialized (
-    -- In order, so that it waits for whoever deletes one, and deadlocks with nobody.
+  ), locked as materialized (
+    -- Rows are locked in order of their ids, so that this waits for a concurrent delete and can't deadlock.
     select p.packet_id, p.tenant_id
     from public.packet_store p
     where p.packet_id in (select c.packet_id from changed c)
     order by p.packet_id
     for key share
   ), opinions as (
-    -- All that was ever said of it: the last word of each access, so that it may be counted again without harm.
+    -- All votes on the memory, the last one for each access, so that counting them again does no harm.
     select f.packet_id, f.agent_id, count(*) filter (where f.was_useful) as votes_for,
       count(*) filter (where not f.was_useful) as votes_against
     from public.memory_feedback f
-    where f.packet_id in (select k.packet_id from kept k)
+    where f.packet_id in (select k.packet_id from locked k)
     group by f.packet_id, f.agent_id
-  ), judged as (
+  ), feedback as (
     select o.packet_id, sum(importance.opinion(o.votes_for, o.votes_against)) as useful,
       sum(importance.opinion(o.votes_against, o.votes_for)) as useless
     from opinions o
@@ -6503,9 +6366,9 @@ begin atomic
   insert into public.memory_signals as s (packet_id, tenant_id, last_accessed, access_count, use_weight, useful, useless)
   select k.packet_id, k.tenant_id, a.last_accessed, coalesce(a.times, 0), coalesce(a.use_weight, 0),
     coalesce(j.useful, 0), coalesce(j.useless, 0)
-  from kept k
+  from locked k
   left join accessed a on a.packet_id = k.packet_id
-  left join judged j on j.packet_id = k.packet_id
+  left join feedback j on j.packet_id = k.packet_id
   order by k.packet_id
   on conflict (packet_id) do update set
     access_count = s.access_count + excluded.access_count,
@@ -6518,7 +6381,7 @@ begin atomic
 end;
 
 comment on function importance.roll_up_accesses_between(xid8, xid8, timestamptz) is
-  'Adds accesses of these transactions, later than era_after, to memory_signals, and counts all votes on memories that they voted on. Not executable by callers: roll_up_accesses() knows from where to where.';
+  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts all votes on the memories these transactions voted on. Not executable by callers: roll_up_accesses() chooses the range.';
 
 create function importance.are_accesses_waiting()
 returns boolean
@@ -6536,7 +6399,8 @@ begin atomic
   from importance.access_roll_up r;
 end;
 
-comment on function importance.are_accesses_waiting() is 'Whether there may be something to roll up: cheap, for a job that asks often.';
+comment on function importance.are_accesses_waiting() is
+  'True if there may be something to roll up. Cheap, for a job that asks often.';
 
 create function importance.access_backlog()
 returns table (waiting bigint, oldest_seconds double precision, rolled_up_at timestamptz)
@@ -6544,25 +6408,25 @@ language sql
 stable
 set search_path = ''
 begin atomic
-  with done as (select r.to_xid, r.era_after, r.rolled_up_at from importance.access_roll_up r)
+  with progress as (select r.to_xid, r.era_after, r.rolled_up_at from importance.access_roll_up r)
   select count(*), coalesce(extract(epoch from clock_timestamp() - min(w.at)), 0)::double precision,
-    (select d.rolled_up_at from done d)
+    (select d.rolled_up_at from progress d)
   from (
     (select a.accessed_at as at from importance.memory_access_log a
-     where a.xid >= (select d.to_xid from done d) and a.accessed_at > (select d.era_after from done d) limit 100000)
+     where a.xid >= (select d.to_xid from progress d) and a.accessed_at > (select d.era_after from progress d) limit 100000)
     union all
-    (select f.given_at from public.memory_feedback f where f.xid >= (select d.to_xid from done d) limit 100000)
+    (select f.given_at from public.memory_feedback f where f.xid >= (select d.to_xid from progress d) limit 100000)
   ) w;
 end;
 
 comment on function importance.access_backlog() is
-  'How many accesses and votes are not rolled up yet (100,000 of each at most are counted), the age of the oldest in seconds, and when something was last rolled up.';
+  'How many accesses and votes are not rolled up yet (at most 100,000 of each are counted), the age of the oldest in seconds, and when something was last rolled up.';
 
 grant execute on function
   importance.roll_up_accesses_between(xid8, xid8, timestamptz), importance.are_accesses_waiting(), importance.access_backlog()
 to l9_worker;
---! EndIncluded 070-importance/080-roll-up.sql
---! Included 070-importance/090-drop-access-partition.sql
+--! EndIncluded 070-importance/100-roll-up-accesses.sql
+--! Included 070-importance/110-drop-access-partition.sql
 create function public.drop_access_partition(month date)
 returns bigint
 language plpgsql
@@ -6574,7 +6438,7 @@ set lock_timeout = '5s'
 as $$
 declare
   partition text := 'memory_access_log' || to_char(date_trunc('month', month), '"_"YYYY"_"MM');
-  done importance.access_roll_up;
+  roll_up importance.access_roll_up;
   dropped bigint;
   is_rolled_up boolean;
 begin
@@ -6584,13 +6448,13 @@ begin
   if month is null or not exists (
     select from pg_catalog.pg_inherits i
     where i.inhparent = 'importance.memory_access_log'::regclass and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', 'month: not one that the access log has a partition for', 'month');
+    perform identity.raise_error('L9VAL', 'month: memory_access_log has no partition for it', 'month');
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: it is not over yet', 'month');
+    perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
   end if;
   execute format('lock table only partitions.%I in access exclusive mode', partition);
-  select * into strict done from importance.access_roll_up;
-  select count(*), coalesce(bool_and(a.xid < done.to_xid or a.accessed_at <= done.era_after), true) into dropped, is_rolled_up
+  select * into strict roll_up from importance.access_roll_up;
+  select count(*), coalesce(bool_and(a.xid < roll_up.to_xid or a.accessed_at <= roll_up.era_after), true) into dropped, is_rolled_up
   from importance.memory_access_log a
   where a.accessed_at >= date_trunc('month', month::timestamptz)
     and a.accessed_at < date_trunc('month', month::timestamptz) + interval '1 month';
@@ -6605,14 +6469,14 @@ end
 $$;
 
 comment on function public.drop_access_partition(date) is
-  'Drops a month of the access log that is over and rolled up, and returns how many rows it held. What was learned of them stays in memory_signals, feedback in memory_feedback. Audited. Definer: only the owner of a table drops partitions.';
+  'Drops a past month of the access log once it is rolled up, and returns how many rows it held. The statistics in memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the owner of a table can drop partitions. Errors: L9VAL, naming month.';
 
 grant execute on function public.drop_access_partition(date) to l9_platform_admin;
---! EndIncluded 070-importance/090-drop-access-partition.sql
+--! EndIncluded 070-importance/110-drop-access-partition.sql
 --! Included 080-memories/000-schema.sql
 create schema memories;
 comment on schema memories is
-  'Helpers of the functions that save, read, change and delete memories. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Helpers of the functions that save, read, change and delete memories. They are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema memories to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 080-memories/000-schema.sql
 --! Included 080-memories/010-idempotency-keys.sql
@@ -6628,16 +6492,17 @@ create table public.idempotency_keys (
 );
 
 create index idempotency_keys_packet_idx on public.idempotency_keys (packet_id);
--- A key may say something of its memory, and goes with it: the planner's statistics keep no samples.
+-- A key may contain text about its memory and is deleted with it, so the planner keeps no samples of it.
 alter table public.idempotency_keys alter column idempotency_key set statistics 0;
 
-comment on table public.idempotency_keys is 'The first answer to each idempotency key of a caller, so that a retried save gives it again.';
-comment on column public.idempotency_keys.tenant_id is 'Tenant of the caller.';
-comment on column public.idempotency_keys.caller is 'The caller that used it.';
-comment on column public.idempotency_keys.idempotency_key is 'The key: 1 to 200 bytes.';
-comment on column public.idempotency_keys.created_at is 'When it was first used.';
-comment on column public.idempotency_keys.packet_id is 'The memory of the first answer; the key goes when the memory goes.';
-comment on column public.idempotency_keys.status is 'inserted, updated or skipped_dedupe, as first answered.';
+comment on table public.idempotency_keys is
+  'The first answer given for each idempotency key of a caller, so that a retried save returns it again.';
+comment on column public.idempotency_keys.tenant_id is 'The tenant of the caller.';
+comment on column public.idempotency_keys.caller is 'The caller that used the key.';
+comment on column public.idempotency_keys.idempotency_key is 'The key, 1 to 200 bytes.';
+comment on column public.idempotency_keys.created_at is 'When the key was first used.';
+comment on column public.idempotency_keys.packet_id is 'The memory of the first answer; the key is deleted with it.';
+comment on column public.idempotency_keys.status is 'The status first answered: inserted, updated or skipped_dedupe.';
 
 alter table public.idempotency_keys enable row level security;
 alter table public.idempotency_keys force row level security;
@@ -6646,16 +6511,18 @@ create policy tenant_isolation on public.idempotency_keys as restrictive to l9_a
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.idempotency_keys to l9_agent, l9_admin
   using (caller = (select identity.current_caller()))
-  -- A foreign key sees every row: without this, whether it takes an id would tell whether a hidden memory has it.
+  -- A foreign key check sees every row. Without this condition its result would reveal whether a hidden memory has the
+  -- id.
   with check (
     caller = (select identity.current_caller())
     and (packet_id is null or exists (select from public.packet_store p where p.packet_id = idempotency_keys.packet_id)));
 
-comment on policy tenant_isolation on public.idempotency_keys is 'Keys of the caller''s tenant.';
-comment on policy scope_access on public.idempotency_keys is 'A key is known only to the caller that used it, and stands for a memory that this caller may read.';
+comment on policy tenant_isolation on public.idempotency_keys is 'Callers see keys of their own tenant only.';
+comment on policy scope_access on public.idempotency_keys is
+  'A key is visible only to the caller that used it, and may refer only to a memory that this caller may read.';
 
 grant select, insert (tenant_id, caller, idempotency_key), update (packet_id, status) on public.idempotency_keys to l9_agent, l9_admin;
--- No delete: a key goes with its memory.
+-- Nobody may delete: a key is deleted with its memory.
 --! EndIncluded 080-memories/010-idempotency-keys.sql
 --! Included 080-memories/020-memory-json.sql
 create function memories.memory_json(memory public.packet_store)
@@ -6686,11 +6553,26 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'trace_id', (memory).trace_id
 ) end;
 
-comment on function memories.memory_json(public.packet_store) is 'A memory as the gateway hands it out, in the words of save_memory''s parameters.';
+comment on function memories.memory_json(public.packet_store) is
+  'A memory as the gateway returns it; its fields are named like the parameters of save_memory.';
 
 grant execute on function memories.memory_json(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/020-memory-json.sql
---! Included 080-memories/030-save-memory.sql
+--! Included 080-memories/030-raise-not-yours.sql
+create function memories.raise_not_yours(packet_id uuid)
+returns void
+language sql
+immutable
+parallel safe
+set search_path = ''
+return identity.raise_error('L9OWN', pg_catalog.format('memory %s does not exist, or is not yours', packet_id), 'packet_id');
+
+comment on function memories.raise_not_yours(uuid) is
+  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all three so that callers can''t tell them apart.';
+
+grant execute on function memories.raise_not_yours(uuid) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 080-memories/030-raise-not-yours.sql
+--! Included 080-memories/040-save-memory.sql
 create function public.save_memory(
   content text,
   scope text default 'developer',
@@ -6730,14 +6612,14 @@ begin
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
   if jsonb_typeof(save_memory.envelope) <> 'object' then
-    perform identity.raise_error('L9VAL', 'envelope: an object', 'envelope');
+    perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   end if;
 
   if save_memory.idempotency_key is not null then
     if octet_length(save_memory.idempotency_key) not between 1 and 200 then
       perform identity.raise_error('L9LIM', 'idempotency_key: 1 to 200 bytes', 'idempotency_key');
     end if;
-    -- Waits here for a concurrent save with the same key, and then finds its answer.
+    -- A concurrent save with the same key is waited for here; its answer is then found below.
     insert into public.idempotency_keys (tenant_id, caller, idempotency_key)
     values (me.tenant_id, me.caller, save_memory.idempotency_key)
     on conflict do nothing;
@@ -6752,7 +6634,7 @@ begin
         answer.memory := saved;
         return answer;
       end if;
-      -- Its memory is no longer the caller's to see, which must look as if it were deleted: save anew.
+      -- The caller can no longer see the key's memory. That must look as if it were deleted, so save again.
     end if;
   end if;
 
@@ -6764,7 +6646,7 @@ begin
   end if;
 
   for attempt in 1..3 loop
-    -- Already settled by a memory that says nearly the same.
+    -- A near-duplicate has already answered the save.
     exit when answer.status is not null;
     insert into public.packet_store (
       packet_type, envelope, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, scope,
@@ -6786,7 +6668,8 @@ begin
     hash := coalesce(hash, packets.content_hash(save_memory.content));
     select p.* into saved
     from public.packet_store p
-    -- By the hash alone: as `=`, tenant and scope would look like a way in too, through every memory they have.
+    -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
+    -- scan all of it.
     where p.content_hash = hash
       and p.tenant_id is not distinct from me.tenant_id
       and p.scope is not distinct from coalesce(save_memory.scope, 'developer')
@@ -6799,11 +6682,11 @@ begin
       exit;
     end if;
 
-    -- What stood in the way was deleted a moment ago: try again.
+    -- The conflicting memory was deleted concurrently: retry.
   end loop;
 
   if answer.status is null then
-    raise exception using errcode = '40001', message = 'save_memory: too much contention on one content, try again';
+    raise exception using errcode = '40001', message = 'save_memory: too many concurrent saves of this content; try again';
   end if;
   if save_memory.idempotency_key is not null then
     update public.idempotency_keys k
@@ -6818,26 +6701,13 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text) is
-  'Saves a memory. Answers inserted, or skipped_dedupe with the memory that already says the same (case and white space aside) in this scope, project and kind. on_similar: what to do about memories that say nearly the same (keep: save, and report them; skip: save nothing; merge: join the two); null: they are not looked for. content_vector, of the model named, lets meaning count there. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
-
-grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
+  'Saves a memory. The status is inserted, or skipped_dedupe with the existing memory if one with the same content (ignoring case and white space) exists in this scope, project and kind. on_similar controls near-duplicates: keep saves and reports them, skip saves nothing, merge joins the two; null does not search for them. content_vector, of the given model, lets the search compare meaning too. The writer comes from the caller''s identity. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text)
   to l9_agent, l9_admin;
---! EndIncluded 080-memories/030-save-memory.sql
---! Included 080-memories/040-get-memory.sql
-create function memories.raise_not_yours(packet_id uuid)
-returns void
-language sql
-immutable
-parallel safe
-set search_path = ''
-return identity.raise_error('L9OWN', pg_catalog.format('memory %s is not there, or not yours', packet_id), 'packet_id');
-
-comment on function memories.raise_not_yours(uuid) is
-  'The error for a memory that is not there, not visible, or someone else''s: one text for all, so that none can be told from another.';
-
+--! EndIncluded 080-memories/040-save-memory.sql
+--! Included 080-memories/050-get-memory.sql
 create function public.get_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
@@ -6859,12 +6729,10 @@ end
 $$;
 
 comment on function public.get_memory(uuid) is
-  'One memory, whole. Leaves an audit row, and one in the access log. L9OWN when it is not there or not visible: the two are never told apart.';
-
-grant execute on function memories.raise_not_yours(uuid) to l9_agent, l9_admin, l9_platform_admin;
+  'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the memory does not exist or is not visible; the two cases give the same error.';
 grant execute on function public.get_memory(uuid) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/040-get-memory.sql
---! Included 080-memories/050-update-memory.sql
+--! EndIncluded 080-memories/050-get-memory.sql
+--! Included 080-memories/060-update-memory.sql
 create function public.update_memory(
   packet_id uuid,
   content text default null,
@@ -6893,7 +6761,7 @@ declare
   new_scope text;
   new_project text;
 begin
-  -- Under row-level security FOR UPDATE finds only rows the caller may change.
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into old_row from public.packet_store p where p.packet_id = update_memory.packet_id for update;
   if not found then
     perform memories.raise_not_yours(update_memory.packet_id);
@@ -6901,12 +6769,12 @@ begin
   if update_memory.ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future; delete the memory instead', 'ttl');
   elsif jsonb_typeof(update_memory.envelope) <> 'object' then
-    perform identity.raise_error('L9VAL', 'envelope: an object', 'envelope');
+    perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   elsif jsonb_typeof(update_memory.metadata) <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata: an object', 'metadata');
+    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
   end if;
   new_scope := coalesce(update_memory.scope, old_row.scope);
-  -- A memory that moves to a scope without projects leaves its project behind.
+  -- A memory that moves to a scope without projects loses its project.
   new_project := case
     when update_memory.project_id is not null then update_memory.project_id
     when update_memory.scope is null or packets.scope_has_projects(new_scope) then old_row.project_id
@@ -6928,7 +6796,7 @@ begin
     where p.packet_id = update_memory.packet_id
     returning p.* into saved;
   exception when unique_violation then
-    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project and kind already says this', 'content');
+    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project and kind already has this content', 'content');
   end;
   answer.status := 'updated';
   answer.memory := saved;
@@ -6938,12 +6806,12 @@ $$;
 
 comment on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb) is
-  'Changes what is given of a memory and leaves the rest; ttl infinity takes the expiry away. Agents change only what they wrote: else, or where nothing is there, L9OWN. Changed content is embedded anew.';
+  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. Changed content is embedded again. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.update_memory(
   uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb) to l9_agent, l9_admin;
---! EndIncluded 080-memories/050-update-memory.sql
---! Included 080-memories/060-delete-memory.sql
+--! EndIncluded 080-memories/060-update-memory.sql
+--! Included 080-memories/070-delete-memory.sql
 create function public.delete_memory(packet_id uuid)
 returns uuid
 language plpgsql
@@ -6962,11 +6830,11 @@ end
 $$;
 
 comment on function public.delete_memory(uuid) is
-  'Deletes a memory and what was derived from it, and returns its id. Agents delete only what they wrote: else, or where nothing is there, L9OWN.';
+  'Deletes a memory and everything derived from it, and returns its id. Agents may delete only what they wrote; otherwise, or if the memory does not exist, L9OWN.';
 
 grant execute on function public.delete_memory(uuid) to l9_agent, l9_admin;
---! EndIncluded 080-memories/060-delete-memory.sql
---! Included 080-memories/070-delete-expired-memories.sql
+--! EndIncluded 080-memories/070-delete-memory.sql
+--! Included 080-memories/080-delete-expired-memories.sql
 create function memories.delete_expired(
   max_rows integer, me identity.identity default null)
 returns table (of_tenant uuid, deleted bigint)
@@ -6976,30 +6844,30 @@ set search_path = ''
 as $$
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
-    perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 100000', 'max_rows');
   end if;
   return query
-  with doomed as (
+  with expired as (
     select p.packet_id from public.packet_store p
     where p.ttl <= now()
       and ((me).caller is null
         or p.tenant_id = (me).tenant_id and identity.may_write(me, p.project_id, p.scope)
-          -- Agents see what belongs to their org and user, admins all of the tenant: so they clean up.
+          -- Agents clean up the memories of their org and user, admins those of the whole tenant.
           and ((me).role = 'l9_admin' or (
             (p.org_id is null or p.org_id = (me).org_id) and (p.user_id is null or p.user_id = (me).user_id))))
     order by p.ttl
     limit max_rows
-    -- What another cleanup is deleting, or a job holds, is left to it.
+    -- Rows locked by another cleanup or a job are skipped.
     for update skip locked
-  ), gone as (
-    delete from public.packet_store p using doomed where p.packet_id = doomed.packet_id returning p.tenant_id
+  ), removed as (
+    delete from public.packet_store p using expired where p.packet_id = expired.packet_id returning p.tenant_id
   )
-  select g.tenant_id, count(*) from gone g group by g.tenant_id;
+  select g.tenant_id, count(*) from removed g group by g.tenant_id;
 end
 $$;
 
 comment on function memories.delete_expired(integer, identity.identity) is
-  'Deletes what has expired, the oldest first, and says how many of which tenant: as far as this identity reaches; without one, of all. Not executable by callers: the two functions below say who may.';
+  'Deletes expired memories, the oldest first, and returns how many in each tenant. An identity restricts it to the memories in that identity''s reach; without one it covers all. Not executable by callers: the two functions that call it check who may.';
 
 create function public.delete_expired_memories(max_rows integer default 10000)
 returns bigint
@@ -7013,17 +6881,17 @@ declare
   deleted bigint;
 begin
   if not me.can_clean_up then
-    perform identity.raise_error('L9SCP', 'delete_expired_memories: cleanup is not yours to do');
+    perform identity.raise_error('L9SCP', 'delete_expired_memories: you are not allowed to clean up expired memories');
   end if;
-  select coalesce(sum(gone.deleted), 0) into deleted
-  from memories.delete_expired(max_rows, me) gone;
+  select coalesce(sum(d.deleted), 0) into deleted
+  from memories.delete_expired(max_rows, me) d;
   perform audit.write_audit('CLEANUP', 'packet_store', details => jsonb_build_object('deleted', deleted, 'max_rows', max_rows));
   return deleted;
 end
 $$;
 
 comment on function public.delete_expired_memories(integer) is
-  'Deletes memories of the caller''s tenant, org, user (an admin''s: the whole tenant), scopes and projects whose ttl has passed, the oldest first, max_rows (1 to 100000) at most; returns how many. Only for actors that may clean up: else L9SCP. Definer: expired memories are hidden from everyone.';
+  'Deletes expired memories of the caller''s tenant, org, user (for an admin: the whole tenant), scopes and projects, the oldest first and at most max_rows (1 to 100000); returns how many. L9SCP unless the actor may clean up. Definer: expired memories are hidden from everyone.';
 
 create function memories.delete_expired_batch(max_rows integer default 1000)
 returns bigint
@@ -7033,25 +6901,25 @@ security definer
 set search_path = ''
 as $$
 declare
-  gone record;
+  tenant_result record;
   deleted bigint := 0;
 begin
-  for gone in select g.of_tenant, g.deleted from memories.delete_expired(max_rows) g loop
-    perform audit.write_audit_of_tenant(gone.of_tenant, 'CLEANUP', 'packet_store',
-      details => jsonb_build_object('deleted', gone.deleted, 'max_rows', max_rows));
-    deleted := deleted + gone.deleted;
+  for tenant_result in select g.of_tenant, g.deleted from memories.delete_expired(max_rows) g loop
+    perform audit.write_audit_of_tenant(tenant_result.of_tenant, 'CLEANUP', 'packet_store',
+      details => jsonb_build_object('deleted', tenant_result.deleted, 'max_rows', max_rows));
+    deleted := deleted + tenant_result.deleted;
   end loop;
   return deleted;
 end
 $$;
 
 comment on function memories.delete_expired_batch(integer) is
-  'The scheduled cleanup: deletes memories of every tenant whose ttl has passed, the oldest first, max_rows (1 to 100000) at most; returns how many, and puts them on each tenant''s record. Fewer than max_rows: nothing is left but what others hold. Definer: expired memories are hidden from everyone.';
+  'The scheduled cleanup: deletes expired memories of every tenant, the oldest first and at most max_rows (1 to 100000), returns how many and audits them in each tenant. Fewer than max_rows means that only rows locked by others are left. Definer: expired memories are hidden from everyone.';
 
 grant execute on function public.delete_expired_memories(integer) to l9_agent, l9_admin;
 grant execute on function memories.delete_expired_batch(integer) to l9_worker;
---! EndIncluded 080-memories/070-delete-expired-memories.sql
---! Included 080-memories/080-memory-history.sql
+--! EndIncluded 080-memories/080-delete-expired-memories.sql
+--! Included 080-memories/090-memory-history.sql
 create type public.memory_change as (
   version integer,
   version_id uuid,
@@ -7065,18 +6933,20 @@ create type public.memory_change as (
   state jsonb
 );
 
-comment on type public.memory_change is 'One state of a memory: who made it so, when, and what that changed.';
-comment on column public.memory_change.version is 'Counted from 1, the oldest that the caller may see; the highest is the memory as it is now.';
-comment on column public.memory_change.version_id is 'The version; null for the memory as it is now.';
-comment on column public.memory_change.changed_at is 'When it became so.';
-comment on column public.memory_change.until is 'When it was changed again; null for the memory as it is now.';
-comment on column public.memory_change.creator is 'Who wrote it so.';
-comment on column public.memory_change.source is 'The source of whoever wrote it so.';
-comment on column public.memory_change.tool_name is 'The tool or mutation that made it so; null where what it replaced is not the caller''s to see.';
+comment on type public.memory_change is 'One state of a memory: who wrote it, when, and what the change was.';
+comment on column public.memory_change.version is
+  'The number of the state, counted from 1 for the oldest that the caller may see; the highest is the present state.';
+comment on column public.memory_change.version_id is 'The version; null for the present state.';
+comment on column public.memory_change.changed_at is 'Start of the period in which the memory had this state.';
+comment on column public.memory_change.until is 'When this state was replaced; null for the present state.';
+comment on column public.memory_change.creator is 'The writer of this state.';
+comment on column public.memory_change.source is 'The source of the writer.';
+comment on column public.memory_change.tool_name is
+  'The tool or mutation that wrote this state; null if the caller may not see the state that it replaced.';
 comment on column public.memory_change.changed_fields is
-  'What differs from the state before, in the words of save_memory''s parameters, and creator; empty for the oldest.';
-comment on column public.memory_change.content is 'The text it had.';
-comment on column public.memory_change.state is 'The rest of it, in the words of save_memory''s parameters.';
+  'The fields that differ from the previous state, named like the parameters of save_memory, and creator; empty for the oldest state.';
+comment on column public.memory_change.content is 'The text in this state.';
+comment on column public.memory_change.state is 'The other fields of this state, named like the parameters of save_memory.';
 
 create function public.memory_history(packet_id uuid, max_versions integer default 100)
 returns setof public.memory_change
@@ -7086,17 +6956,17 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  now_so public.packet_store;
+  current_row public.packet_store;
 begin
   perform identity.require_identity();
   if max_versions is null or max_versions not between 1 and 1000 then
-    perform identity.raise_error('L9VAL', 'max_versions: from 1 to 1000', 'max_versions');
+    perform identity.raise_error('L9VAL', 'max_versions: must be from 1 to 1000', 'max_versions');
   end if;
-  select p.* into now_so from public.packet_store p where p.packet_id = memory_history.packet_id;
+  select p.* into current_row from public.packet_store p where p.packet_id = memory_history.packet_id;
   if not found then
     perform memories.raise_not_yours(memory_history.packet_id);
   end if;
-  perform audit.audit_read('READ', '{"history": true}', now_so.packet_id, now_so.project_id, now_so.scope);
+  perform audit.audit_read('READ', '{"history": true}', current_row.packet_id, current_row.project_id, current_row.scope);
 
   return query
   with states as (
@@ -7108,16 +6978,16 @@ begin
     from public.packet_versions v
     where v.packet_id = memory_history.packet_id
     union all
-    select null, now_so.updated_at, null, null, now_so.envelope ->> 'content',
-      memories.memory_json(now_so) - array['packet_id', 'content', 'timestamp', 'updated_at']
-  ), placed as (
+    select null, current_row.updated_at, null, null, current_row.envelope ->> 'content',
+      memories.memory_json(current_row) - array['packet_id', 'content', 'timestamp', 'updated_at']
+  ), numbered as (
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,
-      -- Of the state before that the caller may see, which need not be the one that was replaced.
-      lag(s.valid_until) over past as before_until,
-      lag(s.replaced_with) over past as before_replaced_with,
-      lag(s.content) over past as before_content,
-      lag(s.memory) over past as before_memory
+      -- The previous state here is the previous visible one, which need not be the state that was replaced.
+      lag(s.valid_until) over past as previous_until,
+      lag(s.replaced_with) over past as previous_replaced_with,
+      lag(s.content) over past as previous_content,
+      lag(s.memory) over past as previous_memory
     from states s
     window past as (order by s.version_id nulls last)
   )
@@ -7125,36 +6995,36 @@ begin
     p.place::integer, p.version_id, p.changed_at, p.valid_until, p.memory -> 'metadata' ->> 'creator',
     p.memory -> 'metadata' ->> 'source',
     case
-      when p.before_until = p.changed_at then p.before_replaced_with
-      when p.changed_at = now_so."timestamp" then p.memory -> 'metadata' ->> 'tool_name'
+      when p.previous_until = p.changed_at then p.previous_replaced_with
+      when p.changed_at = current_row."timestamp" then p.memory -> 'metadata' ->> 'tool_name'
     end,
-    case when p.before_memory is null then '{}' else array(
+    case when p.previous_memory is null then '{}' else array(
       select f.name
       from (
-        select 'content', p.content is distinct from p.before_content
+        select 'content', p.content is distinct from p.previous_content
         union all
-        select 'creator', p.memory -> 'metadata' -> 'creator' is distinct from p.before_memory -> 'metadata' -> 'creator'
+        select 'creator', p.memory -> 'metadata' -> 'creator' is distinct from p.previous_memory -> 'metadata' -> 'creator'
         union all
         select 'metadata', (p.memory -> 'metadata') - array['creator', 'source']
-          is distinct from (p.before_memory -> 'metadata') - array['creator', 'source']
+          is distinct from (p.previous_memory -> 'metadata') - array['creator', 'source']
         union all
-        select m.key, m.value is distinct from p.before_memory -> m.key from jsonb_each(p.memory) as m where m.key <> 'metadata'
+        select m.key, m.value is distinct from p.previous_memory -> m.key from jsonb_each(p.memory) as m where m.key <> 'metadata'
       ) as f (name, is_changed)
       where f.is_changed
       order by f.name) end,
     p.content, p.memory
-  from placed p
+  from numbered p
   order by p.place desc
   limit max_versions;
 end
 $$;
 
 comment on function public.memory_history(uuid, integer) is
-  'Who changed a memory, what of it, and when: its states, the newest first, max_versions (1 to 1000) at most, as far as the caller may see both the memory and the state. Leaves an audit row. L9OWN when the memory is not there or not visible.';
+  'Returns who changed a memory, which fields and when: its states, the newest first, at most max_versions (1 to 1000). A state is listed if the caller may see both the memory and that state. Writes an audit row. L9OWN if the memory does not exist or is not visible.';
 
 grant execute on function public.memory_history(uuid, integer) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/080-memory-history.sql
---! Included 080-memories/090-memory-stats.sql
+--! EndIncluded 080-memories/090-memory-history.sql
+--! Included 080-memories/100-memory-stats.sql
 create type public.memory_stats as (
   total bigint,
   by_kind jsonb,
@@ -7167,16 +7037,18 @@ create type public.memory_stats as (
   newest timestamptz
 );
 
-comment on type public.memory_stats is 'Counts of the memories that the caller may read, and of nothing else.';
-comment on column public.memory_stats.total is 'How many memories there are.';
-comment on column public.memory_stats.oldest is 'When the oldest was saved.';
-comment on column public.memory_stats.newest is 'When the newest was saved.';
-comment on column public.memory_stats.by_kind is 'Kind → count.';
-comment on column public.memory_stats.by_scope is 'Scope → count.';
-comment on column public.memory_stats.by_project is 'Project → count; memories of no project are not in it.';
-comment on column public.memory_stats.by_creator is 'Creator → count.';
-comment on column public.memory_stats.embedded is 'How many can be found by meaning.';
-comment on column public.memory_stats.awaiting_embedding is 'How many can be found by words only, until their vectors land.';
+comment on type public.memory_stats is 'Counts of the memories that the caller may read, and of no others.';
+comment on column public.memory_stats.total is 'The number of memories.';
+comment on column public.memory_stats.oldest is 'When the oldest memory was saved.';
+comment on column public.memory_stats.newest is 'When the newest memory was saved.';
+comment on column public.memory_stats.by_kind is 'An object of kind and count.';
+comment on column public.memory_stats.by_scope is 'An object of scope and count.';
+comment on column public.memory_stats.by_project is
+  'An object of project and count; memories without a project are not included.';
+comment on column public.memory_stats.by_creator is 'An object of creator and count.';
+comment on column public.memory_stats.embedded is 'The number of memories that can be found by meaning.';
+comment on column public.memory_stats.awaiting_embedding is
+  'The number of memories that can be found only by words until their vectors are stored.';
 
 create function public.get_memory_stats(project_id text default null)
 returns public.memory_stats
@@ -7189,7 +7061,7 @@ declare
   stats public.memory_stats;
 begin
   perform identity.require_identity();
-  with seen as (
+  with readable as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p.metadata ->> 'creator' as creator, p."timestamp",
       exists (
         select from public.memory_embeddings e
@@ -7203,7 +7075,7 @@ begin
       grouping(creator) = 0 as is_creator,
       coalesce(packet_type, scope, project_id, creator) as name, count(*) as n,
       count(*) filter (where is_embedded) as embedded, min("timestamp") as oldest, max("timestamp") as newest
-    from seen
+    from readable
     group by grouping sets ((), (packet_type), (scope), (project_id), (creator))
   )
   select
@@ -7225,18 +7097,19 @@ end
 $$;
 
 comment on function public.get_memory_stats(text) is
-  'Counts of the memories that the caller may read, of one project or of all. Leaves an audit row.';
+  'Counts the memories that the caller may read, in one project or in all. Writes an audit row.';
 
 grant execute on function public.get_memory_stats(text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/090-memory-stats.sql
+--! EndIncluded 080-memories/100-memory-stats.sql
 --! Included 090-derived/000-schema.sql
 create schema derived;
 comment on schema derived is
-  'What every table that is derived from memories shares: its triggers, and the lock of the source memory. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Shared by all tables whose rows are derived from memories: their triggers, and the lock of the source memory. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema derived to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 090-derived/000-schema.sql
 --! Included 090-derived/010-definer-sources.sql
--- Functions of the owner make rows of memories that are not their own: they see the caller's, and lock them.
+-- Functions of the owner derive rows from memories of other writers: they see, and lock, the memories that the caller
+-- sees.
 
 do $$
 begin
@@ -7256,16 +7129,16 @@ create policy definer_source_locks on public.packet_store for update to l9_owner
   with check (false);
 
 comment on policy definer_sources on public.packet_store is
-  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all that have not expired.';
+  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories that have not expired.';
 comment on policy definer_source_locks on public.packet_store is
-  'Functions of the owner lock a memory that the caller sees while they derive from it; they change nothing.';
+  'Functions of the owner lock a memory that the caller sees while they derive from it. They can''t change any.';
 
 create function derived.is_source(memory public.packet_store)
 returns boolean
 language sql
 stable
 set search_path = ''
--- Other policies show the owner more: what has expired, for cleanup, and all of a tenant, for erasure.
+-- Other policies show the owner more: expired memories for cleanup, and a whole tenant for erasure.
 return case
   when identity.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()
   when identity.current_role_name() in ('l9_agent', 'l9_admin') then
@@ -7276,9 +7149,9 @@ return case
 end;
 
 comment on function derived.is_source(public.packet_store) is
-  'Whether the caller sees a memory, and may derive from it: the condition of policy definer_sources. Functions of the owner ask it of each memory that is named to them. For migrations that move old memories in: always. Not executable by callers.';
+  'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. Functions of the owner check it for each memory named to them. It is always true for migrations, which import old memories. Not executable by callers.';
 --! EndIncluded 090-derived/010-definer-sources.sql
---! Included 090-derived/020-source-of.sql
+--! Included 090-derived/020-lock-source-memory.sql
 create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet')
 returns public.packet_store
 language plpgsql
@@ -7290,11 +7163,11 @@ as $$
 declare
   source public.packet_store;
 begin
-  -- Locked: whoever moves it to other readers meanwhile waits, and then takes along what is derived now; or was first, and
-  -- then it is read as it has become.
+  -- The lock makes a concurrent move to other readers wait, and that move then also moves the new row; a move that came
+  -- first is read here.
   select p.* into source from public.packet_store p where p.packet_id = lock_source_memory.packet_id and derived.is_source(p) for share;
   if not found then
-    perform identity.raise_error('L9OWN', format('%s: memory %s is not there, or not yours', field, lock_source_memory.packet_id), field);
+    perform identity.raise_error('L9OWN', format('%s: memory %s does not exist, or is not yours', field, lock_source_memory.packet_id), field);
   end if;
   if identity.current_role_name() in ('l9_agent', 'l9_admin') then
     perform packets.check_scope(source.scope, source.project_id);
@@ -7304,10 +7177,10 @@ end
 $$;
 
 comment on function derived.lock_source_memory(uuid, text) is
-  'The memory that something is derived from, locked until the end of the transaction. The caller must see it (else L9OWN) and may write in its scope and project (else L9SCP). Not executable by callers: functions of the owner call it. Definer: locks memories of other writers.';
---! EndIncluded 090-derived/020-source-of.sql
---! Included 090-derived/040-triggers.sql
--- Triggers that derive_from_packets() puts on each table. Their first argument is the column that names the source.
+  'Returns the memory that a row is derived from, locked until the end of the transaction. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Not executable by callers: functions of the owner call it. Definer: locks memories of other writers.';
+--! EndIncluded 090-derived/020-lock-source-memory.sql
+--! Included 090-derived/030-triggers.sql
+-- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source.
 
 create function derived.tg__take_from_source()
 returns trigger
@@ -7332,7 +7205,7 @@ end
 $$;
 
 comment on function derived.tg__take_from_source() is
-  'A derived row is its source''s owner''s, in its project and scope, until it expires; and says who derived it. Definer: reads and locks the source.';
+  'Copies owner, project, scope and expiry from the source memory to a derived row, and records who derived it. Definer: reads and locks the source.';
 
 create function derived.tg_packet_store__derived_follow()
 returns trigger
@@ -7350,14 +7223,14 @@ end
 $$;
 
 comment on function derived.tg_packet_store__derived_follow() is
-  'Moves what was derived from a memory to where the memory has moved. Arguments: the table, its column that names the source. Definer: callers can''t write these tables.';
+  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it. Arguments: the table, its column that names the source. Definer: callers can''t write these tables.';
 
 create function derived.tg__audit_derived()
 returns trigger
 language plpgsql
 security definer
 set search_path = ''
--- As for packets: what is planned for a few rows must not be kept for a thousand.
+-- As for packets, a plan cached for a few rows must not be used for a thousand.
 set enable_nestloop = off
 as $$
 declare
@@ -7374,7 +7247,7 @@ begin
       jsonb_build_object('source_packet', o.row -> tg_argv[0]) || actor
     from (select to_jsonb(old_rows) as row from old_rows) o;
   else
-    -- Counters that jobs keep leave updated_at alone, and are no change.
+    -- Counters that jobs keep leave updated_at unchanged and are not audited.
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
       jsonb_build_object('source_packet', n.row -> tg_argv[0])
@@ -7389,9 +7262,9 @@ end
 $$;
 
 comment on function derived.tg__audit_derived() is
-  'One audit row for each derived row written, without contents. Arguments: the column that names the source, the key. Definer: callers can''t insert into audit_log.';
---! EndIncluded 090-derived/040-triggers.sql
---! Included 090-derived/045-follow-packets.sql
+  'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key. Definer: callers can''t insert into audit_log.';
+--! EndIncluded 090-derived/030-triggers.sql
+--! Included 090-derived/040-follow-packets.sql
 create procedure derived.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
 language plpgsql
 set search_path = ''
@@ -7412,14 +7285,15 @@ end
 $$;
 
 comment on procedure derived.follow_packets(text, text, text[]) is
-  'Makes a trigger that runs a trigger function (named with its schema) for each memory that comes to other readers, or is to expire at another time. Run by migrations only.';
---! EndIncluded 090-derived/045-follow-packets.sql
+  'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry change. Run by migrations only.';
+--! EndIncluded 090-derived/040-follow-packets.sql
 --! Included 090-derived/050-derive-from-packets.sql
 create procedure derived.derive_from_packets(
   derived regclass,
   key_column text,
   source_column text default 'source_packet',
-  follows boolean default true
+  follows boolean default true,
+  takes_from_source boolean default true
 )
 language plpgsql
 set search_path = ''
@@ -7441,22 +7315,24 @@ begin
 
   for described in
     select * from (values
-      ('tenant_id', 'As of the memory it comes from.'),
-      ('org_id', 'As of the memory it comes from.'),
-      ('user_id', 'As of the memory it comes from.'),
-      ('project_id', 'As of the memory it comes from.'),
-      ('scope', 'As of the memory it comes from: what decides who sees it.'),
-      ('ttl', 'As of the memory it comes from: from then on nobody reads it.'),
-      ('creator', 'Who derived it: the creator name of the caller, or job.'),
-      ('created_at', 'When it was first derived.'),
-      ('updated_at', 'When it last changed, or moved with the memory it comes from.')
+      ('tenant_id', 'The tenant of the source memory.'),
+      ('org_id', 'The org of the source memory.'),
+      ('user_id', 'The user of the source memory.'),
+      ('project_id', 'The project of the source memory.'),
+      ('scope', 'The scope of the source memory; it decides who may read the row.'),
+      ('ttl', 'The expiry of the source memory; after it nobody can read the row.'),
+      ('creator', 'Who derived the row: the creator name of the caller, or job.'),
+      ('created_at', 'When the row was first derived.'),
+      ('updated_at', 'When the row last changed, or moved with its source memory.')
     ) as c (name, description)
   loop
     execute format('comment on column %s.%I is %L', derived, described.name, described.description);
   end loop;
 
-  execute format('create trigger _300_take_from_source before insert on %s for each row
-    execute function derived.tg__take_from_source(%L)', derived, source_column);
+  if takes_from_source then
+    execute format('create trigger _300_take_from_source before insert on %s for each row
+      execute function derived.tg__take_from_source(%L)', derived, source_column);
+  end if;
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L)', derived, source_column, key_column);
   execute format('create trigger _500_audit_update after update on %s referencing old table as old_rows new table as new_rows for each statement
@@ -7469,8 +7345,8 @@ begin
 end
 $$;
 
-comment on procedure derived.derive_from_packets(regclass, text, text, boolean) is
-  'Makes a table one of rows derived from memories: row-level security with the policies of all such tables, grants to read, comments, and triggers that take owner, project, scope and expiry from the source, put each write on the record, and (follows) keep rows with their source. The table has source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean) is
+  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and triggers that copy owner, project, scope and expiry from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
 --! EndIncluded 090-derived/050-derive-from-packets.sql
 --! Included 100-entities/000-schema.sql
 create schema entities;
@@ -12538,13 +12414,12 @@ comment on column public.world_model_entities.version is 'Rises by one with each
 comment on column public.world_model_entities.source_packet is 'The memory behind the last update of it.';
 comment on column public.world_model_entities.audience_id is 'Its world: one for each owner, project and scope.';
 
-call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false);
+call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false);
 comment on column public.world_model_entities.ttl is
   'When the first of the memories behind it expires: from then on nobody reads it, until it is worked out again without that memory.';
 
--- Its room is that of the updates it is folded from, which took theirs from the source: nobody is asked again, since whoever
--- deletes a memory has others'' updates folded.
-drop trigger _300_take_from_source on public.world_model_entities;
+-- An entity takes its owner and scope from the updates it is folded from, which took theirs from their source. It does not ask
+-- for the caller's permission again, because deleting a memory refolds other callers' updates, too.
 
 create function world_model.tg_world_model_entities__take_from_update()
 returns trigger
@@ -13833,7 +13708,7 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
-  if content is null or content !~ '\S' or octet_length(content) > 1048576 then
+  if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert says what is wrong with it.
   end if;
   -- First: who waited for a lock in a scope that is not its own would learn that somebody is writing there.
@@ -16491,7 +16366,7 @@ to l9_worker;
 --! Included 200-access/000-schema.sql
 create schema access;
 comment on schema access is
-  'Explaining access: the access matrix and explain_access(). Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
+  'Explaining who may see what. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema access to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 200-access/000-schema.sql
 --! Included 200-access/010-access-matrix.sql
@@ -16499,14 +16374,14 @@ create view public.access_matrix
 with (security_invoker = true)
 as
 with policies as (
-  -- The policies as PostgreSQL stores them. The claims that a policy calls tell which rule it states.
+  -- What PostgreSQL itself goes by. Which rule a policy states is told by the claims it asks for.
   select
     r.role, p.polpermissive as is_permissive,
     case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end as command,
     coalesce(pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as qual,
     coalesce(pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid), pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as new_qual
   from pg_catalog.pg_policy p
-  cross join unnest(identity.caller_roles()) as r (role)
+  cross join (values ('l9_agent'), ('l9_admin'), ('l9_platform_admin')) as r (role)
   where p.polrelid = 'public.packet_store'::regclass
     and exists (select from unnest(p.polroles) as g (id) where pg_catalog.pg_has_role(r.role, g.id, 'usage'))
 ), rights as (
@@ -16529,7 +16404,7 @@ with policies as (
       select from pg_catalog.pg_proc f
       where f.pronamespace = 'public'::regnamespace and f.proname = 'delete_expired_memories'
         and pg_catalog.has_function_privilege(r.role, f.oid, 'execute')) as may_clean_up
-  from unnest(identity.caller_roles()) as r (role)
+  from (values ('l9_agent'), ('l9_admin'), ('l9_platform_admin')) as r (role)
   left join policies p on p.role = r.role
   group by r.role
 ), cells as (
@@ -16558,18 +16433,16 @@ select
 from cells;
 
 comment on view public.access_matrix is
-  'Permissions of each actor in each scope: the registered actors and scopes under the current grants and policies of packet_store. A token can reduce these permissions, never extend them. An admin sees its tenant, an agent its own rows, an operator all rows.';
-comment on column public.access_matrix.tenant_id is 'Tenant of the actor.';
-comment on column public.access_matrix.caller is 'Actor.';
-comment on column public.access_matrix.role is 'Database role of the actor.';
-comment on column public.access_matrix.scope is 'Scope.';
-comment on column public.access_matrix.is_project_scoped is
-  'True if memories of this scope belong to a project; the token says which projects are allowed.';
-comment on column public.access_matrix.may_read is 'True if the actor can find and read memories of the scope.';
-comment on column public.access_matrix.may_write is 'True if the actor can save memories in the scope.';
-comment on column public.access_matrix.may_change is
-  'Memories of the scope that the actor can update and delete: any, own (those that carry its creator) or none.';
-comment on column public.access_matrix.may_clean_up is 'True if the actor can delete expired memories of the scope.';
+  'Who may do what in which scope: actors and scopes as they are registered, under the grants and policies that packet_store has now. A token can do less, never more. An admin sees its tenant, an agent its own rows, operators all.';
+comment on column public.access_matrix.tenant_id is 'The tenant.';
+comment on column public.access_matrix.caller is 'The actor.';
+comment on column public.access_matrix.role is 'Its database role.';
+comment on column public.access_matrix.scope is 'The scope.';
+comment on column public.access_matrix.is_project_scoped is 'Whether memories of this scope belong to a project; the token says to which.';
+comment on column public.access_matrix.may_read is 'Whether it finds and reads memories there.';
+comment on column public.access_matrix.may_write is 'Whether it saves memories there.';
+comment on column public.access_matrix.may_change is 'What it may update and delete there: any, own (what carries its creator) or none.';
+comment on column public.access_matrix.may_clean_up is 'Whether it may delete what has expired there.';
 
 grant select on public.access_matrix to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/010-access-matrix.sql
@@ -16581,13 +16454,12 @@ create type public.policy_verdict as (
   expression text,
   description text
 );
-comment on type public.policy_verdict is 'Result of one policy of packet_store for one memory.';
-comment on column public.policy_verdict.policy is 'Name of the policy.';
-comment on column public.policy_verdict.is_permissive is
-  'True: at least one such policy must admit the memory. False: every such policy must.';
-comment on column public.policy_verdict.admits is 'True if the policy admits the memory.';
-comment on column public.policy_verdict.expression is 'Expression of the policy, with the caller''s claims substituted.';
-comment on column public.policy_verdict.description is 'Comment of the policy.';
+comment on type public.policy_verdict is 'What one policy of packet_store says of a memory.';
+comment on column public.policy_verdict.policy is 'Its name.';
+comment on column public.policy_verdict.is_permissive is 'True: one such policy must admit. False: each such policy must.';
+comment on column public.policy_verdict.admits is 'Its verdict.';
+comment on column public.policy_verdict.expression is 'The rule, with the caller''s claims filled in.';
+comment on column public.policy_verdict.description is 'What it is for.';
 
 create type public.access_explanation as (
   packet_id uuid,
@@ -16598,17 +16470,17 @@ create type public.access_explanation as (
   decided_by text,
   policies public.policy_verdict[]
 );
-comment on type public.access_explanation is 'Whether a caller can see a memory, and why.';
+comment on type public.access_explanation is 'Whether a caller sees a memory, and why.';
 comment on column public.access_explanation.packet_id is 'The memory.';
-comment on column public.access_explanation.tenant_id is 'Tenant of the caller.';
+comment on column public.access_explanation.tenant_id is 'The tenant of the caller.';
 comment on column public.access_explanation.caller is 'The caller.';
-comment on column public.access_explanation.role is 'Database role of the caller.';
-comment on column public.access_explanation.is_visible is 'True if the caller can see the memory.';
+comment on column public.access_explanation.role is 'Its database role.';
+comment on column public.access_explanation.is_visible is 'Whether it sees the memory.';
 comment on column public.access_explanation.decided_by is
-  'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.';
-comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
+  'The policy that decided: of those that refuse the first restrictive one, else the permissive one. identity: it is nobody, being inactive or with claims that do not fit. grant: its role may read no memory.';
+comment on column public.access_explanation.policies is 'The verdict of each policy for its role.';
 
-create function access.get_expired_memory(packet_id uuid)
+create function access.expired_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
 stable
@@ -16620,13 +16492,13 @@ declare
   memory public.packet_store;
 begin
   select p.* into memory from public.packet_store p
-  where p.packet_id = get_expired_memory.packet_id
+  where p.packet_id = expired_memory.packet_id
     and p.ttl <= now()
     and (me.role = 'l9_platform_admin'
       or p.tenant_id = me.tenant_id
         and p.scope = any (me.readable_scopes)
         and identity.has_project(me, p.project_id));
-  -- Keep the columns that policies use and clear the contents, which no caller may see after expiry.
+  -- Whose it was, not what it said: that is gone for everyone.
   memory.envelope := null;
   memory.content := null;
   memory.routing := null;
@@ -16643,51 +16515,50 @@ begin
 end
 $$;
 
-comment on function access.get_expired_memory(uuid) is
-  'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that could read it before. Definer: expired memories are hidden from every caller.';
+comment on function access.expired_memory(uuid) is
+  'Whose a memory was that has expired and waits for cleanup, without what it said, to an admin that could read it before. Definer: expired memories are hidden from everyone.';
 
-create function access.substitute_claims(expression text, subject identity.identity)
+create function access.claims_filled_in(expression text, me identity.identity)
 returns text
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  result text := expression;
+  answer text := expression;
   claim record;
 begin
   for claim in
     select * from (values
-      ('current_tenant_id', format('%L::uuid', (subject).tenant_id)),
-      ('current_org_id', format('%L::uuid', (subject).org_id)),
-      ('current_user_id', format('%L::uuid', (subject).user_id)),
-      ('current_caller', format('%L::text', (subject).caller)),
-      ('current_creator', format('%L::text', (subject).creator)),
-      ('current_scopes', format('%L::text[]', coalesce((subject).readable_scopes, '{}'))),
-      ('current_writable_scopes', format('%L::text[]', coalesce((subject).writable_scopes, '{}'))),
-      ('current_projects', format('%L::text[]', coalesce((subject).projects, '{}'))),
-      ('has_every_project', coalesce('*' = any ((subject).projects), false)::text)) as c (name, literal)
+      ('current_tenant_id', format('%L::uuid', (me).tenant_id)),
+      ('current_org_id', format('%L::uuid', (me).org_id)),
+      ('current_user_id', format('%L::uuid', (me).user_id)),
+      ('current_caller', format('%L::text', (me).caller)),
+      ('current_creator', format('%L::text', (me).creator)),
+      ('current_scopes', format('%L::text[]', coalesce((me).readable_scopes, '{}'))),
+      ('current_writable_scopes', format('%L::text[]', coalesce((me).writable_scopes, '{}'))),
+      ('current_projects', format('%L::text[]', coalesce((me).projects, '{}'))),
+      ('has_every_project', coalesce('*' = any ((me).projects), false)::text)) as c (name, literal)
   loop
-    -- A backslash is special in the replacement text of regexp_replace.
-    result := regexp_replace(result, format('\( SELECT identity\.%s\(\) AS %1$s\)', claim.name),
+    -- In the replacement a backslash is special.
+    answer := regexp_replace(answer, format('\( SELECT identity\.%s\(\) AS %1$s\)', claim.name),
       replace(format('(%s)', claim.literal), '\', '\\'), 'g');
   end loop;
-  -- This evaluates the policy for somebody else, so it must not audit a read.
-  result := regexp_replace(result, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
-    coalesce(((subject).role = 'l9_platform_admin')::text, 'false'), 'g');
-  -- pg_get_expr prints PostgreSQL's own functions without a schema. A schema-qualified call is one of our functions that the
-  -- substitution above does not handle.
-  if result ~ '\m[a-z0-9_]+\.[a-z0-9_]+\(' then
-    raise exception using errcode = '0A000', message = 'explain_access: a policy calls a function that cannot be substituted';
+  -- Asked for a reason, not by them: it is no look of theirs.
+  answer := regexp_replace(answer, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
+    coalesce(((me).role = 'l9_platform_admin')::text, 'false'), 'g');
+  -- Functions of PostgreSQL stand without a schema here: a schema names one of ours that is not known above.
+  if answer ~ '\m[a-z0-9_]+\.[a-z0-9_]+\(' then
+    raise exception using errcode = '0A000', message = 'explain_access: a policy asks for what it does not know';
   end if;
-  return result;
+  return answer;
 end
 $$;
 
-comment on function access.substitute_claims(text, identity.identity) is
-  'The expression of a policy in which each call (select identity.current_…()) is replaced by its value for this identity.';
+comment on function access.claims_filled_in(text, identity.identity) is
+  'The expression of a policy with what it asks of the session, (select identity.current_…()), replaced by what it would be for this identity.';
 
-create function access.get_actor_role(tenant_id uuid, caller text)
+create function access.role_of_actor(tenant_id uuid, caller text)
 returns text
 language sql
 stable
@@ -16695,13 +16566,13 @@ security definer
 set search_path = ''
 return (
   select a.role from public.actors a, identity.require_admin() as me
-  where a.tenant_id = get_actor_role.tenant_id and a.caller = get_actor_role.caller
+  where a.tenant_id = role_of_actor.tenant_id and a.caller = role_of_actor.caller
     and (me.role = 'l9_platform_admin' or a.tenant_id = me.tenant_id));
 
-comment on function access.get_actor_role(uuid, text) is
-  'Database role of an actor, if the caller is an admin of its tenant; else null. Definer: reads actors.';
+comment on function access.role_of_actor(uuid, text) is
+  'The database role of an actor, to an admin of its tenant; else null. Definer: reads actors.';
 
-create function access.get_identity_with_claims(
+create function access.identity_in_question(
   tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[])
 returns identity.identity
 language plpgsql
@@ -16711,25 +16582,25 @@ set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_admin();
-  subject identity.identity;
+  them identity.identity;
 begin
-  if me.role <> 'l9_platform_admin' and get_identity_with_claims.tenant_id <> me.tenant_id then
+  if me.role <> 'l9_platform_admin' and identity_in_question.tenant_id <> me.tenant_id then
     return null;
   end if;
-  select a.tenant_id, get_identity_with_claims.org_id, get_identity_with_claims.user_id, a.caller, a.creator, a.source, a.agent, a.role,
-    identity.intersect_scopes(a.readable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
-    identity.intersect_scopes(a.writable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
-    coalesce(get_identity_with_claims.projects, '{*}'), a.can_clean_up
-  into subject
+  select a.tenant_id, identity_in_question.org_id, identity_in_question.user_id, a.caller, a.creator, a.source, a.agent, a.role,
+    identity.intersect_scopes(a.readable_scopes, coalesce(identity_in_question.scopes, '{*}')),
+    identity.intersect_scopes(a.writable_scopes, coalesce(identity_in_question.scopes, '{*}')),
+    coalesce(identity_in_question.projects, '{*}'), a.can_clean_up
+  into them
   from identity.active_actors a
-  where a.tenant_id = get_identity_with_claims.tenant_id and a.caller = get_identity_with_claims.caller
-    and identity.are_claims_valid(a.tenant_id, a.caller, get_identity_with_claims.org_id, get_identity_with_claims.user_id, null);
-  return subject;
+  where a.tenant_id = identity_in_question.tenant_id and a.caller = identity_in_question.caller
+    and identity.are_claims_valid(a.tenant_id, a.caller, identity_in_question.org_id, identity_in_question.user_id, null);
+  return them;
 end
 $$;
 
-comment on function access.get_identity_with_claims(uuid, text, uuid, uuid, text[], text[]) is
-  'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the caller is an admin of their tenant; else null. Definer: reads identity tables.';
+comment on function access.identity_in_question(uuid, text, uuid, uuid, text[], text[]) is
+  'What these claims would be worth, to an admin of their tenant, as current_identity() would have it under the actor''s role. Definer: reads identity tables.';
 
 create function public.explain_access(
   caller text,
@@ -16749,7 +16620,7 @@ as $$
 declare
   me identity.identity := identity.require_admin();
   memory public.packet_store;
-  subject identity.identity;
+  them identity.identity;
   answer public.access_explanation;
   policy record;
   verdict public.policy_verdict;
@@ -16760,19 +16631,19 @@ begin
   answer.policies := '{}';
   answer.is_visible := false;
 
-  -- Runs with the admin's own rights, so that it learns nothing about a memory that it cannot see.
+  -- As the admin: of a memory that it can't see itself it learns nothing.
   select p.* into memory from public.packet_store p where p.packet_id = explain_access.packet_id;
   if not found then
-    memory := access.get_expired_memory(explain_access.packet_id);
+    memory := access.expired_memory(explain_access.packet_id);
     if memory.packet_id is null then
       perform memories.raise_not_yours(explain_access.packet_id);
     end if;
   end if;
-  answer.role := access.get_actor_role(answer.tenant_id, explain_access.caller);
+  answer.role := access.role_of_actor(answer.tenant_id, explain_access.caller);
   if answer.role is null then
-    perform identity.raise_error('L9VAL', 'caller: no such actor in this tenant', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: no actor of this tenant', 'caller');
   end if;
-  subject := access.get_identity_with_claims(
+  them := access.identity_in_question(
     answer.tenant_id, explain_access.caller, explain_access.org_id, explain_access.user_id,
     explain_access.scopes, explain_access.projects);
 
@@ -16787,7 +16658,7 @@ begin
   loop
     verdict.policy := policy.name;
     verdict.is_permissive := policy.is_permissive;
-    verdict.expression := access.substitute_claims(policy.expression, subject);
+    verdict.expression := access.claims_filled_in(policy.expression, them);
     verdict.description := policy.description;
     execute format('select coalesce((%s), false) from (select ($1).*) as packet_store', verdict.expression)
     into verdict.admits
@@ -16795,7 +16666,7 @@ begin
     answer.policies := answer.policies || verdict;
   end loop;
 
-  if subject.caller is null then
+  if them.caller is null then
     answer.decided_by := 'identity';
   elsif not has_table_privilege(answer.role, 'public.packet_store', 'select') then
     answer.decided_by := 'grant';
@@ -16816,12 +16687,12 @@ end
 $$;
 
 comment on function public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid) is
-  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired ones; else it raises L9OWN. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
+  'Whether a caller, with these claims, sees a memory, and which policy of packet_store decides: they are taken from the catalogue and evaluated as they stand. For admins, of memories that they can see themselves, expired ones included; else L9OWN. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
 
 grant execute on function
-  access.get_expired_memory(uuid), access.substitute_claims(text, identity.identity),
-  access.get_actor_role(uuid, text),
-  access.get_identity_with_claims(uuid, text, uuid, uuid, text[], text[]),
+  access.expired_memory(uuid), access.claims_filled_in(text, identity.identity),
+  access.role_of_actor(uuid, text),
+  access.identity_in_question(uuid, text, uuid, uuid, text[], text[]),
   public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid)
 to l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/020-explain-access.sql
@@ -17684,11 +17555,27 @@ grant execute on function public.erase_subject(uuid, text, uuid) to l9_agent, l9
 --! EndIncluded 220-forgetting/080-erase-subject.sql
 --! Included 230-legacy/000-schema.sql
 create schema legacy;
-comment on schema legacy is
-  'Importing memories from the old tables. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+comment on schema legacy is 'The import of memories from the old memory.* tables. Nothing here is granted to any caller.';
 grant usage on schema legacy to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 230-legacy/000-schema.sql
 --! Included 230-legacy/010-legacy-ids.sql
+create function legacy.tg_packet_store__forget_legacy()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  update legacy.legacy_ids i set source_hash = null, content_hash = null, leftover = null
+  from old_rows o
+  where i.new_id = o.packet_id;
+  return null;
+end
+$$;
+
+comment on function legacy.tg_packet_store__forget_legacy() is
+  'When a memory is deleted, clears what the list of old ids holds of its content; the ids stay. Definer: nobody else writes that list.';
+
 create table legacy.legacy_ids (
   source text not null,
   source_table text not null,
@@ -17707,49 +17594,34 @@ create table legacy.legacy_ids (
 create index legacy_ids_new_idx on legacy.legacy_ids (new_id);
 
 comment on table legacy.legacy_ids is
-  'What became of each row of the old tables. It outlives the memory, so that one deleted here is not moved in again.';
-comment on column legacy.legacy_ids.source is 'The database it came from.';
+  'What became of each row of the old tables. An entry outlives its memory, so that a memory deleted here is not imported again.';
+comment on column legacy.legacy_ids.source is 'The database that the row came from.';
 comment on column legacy.legacy_ids.source_table is 'The old table, such as memory.long_term.';
-comment on column legacy.legacy_ids.source_id is 'The id it had there, as text.';
-comment on column legacy.legacy_ids.new_id is 'The memory it is now (packet_id), or the audit row (audit_id).';
+comment on column legacy.legacy_ids.source_id is 'The id of the row in the old table, as text.';
+comment on column legacy.legacy_ids.new_id is 'The memory (packet_id) or audit row (audit_id) that the row became.';
 comment on column legacy.legacy_ids.outcome is
-  'moved: a memory of its own; merged: a memory with the same content was there already; recorded: a row of audit_log.';
-comment on column legacy.legacy_ids.source_hash is 'SHA-256 of the old content as it was (of an audit row: of the whole row). Null once the memory is deleted.';
-comment on column legacy.legacy_ids.content_hash is 'As packet_store.content_hash. Null once the memory is deleted.';
+  'moved: the row became a memory of its own; merged: a memory with the same content already existed; recorded: the row became a row of audit_log.';
+comment on column legacy.legacy_ids.source_hash is
+  'SHA-256 of the old content, unchanged (for an audit row, of the whole row). Null once the memory is deleted.';
+comment on column legacy.legacy_ids.content_hash is
+  'The content hash, computed like packet_store.content_hash. Null once the memory is deleted.';
 comment on column legacy.legacy_ids.leftover is
-  'Of a merged row what the memory that was there does not say: metadata, tags, unmapped columns. Null once the memory is deleted.';
-comment on column legacy.legacy_ids.moved_at is 'When it was moved.';
+  'For a merged row, what the existing memory does not contain: metadata, tags, unmapped columns. Null once the memory is deleted.';
+comment on column legacy.legacy_ids.moved_at is 'When the row was imported.';
 
 alter table legacy.legacy_ids enable row level security;
 alter table legacy.legacy_ids force row level security;
 
 create policy definer_functions on legacy.legacy_ids to l9_owner using (true);
-comment on policy definer_functions on legacy.legacy_ids is 'The functions of this chapter. Nobody else reads or writes it.';
-
-create function legacy.tg_packet_store__forget_legacy()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  update legacy.legacy_ids i set source_hash = null, content_hash = null, leftover = null
-  from old_rows o
-  where i.new_id = o.packet_id;
-  return null;
-end
-$$;
-
-comment on function legacy.tg_packet_store__forget_legacy() is
-  'With a memory goes what the list of old ids held of its content; the ids stay. Definer: nobody else writes that list.';
+comment on policy definer_functions on legacy.legacy_ids is 'The functions of schema legacy read and write it. Nobody else does.';
 
 create trigger _900_forget_legacy after delete on public.packet_store
   referencing old table as old_rows
   for each statement execute function legacy.tg_packet_store__forget_legacy();
--- No grant on legacy_ids: it names memories of every tenant and scope.
+-- There is no grant on legacy_ids: it names memories of every tenant and scope.
 --! EndIncluded 230-legacy/010-legacy-ids.sql
---! Included 230-legacy/020-door.sql
--- The door's own rules. Without is_legacy_import() these policies and the trigger are as if they were not there.
+--! Included 230-legacy/020-require-legacy-import.sql
+-- These policies and the trigger have no effect unless is_legacy_import().
 
 create function legacy.require_legacy_import()
 returns void
@@ -17759,13 +17631,14 @@ set search_path = ''
 as $$
 begin
   if not packets.is_legacy_import() then
-    perform identity.raise_error('L9SCP', 'old memories are moved in by l9_owner alone, through l9-memory migrate-legacy');
+    perform identity.raise_error('L9SCP', 'only l9_owner may import old memories, through l9-memory migrate-legacy');
   end if;
 end
 $$;
 
-comment on function legacy.require_legacy_import() is 'L9SCP unless is_legacy_import().';
-
+comment on function legacy.require_legacy_import() is 'Raises L9SCP unless is_legacy_import().';
+--! EndIncluded 230-legacy/020-require-legacy-import.sql
+--! Included 230-legacy/030-check-legacy.sql
 create policy definer_legacy_reads on public.packet_store for select to l9_owner
   using ((select packets.is_legacy_import()));
 create policy definer_legacy_imports on public.packet_store for insert to l9_owner
@@ -17773,11 +17646,11 @@ create policy definer_legacy_imports on public.packet_store for insert to l9_own
 create policy definer_legacy_merges on public.packet_store for update to l9_owner
   using ((select packets.is_legacy_import()));
 comment on policy definer_legacy_reads on public.packet_store is
-  'While old memories are moved in by l9_owner itself: it looks for duplicates, and compares what it moved.';
+  'While l9_owner imports old memories, it searches for duplicates and compares what it imported.';
 comment on policy definer_legacy_imports on public.packet_store is
-  'While old memories are moved in by l9_owner itself; tg_packet_store__check_legacy holds what else is asked of them.';
+  'While l9_owner imports old memories, it inserts them; tg_packet_store__check_legacy checks them.';
 comment on policy definer_legacy_merges on public.packet_store is
-  'While old memories are moved in by l9_owner itself: a memory takes the longer life, importance and tags of its duplicate.';
+  'While l9_owner imports old memories, an existing memory takes the longer life, the higher importance and the tags of its duplicate.';
 
 create function legacy.tg_packet_store__check_legacy()
 returns trigger
@@ -17795,22 +17668,22 @@ begin
   select s.is_project_scoped into has_projects from public.scopes s
   where s.tenant_id = new.tenant_id and s.scope = new.scope;
   if has_projects is null then
-    perform identity.raise_error('L9VAL', 'scope: not a scope of the tenant', 'scope');
+    perform identity.raise_error('L9VAL', 'scope: must be a scope of the tenant', 'scope');
   elsif has_projects <> (new.project_id is not null) then
-    perform identity.raise_error('L9VAL', 'project_id: required in a scope with projects, and only there', 'project_id');
+    perform identity.raise_error('L9VAL', 'project_id: required in a scope with projects, and not allowed in others', 'project_id');
   end if;
   return new;
 end
 $$;
 
 comment on function legacy.tg_packet_store__check_legacy() is
-  'What must hold of an old memory instead of the stamp and the scope check: its writer is an actor of the tenant, its scope and project fit together.';
+  'Checks an imported memory in place of the stamp and the scope check: its writer must be an actor of the tenant, and its scope and project must fit together.';
 
 create trigger _300_check_legacy before insert or update on public.packet_store
   for each row when (current_user = 'l9_owner' and packets.is_legacy_import())
   execute function legacy.tg_packet_store__check_legacy();
---! EndIncluded 230-legacy/020-door.sql
---! Included 230-legacy/030-judge-legacy.sql
+--! EndIncluded 230-legacy/030-check-legacy.sql
+--! Included 230-legacy/040-legacy-uuid.sql
 create function legacy.legacy_uuid(source text, source_table text, source_id text, created timestamptz)
 returns uuid
 language sql
@@ -17822,20 +17695,21 @@ begin atomic
     select substring(pg_catalog.sha256(pg_catalog.convert_to(
         pg_catalog.jsonb_build_array(source, source_table, source_id)::text, 'UTF8')) from 1 for 16) as hash,
       substring(pg_catalog.int8send(greatest(0, floor(extract(epoch from created) * 1000))::bigint) from 3 for 6) as time
-  ), placed as (
+  ), timed as (
     select overlay(hash placing coalesce(time, '\x000000000000') from 1 for 6) as bytes from parts
   ), versioned as (
     select pg_catalog.set_byte(
       pg_catalog.set_byte(bytes, 6, pg_catalog.get_byte(bytes, 6) & 15 | 112), 8, pg_catalog.get_byte(bytes, 8) & 63 | 128) as bytes
-    from placed
+    from timed
   )
   select pg_catalog.encode(bytes, 'hex')::uuid from versioned;
 end;
 
 comment on function legacy.legacy_uuid(text, text, text, timestamptz) is
-  'The id of an old row whose own is no UUID, or is taken: a version 7 UUID of its time and a hash of where it was, the same whenever it is asked for.';
-
--- Without seqscan: the plans are made while the tables are still empty, and they don't stay so.
+  'The id for an old row whose own id is not a UUID or is already used: a version 7 UUID made of its time and a hash of its origin. The same row always gets the same id.';
+--! EndIncluded 230-legacy/040-legacy-uuid.sql
+--! Included 230-legacy/050-classify-legacy-row.sql
+-- Sequential scans are off because the plans are cached while the tables are still empty, and the tables then grow.
 create function legacy.classify_legacy_row(source text, source_table text, tenant_id uuid, records jsonb)
 returns table (
   place bigint,
@@ -17877,49 +17751,49 @@ set search_path = ''
 set enable_seqscan = off
 set jit = off
 as $$
-  with given as materialized (
+  with input as materialized (
     select e.place, r.*,
       pg_catalog.sha256(pg_catalog.convert_to(r.content, 'UTF8')) as source_hash,
       packets.content_hash(r.content) as content_hash,
-      octet_length(r.metadata::text) > 65536 as has_much_metadata
+      octet_length(r.metadata::text) > packets.max_metadata_bytes() as has_much_metadata
     from jsonb_array_elements(records) with ordinality as e (record, place)
     cross join lateral jsonb_to_record(e.record) as r (
       source_id text, id uuid, content text, hash text, kind text, scope text, project_id text, user_id uuid, tags text[],
       importance real, ttl timestamptz, created timestamptz, updated timestamptz, thread_id text, correlation_id text,
       session_id text, trace_id text, access_count bigint, last_accessed timestamptz, metadata jsonb, legacy jsonb,
       embedding text)
-  ), kept as (
+  ), trimmed as (
     select g.*,
       g.legacy || case when g.has_much_metadata then jsonb_build_object('metadata', g.metadata) else '{}' end as all_legacy,
       case when g.has_much_metadata
         then jsonb_build_object('creator', g.metadata -> 'creator', 'source', g.metadata -> 'source', 'agent', g.metadata -> 'agent')
         else g.metadata
       end as small_metadata
-    from given g
+    from input g
   ), sized as (
-    select k.*, octet_length(jsonb_build_object('legacy', k.all_legacy)::text) as legacy_bytes from kept k
-  ), taken as materialized (
-    select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from given g))
-  ), alike as materialized (
-    -- By the hash alone, so that no other index tempts the planner.
+    select k.*, octet_length(jsonb_build_object('legacy', k.all_legacy)::text) as legacy_bytes from trimmed k
+  ), used_ids as materialized (
+    select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from input g))
+  ), same_content as materialized (
+    -- The hash is the only condition, so that the planner uses its index.
     select p.packet_id, p.content_hash, p.tenant_id, p.scope, p.project_id, p.packet_type, p.org_id, p.user_id
-    from public.packet_store p where p.content_hash = any (array(select g.content_hash from given g))
-  ), fitted as materialized (
+    from public.packet_store p where p.content_hash = any (array(select g.content_hash from input g))
+  ), classified as materialized (
     select s.*, j.reason, a.packet_id as existing_id,
       case
-        when s.id is not null and not exists (select from taken t where t.packet_id = s.id) then s.id
+        when s.id is not null and not exists (select from used_ids t where t.packet_id = s.id) then s.id
         else legacy.legacy_uuid(classify_legacy_row.source, classify_legacy_row.source_table, s.source_id, s.created)
       end as packet_id
     from sized s
     cross join lateral (
       select case
         when s.content is null or s.content !~ '\S' then 'blank'
-        when octet_length(s.content) > 1048576 then 'long'
-        when s.legacy_bytes > 262144 then 'large'
+        when octet_length(s.content) > packets.max_content_bytes() then 'long'
+        when s.legacy_bytes > packets.max_envelope_bytes() then 'large'
         when s.hash <> encode(s.source_hash, 'hex') then 'garbled'
       end as reason
     ) j
-    left join alike a
+    left join same_content a
       on j.reason is null
       and a.content_hash = s.content_hash
       and a.tenant_id = classify_legacy_row.tenant_id
@@ -17930,34 +17804,34 @@ as $$
       and a.user_id is not distinct from s.user_id
   )
   select f.place, f.source_id, f.reason, f.packet_id, f.existing_id,
-    first_value(f.place) over same, first_value(f.packet_id) over same,
+    first_value(f.place) over ordered, first_value(f.packet_id) over ordered,
     encode(pg_catalog.sha256(f.content_hash || pg_catalog.convert_to(
       jsonb_build_array(f.scope, f.project_id, f.kind, f.user_id)::text, 'UTF8')), 'base64'),
     f.kind,
     jsonb_build_object('content', f.content)
-      || case when f.legacy_bytes > 65536 then jsonb_build_object('legacy', f.all_legacy) else '{}' end,
+      || case when f.legacy_bytes > packets.max_metadata_bytes() then jsonb_build_object('legacy', f.all_legacy) else '{}' end,
     jsonb_build_object('legacy', case
-      when f.legacy_bytes <= 65536 then f.all_legacy
+      when f.legacy_bytes <= packets.max_metadata_bytes() then f.all_legacy
       else jsonb_build_object('source', f.all_legacy -> 'source', 'table', f.all_legacy -> 'table', 'id', f.all_legacy -> 'id',
         'more', 'envelope.legacy')
     end),
     f.small_metadata,
     f.all_legacy || jsonb_build_object('metadata', f.metadata, 'tags', f.tags),
     f.tags,
-    f.ttl, case when count(f.ttl) over every = count(*) over every then max(f.ttl) over every end,
-    f.importance, max(f.importance) over every,
+    f.ttl, case when count(f.ttl) over duplicates = count(*) over duplicates then max(f.ttl) over duplicates end,
+    f.importance, max(f.importance) over duplicates,
     f.scope, f.project_id, f.user_id, f.created, f.updated, f.thread_id, f.correlation_id, f.session_id, f.trace_id,
     f.access_count, f.last_accessed, f.source_hash, f.content_hash, f.embedding
-  from fitted f
+  from classified f
   window
-    every as (partition by f.reason, f.content_hash, f.scope, f.project_id, f.kind, f.user_id),
-    same as (every order by f.place)
+    duplicates as (partition by f.reason, f.content_hash, f.scope, f.project_id, f.kind, f.user_id),
+    ordered as (duplicates order by f.place)
 $$;
 
 comment on function legacy.classify_legacy_row(text, text, uuid, jsonb) is
-  'What would become of these old rows, and why not of some; changes nothing. Where is_legacy_import() does not hold it finds no duplicates.';
---! EndIncluded 230-legacy/030-judge-legacy.sql
---! Included 230-legacy/040-import-legacy.sql
+  'What importing these old rows would do, with a reason for each row that can''t be imported; changes nothing. It finds no duplicates unless is_legacy_import().';
+--! EndIncluded 230-legacy/050-classify-legacy-row.sql
+--! Included 230-legacy/060-preview-legacy.sql
 create type legacy.legacy_outcome as (
   source_id text,
   outcome text,
@@ -17967,7 +17841,7 @@ create type legacy.legacy_outcome as (
 );
 
 comment on type legacy.legacy_outcome is
-  'What became of an old row: moved or merged, the memory it is now, and whether its vector came with it; or why it was not moved.';
+  'What became of an old row: moved or merged with the resulting memory and whether its vector was imported, or the reason why it was not imported.';
 
 create function legacy.preview_legacy(source text, source_table text, tenant_id uuid, records jsonb)
 returns setof legacy.legacy_outcome
@@ -17989,7 +17863,8 @@ as $$
 $$;
 
 comment on function legacy.preview_legacy(text, text, uuid, jsonb) is 'What import_legacy() would do; changes nothing.';
-
+--! EndIncluded 230-legacy/060-preview-legacy.sql
+--! Included 230-legacy/070-import-legacy.sql
 create function legacy.import_legacy(
   source text, source_table text, tenant_id uuid, records jsonb, model text, dimensions integer, is_present_model boolean)
 returns setof legacy.legacy_outcome
@@ -18004,7 +17879,7 @@ declare
   outcomes legacy.legacy_outcome[];
 begin
   perform legacy.require_legacy_import();
-  with judged as materialized (
+  with classified as materialized (
     select j.*,
       case when j.embedding is not null
         then rtrim(j.embedding, ']') || repeat(',0', 1536 - import_legacy.dimensions) || ']' end as padded
@@ -18013,7 +17888,7 @@ begin
     select t.first_place, array_agg(t.tag order by t.tag_place) as tags
     from (
       select j.first_place, btrim(tag.tag) as tag, min(j.place * 1000 + tag.place) as tag_place
-      from judged j, unnest(j.tags) with ordinality as tag (tag, place)
+      from classified j, unnest(j.tags) with ordinality as tag (tag, place)
       where j.reason is null and btrim(tag.tag) <> ''
       group by 1, 2
     ) t
@@ -18022,29 +17897,29 @@ begin
     insert into public.packet_store (
       packet_id, packet_type, envelope, provenance, metadata, thread_id, tags, ttl, project_id, scope, importance_score,
       access_count, last_accessed, tenant_id, user_id, correlation_id, session_id, trace_id, "timestamp", updated_at)
-    select j.packet_id, j.packet_type, j.envelope, j.provenance, j.metadata, j.thread_id, coalesce(t.tags[:64], '{}'),
+    select j.packet_id, j.packet_type, j.envelope, j.provenance, j.metadata, j.thread_id, coalesce(t.tags[:packets.max_tags()], '{}'),
       j.longest_ttl, j.project_id, j.scope, j.highest_importance, coalesce(j.access_count, 0), j.last_accessed,
       import_legacy.tenant_id, j.user_id, j.correlation_id, j.session_id, j.trace_id,
       coalesce(j.created, now()), coalesce(j.updated, j.created, now())
-    from judged j
+    from classified j
     left join all_tags t on t.first_place = j.place
     where j.reason is null and j.existing_id is null and j.first_place = j.place
     order by j.place
     on conflict do nothing
     returning packet_store.packet_id
-  ), bettered as (
+  ), improved as (
     update public.packet_store p set
       ttl = case when p.ttl is null or j.longest_ttl is null then null else greatest(p.ttl, j.longest_ttl) end,
       importance_score = greatest(p.importance_score, j.highest_importance),
-      tags = (p.tags || array(select tag from unnest(t.tags) as tag where tag <> all (p.tags)))[:64],
+      tags = (p.tags || array(select tag from unnest(t.tags) as tag where tag <> all (p.tags)))[:packets.max_tags()],
       updated_at = clock_timestamp()
-    from judged j
+    from classified j
     left join all_tags t on t.first_place = j.place
     where p.packet_id = j.existing_id and j.first_place = j.place
       and (p.ttl < j.longest_ttl or (p.ttl is not null and j.longest_ttl is null)
         or p.importance_score < j.highest_importance
-        or (cardinality(p.tags) < 64 and not coalesce(t.tags, '{}') <@ p.tags))
-  ), landed as (
+        or (cardinality(p.tags) < packets.max_tags() and not coalesce(t.tags, '{}') <@ p.tags))
+  ), results as (
     select j.*, coalesce(j.existing_id, i.packet_id) as new_id,
       case
         when j.reason is not null then j.reason
@@ -18052,13 +17927,13 @@ begin
         when j.existing_id is not null or j.first_place < j.place then 'merged'
         else 'moved'
       end as outcome
-    from judged j
+    from classified j
     left join inserted i on i.packet_id = j.first_packet_id and j.reason is null
-  ), noted as (
+  ), recorded as (
     insert into legacy.legacy_ids (source, source_table, source_id, new_id, outcome, source_hash, content_hash, leftover)
     select import_legacy.source, import_legacy.source_table, l.source_id, l.new_id, l.outcome, l.source_hash, l.content_hash,
       case when l.outcome = 'merged' then l.leftover end
-    from landed l
+    from results l
     where l.outcome in ('moved', 'merged')
   ), embedded as (
     insert into public.memory_embeddings (packet_id, embedding_type, model, vector, tenant_id, user_id, project_id, scope, ttl)
@@ -18066,7 +17941,7 @@ begin
       v.project_id, v.scope, v.longest_ttl
     from (
       select l.*, case when pg_input_is_valid(l.padded, 'extensions.vector(1536)') then l.padded::extensions.vector(1536) end as vector
-      from landed l
+      from results l
       where l.outcome = 'moved' and l.padded is not null
     ) v
     where extensions.vector_norm(v.vector) > 0
@@ -18075,10 +17950,10 @@ begin
   select array_agg(row(l.source_id, l.outcome, l.new_id, l.duplicate_key, e.packet_id is not null)::legacy.legacy_outcome
     order by l.place)
   into outcomes
-  from landed l
+  from results l
   left join embedded e on e.packet_id = l.new_id and l.outcome = 'moved';
 
-  -- What has a vector that searches use waits for none; a long text still waits for those of its chunks.
+  -- A memory whose vector was imported needs no embedding, unless its text is long and its chunks still do.
   if is_present_model then
     delete from embeddings.pending_embeddings q
     using unnest(outcomes) o, public.packet_store p
@@ -18090,8 +17965,9 @@ end
 $$;
 
 comment on function legacy.import_legacy(text, text, uuid, jsonb, text, integer, boolean) is
-  'Moves old rows into packet_store, their vectors into memory_embeddings, and notes what became of each, in one transaction. Only where is_legacy_import() holds: no other could insert through it, were it granted.';
-
+  'Imports old rows into packet_store and their vectors into memory_embeddings, and records what became of each, in one transaction. It works only if is_legacy_import(): even with a grant, no other role could insert through it.';
+--! EndIncluded 230-legacy/070-import-legacy.sql
+--! Included 230-legacy/080-compare-legacy.sql
 create function legacy.compare_legacy(source text, source_table text, source_ids text[], source_hashes text[])
 returns table (source_id text, state text)
 language sql
@@ -18100,15 +17976,15 @@ set search_path = ''
 set enable_seqscan = off
 set jit = off
 as $$
-  with known as materialized (
+  with recorded as materialized (
     select i.source_id, i.new_id, i.outcome, i.source_hash, i.content_hash, i.moved_at
     from legacy.legacy_ids i
     where i.source = compare_legacy.source and i.source_table = compare_legacy.source_table
       and i.source_id = any (source_ids)
-  ), here as materialized (
+  ), present as materialized (
     select p.packet_id, p.content_hash, packets.content_hash(p.envelope ->> 'content') as hash_now, p.updated_at
     from public.packet_store p
-    where p.packet_id = any (array(select k.new_id from known k))
+    where p.packet_id = any (array(select k.new_id from recorded k))
   )
   select o.source_id,
     case
@@ -18122,15 +17998,15 @@ as $$
       else 'different'
     end
   from unnest(source_ids, source_hashes) with ordinality as o (source_id, hash, place)
-  left join known k on k.source_id = o.source_id
-  left join here h on h.packet_id = k.new_id
+  left join recorded k on k.source_id = o.source_id
+  left join present h on h.packet_id = k.new_id
   order by o.place
 $$;
 
 comment on function legacy.compare_legacy(text, text, text[], text[]) is
-  'What has become of old rows, by their ids and the hashes of their contents: new (not moved), kept (the same here), edited here since, gone (deleted here since), changed (in the old table, after it was moved), or different, which should not be.';
---! EndIncluded 230-legacy/040-import-legacy.sql
---! Included 230-legacy/050-legacy-audit.sql
+  'The state of old rows, given their ids and the hashes of their contents: new (not imported), kept (identical here), edited (changed here since), gone (deleted here since), changed (changed in the old table after the import), or different, which should not occur.';
+--! EndIncluded 230-legacy/080-compare-legacy.sql
+--! Included 230-legacy/090-import-legacy-audit.sql
 create function legacy.write_legacy_audit(tenant_id uuid, rows jsonb)
 returns void
 language sql
@@ -18149,7 +18025,7 @@ begin atomic
 end;
 
 comment on function legacy.write_legacy_audit(uuid, jsonb) is
-  'Adds rows of the old audit tables to audit_log, with the time and the caller they had. Only for import_legacy_audit().';
+  'Adds rows of the old audit tables to audit_log with their original times and callers. Only import_legacy_audit() calls it.';
 
 create function legacy.import_legacy_audit(source text, source_table text, tenant_id uuid, records jsonb)
 returns bigint
@@ -18162,7 +18038,7 @@ declare
   rows jsonb;
 begin
   perform legacy.require_legacy_import();
-  -- A row that was about an old memory is about what became of it.
+  -- An audit row about an old memory is attached to the memory it became.
   select jsonb_agg(e.record || jsonb_build_object(
     'audit_id', uuidv7(),
     'row_id', coalesce(
@@ -18184,6 +18060,6 @@ end
 $$;
 
 comment on function legacy.import_legacy_audit(text, text, uuid, jsonb) is
-  'Moves old audit rows into audit_log, and notes which, in one transaction. Only where is_legacy_import() holds.';
--- No grant on any function of this chapter: l9_owner owns them.
---! EndIncluded 230-legacy/050-legacy-audit.sql
+  'Imports old audit rows into audit_log and records which, in one transaction. It works only if is_legacy_import().';
+-- There is no grant on any function of this schema: l9_owner owns them.
+--! EndIncluded 230-legacy/090-import-legacy-audit.sql

@@ -51,7 +51,7 @@ comment on column public.audit_log.creator is 'Creator name of the actor at that
 comment on column public.audit_log.source is 'Source of the actor at that time.';
 comment on column public.audit_log.tool_name is 'Tool, mutation or query; sql for a database session.';
 comment on column public.audit_log.status is 'success or error.';
-comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/errors.md or of PostgreSQL.';
+comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.';
 comment on column public.audit_log.details is
   'Always holds caller, creator, source and tool_name, and org_id and user_id if the caller acted for them; then ids, filters and counts. It never holds contents.';
 

@@ -1,5 +1,18 @@
--- The log proper. What has to be erasable (texts of queries, feedback) is elsewhere; the view of the same name in public
--- (040) has it all together.
+create function importance.tg_memory_access_log__append_only()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
+  return null;
+end
+$$;
+
+comment on function importance.tg_memory_access_log__append_only() is
+  'Refuses every UPDATE, DELETE and TRUNCATE. It is not the guard of audit_log because that one also refuses to drop partitions; this log serves learning, and audit_log is the evidence.';
+
+-- Texts that must be erasable (queries, feedback) are stored elsewhere; the view public.memory_access_log joins them.
 create table importance.memory_access_log (
   access_id uuid not null default uuidv7(),
   accessed_at timestamptz not null,
@@ -17,32 +30,36 @@ create table importance.memory_access_log (
   scope text not null,
   is_admin boolean not null,
   primary key (access_id, accessed_at),
-  -- No foreign key to what was accessed: the log outlives it.
+  -- There is no foreign key to the target, because the log outlives it.
   constraint access_target_known check (target_type in ('memory', 'fact')),
   constraint access_context_known check (access_context in ('search', 'get')),
-  -- So that a row is found by its id alone, in the one partition that can hold it.
+  -- Lets a row be found by its id alone, in the one partition that can hold it.
   constraint access_time_is_of_id check (accessed_at = uuid_extract_timestamp(access_id))
 ) partition by range (accessed_at);
 
 create index memory_access_log_xid_idx on importance.memory_access_log (xid);
 
 comment on table importance.memory_access_log is
-  'Which agent saw which memory or fact, and when: written by searches and get_memory. Append-only; ids and numbers, no texts. A partition a month.';
-comment on column importance.memory_access_log.access_id is 'What record_feedback takes. UUID version 7.';
-comment on column importance.memory_access_log.accessed_at is 'When, to the millisecond: the time in access_id.';
-comment on column importance.memory_access_log.xid is 'The transaction that wrote it: rows are rolled up in this order, once nothing before them is still in flight.';
-comment on column importance.memory_access_log.target_type is 'What was accessed: memory or fact.';
-comment on column importance.memory_access_log.target_id is 'Its id.';
+  'Which agent saw which memory or fact, and when. Searches and get_memory write it. Append-only; it holds ids and numbers but no texts, with one partition a month.';
+comment on column importance.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
+comment on column importance.memory_access_log.accessed_at is 'The time of the access to the millisecond, taken from access_id.';
+comment on column importance.memory_access_log.xid is
+  'The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in progress.';
+comment on column importance.memory_access_log.target_type is 'The type of the target: memory or fact.';
+comment on column importance.memory_access_log.target_id is 'The id of the memory or fact.';
 comment on column importance.memory_access_log.agent_id is 'The caller.';
-comment on column importance.memory_access_log.access_context is 'search: it was among the hits; get: it was read whole.';
+comment on column importance.memory_access_log.access_context is
+  'search if the target was among the hits of a search; get if it was read in full.';
 comment on column importance.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1.';
-comment on column importance.memory_access_log.audit_id is 'The search in audit_log, and the text of its query where that is kept.';
-comment on column importance.memory_access_log.tenant_id is 'Tenant of the caller.';
-comment on column importance.memory_access_log.org_id is 'The org the caller acted for.';
-comment on column importance.memory_access_log.user_id is 'The user the caller acted for.';
-comment on column importance.memory_access_log.project_id is 'The project that it was in.';
-comment on column importance.memory_access_log.scope is 'The scope that it was in.';
-comment on column importance.memory_access_log.is_admin is 'Whether the caller was an administrator, whom orgs and users don''t bind.';
+comment on column importance.memory_access_log.audit_id is
+  'The id of the search in audit_log, and of the text of its query if the tenant keeps those.';
+comment on column importance.memory_access_log.tenant_id is 'The tenant of the caller.';
+comment on column importance.memory_access_log.org_id is 'The org that the caller acted for.';
+comment on column importance.memory_access_log.user_id is 'The user that the caller acted for.';
+comment on column importance.memory_access_log.project_id is 'The project of the target at the time of the access.';
+comment on column importance.memory_access_log.scope is 'The scope of the target at the time of the access.';
+comment on column importance.memory_access_log.is_admin is
+  'True if the caller was an administrator, who is not restricted by org and user.';
 
 call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
 -- An access belongs to the caller, so that these differ from the policies of memories.
@@ -58,31 +75,18 @@ create policy worker_access on importance.memory_access_log for select to l9_wor
 create policy definer_inserts on importance.memory_access_log for insert to l9_owner with check (true);
 create policy definer_functions on importance.memory_access_log for select to l9_owner using (true);
 
-comment on policy worker_access on importance.memory_access_log is 'The job that rolls it up reads it.';
+comment on policy worker_access on importance.memory_access_log is 'The roll-up job reads the log.';
 comment on policy definer_inserts on importance.memory_access_log is 'log_accesses() inserts.';
-comment on policy definer_functions on importance.memory_access_log is 'Audit triggers of feedback, and drop_access_partition(), read it.';
+comment on policy definer_functions on importance.memory_access_log is
+  'The audit triggers of feedback and drop_access_partition() read the log.';
 
 grant select on importance.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
--- No insert for anyone: log_accesses() stamps who it was. No update or delete for anyone, its owner included.
-
-create function importance.tg_memory_access_log__append_only()
-returns trigger
-language plpgsql
-set search_path = ''
-as $$
-begin
-  perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
-  return null;
-end
-$$;
-
-comment on function importance.tg_memory_access_log__append_only() is
-  'Refuses every UPDATE, DELETE and TRUNCATE. Not the guard of audit_log, which lets nobody drop a partition: this log is for learning, the record is audit_log.';
+-- Nobody may insert: log_accesses() stamps the caller. Nobody may update or delete, including the owner.
 
 create trigger _200_append_only
   before update or delete or truncate on importance.memory_access_log
   for each statement execute function importance.tg_memory_access_log__append_only();
 alter table importance.memory_access_log enable always trigger _200_append_only;
 
--- Only now, so that they are guarded like it from the first moment.
+-- Partitions are created after the guard so that they have it from the start.
 select audit.create_month_partitions('importance.memory_access_log', now()::date, 14);

@@ -34,7 +34,7 @@ end
 $$;
 
 comment on function importance.log_accesses(text, uuid[], text[], text[], real[], uuid, text) is
-  'Writes what the present caller was shown to the access log, in one statement, and returns the access ids in the same order. Where an operator looks into another tenant nothing is written: that is no use of it. Definer: callers can''t insert there. What a caller could make up through it is about itself, within its own scopes, and is counted only where it is true of the memory or fact (roll_up_accesses).';
+  'Writes what the caller was shown to the access log, in one statement, and returns the access ids in the same order. It writes nothing when an operator reads another tenant, because that is not use. Definer: callers can''t insert there. Whatever a caller could forge with it concerns only itself and its own scopes, and roll_up_accesses counts a row only if the memory or fact agrees with it.';
 
 grant execute on function importance.log_accesses(text, uuid[], text[], text[], real[], uuid, text)
 to l9_agent, l9_admin, l9_platform_admin;

@@ -13,7 +13,7 @@ return (
       or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
 
 comment on function importance.query_text_of(uuid) is
-  'The text of a search that is kept, to whoever may read it in audit_query_texts; null to agents. Definer: agents are granted nothing there, and a view that joined it would be closed to them.';
+  'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. Definer: agents have no grant on that table, and without this function they could not read a view that joins it.';
 
 grant execute on function importance.query_text_of(uuid) to l9_agent, l9_admin, l9_platform_admin;
 
@@ -28,22 +28,25 @@ from importance.memory_access_log a
 left join public.memory_feedback f on f.access_id = a.access_id;
 
 comment on view public.memory_access_log is
-  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The table behind it, of the same name in the schema importance, only grows.';
-comment on column public.memory_access_log.access_id is 'What record_feedback takes. UUID version 7.';
-comment on column public.memory_access_log.target_type is 'What was accessed: memory or fact.';
-comment on column public.memory_access_log.target_id is 'Its id. It may be gone by now.';
+  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
+comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
+comment on column public.memory_access_log.target_type is 'The type of the target: memory or fact.';
+comment on column public.memory_access_log.target_id is 'The id of the memory or fact, which may have been deleted since.';
 comment on column public.memory_access_log.agent_id is 'The caller.';
-comment on column public.memory_access_log.access_context is 'search: it was among the hits; get: it was read whole.';
+comment on column public.memory_access_log.access_context is
+  'search if the target was among the hits of a search; get if it was read in full.';
 comment on column public.memory_access_log.query_text is
-  'What was searched for, to admins, where the tenant keeps that (set_query_text_audit) and it was not erased.';
-comment on column public.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1; null where it was no search.';
-comment on column public.memory_access_log.was_useful is 'Whether the agent said that it helped; null where it said nothing.';
-comment on column public.memory_access_log.feedback_reason is 'Why, in its words.';
-comment on column public.memory_access_log.accessed_at is 'When, to the millisecond.';
-comment on column public.memory_access_log.tenant_id is 'Tenant of the caller.';
-comment on column public.memory_access_log.org_id is 'The org the caller acted for.';
-comment on column public.memory_access_log.user_id is 'The user the caller acted for.';
-comment on column public.memory_access_log.project_id is 'The project that it was in.';
-comment on column public.memory_access_log.scope is 'The scope that it was in.';
+  'The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not erased.';
+comment on column public.memory_access_log.relevance_score is
+  'The score of the hit, from 0 to 1; null if the access was not a search.';
+comment on column public.memory_access_log.was_useful is
+  'True if the agent reported that it helped; null if it gave no feedback.';
+comment on column public.memory_access_log.feedback_reason is 'The reason for the feedback, in the agent''s words.';
+comment on column public.memory_access_log.accessed_at is 'The time of the access, to the millisecond.';
+comment on column public.memory_access_log.tenant_id is 'The tenant of the caller.';
+comment on column public.memory_access_log.org_id is 'The org that the caller acted for.';
+comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
+comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
+comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
 
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;

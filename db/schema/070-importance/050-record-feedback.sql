@@ -7,36 +7,36 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  accessed uuid;
+  memory_id uuid;
   vote public.memory_feedback;
 begin
   if access_id is null then
-    perform identity.raise_error('L9VAL', 'access_id: the access that it is about', 'access_id');
+    perform identity.raise_error('L9VAL', 'access_id: required', 'access_id');
   elsif was_useful is null then
-    perform identity.raise_error('L9VAL', 'was_useful: true or false', 'was_useful');
+    perform identity.raise_error('L9VAL', 'was_useful: must be true or false', 'was_useful');
   end if;
-  select p.packet_id into accessed
+  select p.packet_id into memory_id
   from importance.memory_access_log a
   join public.packet_store p on p.packet_id = a.target_id and p.tenant_id = a.tenant_id
   where a.access_id = record_feedback.access_id and a.accessed_at = uuid_extract_timestamp(record_feedback.access_id)
     and a.tenant_id = me.tenant_id and a.agent_id = me.caller
     and a.org_id is not distinct from me.org_id and a.user_id is not distinct from me.user_id;
   if not found then
-    perform identity.raise_error('L9OWN', format('access %s is not there, or not yours', record_feedback.access_id), 'access_id');
+    perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
   end if;
   insert into public.memory_feedback as f (access_id, packet_id, was_useful, reason)
-  values (record_feedback.access_id, accessed, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
+  values (record_feedback.access_id, memory_id, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
   on conflict (access_id) do update set was_useful = excluded.was_useful, reason = excluded.reason
   returning f.* into vote;
   return vote;
 exception when foreign_key_violation then
-  -- Deleted at this very moment.
-  perform identity.raise_error('L9OWN', format('access %s is not there, or not yours', record_feedback.access_id), 'access_id');
+  -- The memory was deleted concurrently.
+  perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
 end
 $$;
 
 comment on function public.record_feedback(uuid, boolean, text) is
-  'Says whether a memory that the caller was shown was of use, and why (1000 bytes at most). access_id: of the hit. Said again, the last word counts. Audited. L9OWN where the access is not there, is not the caller''s, or its memory can''t be read any more: the three are never told apart. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Records whether a memory that the caller was shown was useful, and why (at most 1000 bytes). access_id is that of the hit. A second call for the same access replaces the first. Audited. L9OWN if the access does not exist, is not the caller''s, or its memory can''t be read any more; the three cases give the same error. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.record_feedback(uuid, boolean, text) to l9_agent, l9_admin;
--- Not for operators: what helps in a tenant is for those to say who work in it.
+-- Operators get no grant: feedback is for those who work in the tenant.

@@ -1,6 +1,6 @@
--- These have no search_path set: so that they are inlined where they are called for many rows (a tenth of a millisecond each
--- otherwise). Their bodies were parsed when they were made, so none could matter. Each argument stands there once, but for
--- plain columns: an expression would not be inlined twice.
+-- These functions set no search_path, so that they can be inlined where they are called for many rows (a call costs 0.1
+-- ms otherwise). Their SQL-standard bodies were parsed at creation, so a search_path could not change them. Each
+-- argument occurs once unless callers pass plain columns: an expression that occurs twice would prevent inlining.
 
 create function importance.kind_weight(kind text)
 returns double precision
@@ -14,7 +14,7 @@ return case
 end::double precision;
 
 comment on function importance.kind_weight(text) is
-  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay of use; todos, changes and the context of a pull request wear out.';
+  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay useful; todos, changes and the context of a pull request go out of date.';
 
 create function importance.importance(
   estimate double precision,
@@ -30,21 +30,22 @@ language sql
 immutable
 parallel safe
 return 1 / (1 + exp(-(
-  -- The writer's own estimate, as log-odds: where nothing else is known, the score is the estimate (.5 exactly, 0 and 1 nearly).
+  -- The writer's estimate, as log-odds: without other evidence the score is the estimate (.5 exactly, 0 and 1 nearly).
   ln((estimate + 0.02) / (1 - estimate + 0.02))
   + importance.kind_weight(kind)
-  -- What agents said, each of whom weighs less than 1 in sum. The + 1 is doubt: one agent moves it half way at most.
+  -- Feedback: each agent weighs less than 1 in sum. The + 1 expresses doubt, so that one agent moves the term half way
+  -- at most.
   + 3.0 * (useful - useless) / (useful + useless + 1)
-  -- Use, with diminishing returns.
+  -- Use has diminishing returns.
   + 1.0 * (1 - 5 / (uses + 5))
   - 1.5 * (1 - 1 / (contradictions + 1))
-  -- Age takes a little: half of it in 180 days.
+  -- Age subtracts at most 0.5, half of it in 180 days.
   - 0.5 * (1 - power(2, -least(age_days / 180, 200)))
 )));
 
 comment on function importance.importance(
   double precision, text, double precision, double precision, double precision, double precision, double precision) is
-  'How much a memory matters, above 0 and below 1: rises with the writer''s estimate (0 to 1), useful feedback and use; falls with useless feedback, contradictions and age. useful, useless: sums over agents, each below 1 (opinion). uses: decayed to now. The weights are those of docs/importance.md. Pure.';
+  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1), useful feedback and use; it falls with useless feedback, contradictions and age. useful and useless are sums over agents, each below 1 (see opinion); uses is decayed to the present. docs/explanation/importance.md lists the weights. Pure.';
 
 create function importance.opinion(votes_for bigint, votes_against bigint)
 returns double precision
@@ -54,7 +55,7 @@ parallel safe
 return greatest(votes_for - votes_against, 0)::double precision / (votes_for + votes_against + 1);
 
 comment on function importance.opinion(bigint, bigint) is
-  'How far one agent is for something, from 0 to below 1, by its votes: .5 after one, .95 after twenty. However often it votes, it stays one agent.';
+  'The strength of one agent''s opinion from its votes, from 0 to below 1: 0.5 after one vote, 0.95 after twenty. However often an agent votes, it counts as one agent.';
 
 create function importance.decayed(amount double precision, since timestamptz, until timestamptz)
 returns double precision
@@ -62,11 +63,12 @@ language sql
 immutable
 parallel safe
 return coalesce(
-  -- Up to a point, beyond which a double would run out of digits.
+  -- The exponent is capped so that a double does not underflow.
   amount * power(2::double precision, -least(greatest(extract(epoch from until - since)::double precision / (30 * 86400), 0), 200)),
   0);
 
-comment on function importance.decayed(double precision, timestamptz, timestamptz) is 'What is left of an amount after a time: half in 30 days; nothing of what never was.';
+comment on function importance.decayed(double precision, timestamptz, timestamptz) is
+  'The amount left after a time: it halves every 30 days. The result is 0 if the amount or a time is null.';
 
 grant execute on function
   importance.kind_weight(text),

@@ -26,6 +26,7 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'trace_id', (memory).trace_id
 ) end;
 
-comment on function memories.memory_json(public.packet_store) is 'A memory as the gateway hands it out, in the words of save_memory''s parameters.';
+comment on function memories.memory_json(public.packet_store) is
+  'A memory as the gateway returns it; its fields are named like the parameters of save_memory.';
 
 grant execute on function memories.memory_json(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;

@@ -1,4 +1,5 @@
--- Functions of the owner make rows of memories that are not their own: they see the caller's, and lock them.
+-- Functions of the owner derive rows from memories of other writers: they see, and lock, the memories that the caller
+-- sees.
 
 do $$
 begin
@@ -18,16 +19,16 @@ create policy definer_source_locks on public.packet_store for update to l9_owner
   with check (false);
 
 comment on policy definer_sources on public.packet_store is
-  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all that have not expired.';
+  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories that have not expired.';
 comment on policy definer_source_locks on public.packet_store is
-  'Functions of the owner lock a memory that the caller sees while they derive from it; they change nothing.';
+  'Functions of the owner lock a memory that the caller sees while they derive from it. They can''t change any.';
 
 create function derived.is_source(memory public.packet_store)
 returns boolean
 language sql
 stable
 set search_path = ''
--- Other policies show the owner more: what has expired, for cleanup, and all of a tenant, for erasure.
+-- Other policies show the owner more: expired memories for cleanup, and a whole tenant for erasure.
 return case
   when identity.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()
   when identity.current_role_name() in ('l9_agent', 'l9_admin') then
@@ -38,4 +39,4 @@ return case
 end;
 
 comment on function derived.is_source(public.packet_store) is
-  'Whether the caller sees a memory, and may derive from it: the condition of policy definer_sources. Functions of the owner ask it of each memory that is named to them. For migrations that move old memories in: always. Not executable by callers.';
+  'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. Functions of the owner check it for each memory named to them. It is always true for migrations, which import old memories. Not executable by callers.';

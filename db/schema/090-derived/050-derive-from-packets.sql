@@ -2,7 +2,8 @@ create procedure derived.derive_from_packets(
   derived regclass,
   key_column text,
   source_column text default 'source_packet',
-  follows boolean default true
+  follows boolean default true,
+  takes_from_source boolean default true
 )
 language plpgsql
 set search_path = ''
@@ -24,22 +25,24 @@ begin
 
   for described in
     select * from (values
-      ('tenant_id', 'As of the memory it comes from.'),
-      ('org_id', 'As of the memory it comes from.'),
-      ('user_id', 'As of the memory it comes from.'),
-      ('project_id', 'As of the memory it comes from.'),
-      ('scope', 'As of the memory it comes from: what decides who sees it.'),
-      ('ttl', 'As of the memory it comes from: from then on nobody reads it.'),
-      ('creator', 'Who derived it: the creator name of the caller, or job.'),
-      ('created_at', 'When it was first derived.'),
-      ('updated_at', 'When it last changed, or moved with the memory it comes from.')
+      ('tenant_id', 'The tenant of the source memory.'),
+      ('org_id', 'The org of the source memory.'),
+      ('user_id', 'The user of the source memory.'),
+      ('project_id', 'The project of the source memory.'),
+      ('scope', 'The scope of the source memory; it decides who may read the row.'),
+      ('ttl', 'The expiry of the source memory; after it nobody can read the row.'),
+      ('creator', 'Who derived the row: the creator name of the caller, or job.'),
+      ('created_at', 'When the row was first derived.'),
+      ('updated_at', 'When the row last changed, or moved with its source memory.')
     ) as c (name, description)
   loop
     execute format('comment on column %s.%I is %L', derived, described.name, described.description);
   end loop;
 
-  execute format('create trigger _300_take_from_source before insert on %s for each row
-    execute function derived.tg__take_from_source(%L)', derived, source_column);
+  if takes_from_source then
+    execute format('create trigger _300_take_from_source before insert on %s for each row
+      execute function derived.tg__take_from_source(%L)', derived, source_column);
+  end if;
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L)', derived, source_column, key_column);
   execute format('create trigger _500_audit_update after update on %s referencing old table as old_rows new table as new_rows for each statement
@@ -52,5 +55,5 @@ begin
 end
 $$;
 
-comment on procedure derived.derive_from_packets(regclass, text, text, boolean) is
-  'Makes a table one of rows derived from memories: row-level security with the policies of all such tables, grants to read, comments, and triggers that take owner, project, scope and expiry from the source, put each write on the record, and (follows) keep rows with their source. The table has source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean) is
+  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and triggers that copy owner, project, scope and expiry from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';

@@ -1,4 +1,3 @@
 create schema legacy;
-comment on schema legacy is
-  'Importing memories from the old tables. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+comment on schema legacy is 'The import of memories from the old memory.* tables. Nothing here is granted to any caller.';
 grant usage on schema legacy to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -382,7 +382,7 @@ describe('relations', () => {
     assert.equal(one!.confidence, Math.round((1 - 0.9 ** 20) * 1e9) / 1e9);
     assert.ok(Number(other!.mention_count) >= 5);
     const [{ n, confidence }] = await house.asSuperuser(
-      `select count(*)::int as n, graph.noisy_or(array_agg(confidence)) as confidence
+      `select count(*)::int as n, entities.noisy_or(array_agg(confidence)) as confidence
        from public.relationship_evidence where relationship_id = $1`,
       [other!.relationship_id],
     );

@@ -112,7 +112,7 @@ describe('facts and those they are not for', () => {
         `select facts.withdraw_evidence('${fact.source_packet}')`,
         `select facts.recompute_facts(null, true)`,
         `select facts.lock_facts(null)`,
-        `select facts.facts_of(null, true)`,
+        `select facts.facts_with_key(null, true)`,
         `select facts.count_contradictions('{}')`,
         `update public.memory_signals set contradiction_count = 9`,
       ]) {

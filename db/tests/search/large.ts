@@ -19,7 +19,7 @@ const QUERIES = 30;
 
 /** Sentences of the project's own pages: comments of the schema, and documentation. */
 function realTexts(): string[] {
-  const files = globSync(['README.md', 'docs/*.md', 'db/schema/**/*.sql'], { cwd: root }).sort();
+  const files = globSync(['README.md', 'docs/**/*.md', 'db/schema/**/*.sql'], { cwd: root }).sort();
   const texts = files.flatMap((file) => {
     const content = readFileSync(join(root, file), 'utf8');
     if (file.endsWith('.md')) return content.split(/\n\s*\n/);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { deleteExpired } from '../../../gateway/src/jobs/delete-expired.ts';
-import { queueTask, withTask } from '../../../gateway/src/jobs/tasks.ts';
+import { queueJobRun, withJobRun } from '../../../gateway/src/jobs/job-runs.ts';
 import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
 import { addOperator, addTenant } from '../../../gateway/tests/support/second-tenant.ts';
 import { embedder } from '../events/words.ts';
@@ -25,7 +25,7 @@ describe('tasks', () => {
 
   it('are running, then completed with what came of them', async () => {
     const task = { type: 'first', tenantId, payload: { model: 'words' }, scope: 'developer' };
-    const answer = await withTask(
+    const answer = await withJobRun(
       pool(),
       task,
       logger,
@@ -44,7 +44,7 @@ describe('tasks', () => {
 
   it('fail with the name of the error and nothing of its text', async () => {
     const failing = (error: Error) =>
-      withTask(pool(), { type: 'second', tenantId }, logger, () => Promise.reject(error));
+      withJobRun(pool(), { type: 'second', tenantId }, logger, () => Promise.reject(error));
     await assert.rejects(
       failing(Object.assign(new Error('the secret is hunter2'), { name: 'Provider Down: hunter2' })),
       /hunter2/,
@@ -61,11 +61,11 @@ describe('tasks', () => {
 
   it('wait in the queue under their key, once, and one left behind by a process that died has failed', async () => {
     const task = { type: 'third', tenantId, jobKey: 'third l9' };
-    const [id] = await queueTask(pool(), task, logger);
-    assert.deepEqual(await queueTask(pool(), task, logger), [id]);
-    await withTask(pool(), task, logger, async () => assert.equal((await rows('third'))[0].status, 'running'));
+    const [id] = await queueJobRun(pool(), task, logger);
+    assert.deepEqual(await queueJobRun(pool(), task, logger), [id]);
+    await withJobRun(pool(), task, logger, async () => assert.equal((await rows('third'))[0].status, 'running'));
     await pool().query("select tasks.start_task('third', $1, job_key => 'third l9')", [tenantId]);
-    await withTask(pool(), task, logger, async () => {});
+    await withJobRun(pool(), task, logger, async () => {});
     assert.deepEqual(
       (await rows('third')).map(({ status, error }) => [status, error]),
       [
@@ -101,7 +101,7 @@ describe('tasks', () => {
     }
     // The work is done all the same.
     assert.equal(
-      await withTask(pool(), { type: 'fourth', tenantId, payload: { text: 'two words' } }, logger, async () => 1),
+      await withJobRun(pool(), { type: 'fourth', tenantId, payload: { text: 'two words' } }, logger, async () => 1),
       1,
     );
     assert.deepEqual(await rows('fourth'), []);
@@ -113,7 +113,7 @@ describe('tasks', () => {
     const other = second['jwt.claims.tenant_id']!;
     const user = '01900000-0000-7000-8000-0000000000aa';
     const start = (type: string, more: object = {}) =>
-      withTask(pool(), { type, tenantId, ...more }, logger, async () => {});
+      withJobRun(pool(), { type, tenantId, ...more }, logger, async () => {});
     await start('a_shared', { scope: 'developer', projectId: 'l9' });
     await start('b_private', { scope: 'l-private', projectId: 'l9' });
     await start('c_all');
@@ -157,7 +157,7 @@ describe('tasks', () => {
 
   it('are swept by the cleanup 30 days after their end; those of which nothing is heard have failed', async () => {
     await house.asSuperuser('delete from public.tasks');
-    for (const type of ['old', 'young']) await withTask(pool(), { type, tenantId }, logger, async () => {});
+    for (const type of ['old', 'young']) await withJobRun(pool(), { type, tenantId }, logger, async () => {});
     await pool().query("select tasks.start_task('lost', $1)", [tenantId]);
     await house.asSuperuser(`update public.tasks set
       completed_at = case when type = 'old' then now() - interval '31 days' when type = 'young' then now() - interval '29 days' end,

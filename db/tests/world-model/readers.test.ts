@@ -50,7 +50,7 @@ describe('a world', () => {
     };
     const foreignWorlds = [hidden.audience_id, foreign.audience_id, ofUser.audience_id];
     await alike((id) => ['select public.get_world_model(audience_id => $1)', [id]], foreignWorlds);
-    await alike((id) => ['select world_model.reach_world(null, null, $1)', [id]], foreignWorlds);
+    await alike((id) => ['select world_model.resolve_world(null, null, $1)', [id]], foreignWorlds);
     await alike((id) => ["select * from public.diff_world('0', '1', audience_id => $1)", [id]], foreignWorlds);
     await alike((id) => ["select * from world_model.fold_world($1, '{[1,10]}')", [id]], foreignWorlds);
     await alike((id) => ['select world_model.world_lineage($1, 1)', [id]], foreignWorlds);
@@ -81,8 +81,8 @@ describe('a world', () => {
     for (const call of [
       'recompute_world(gen_random_uuid(), true)',
       'lock_world(gen_random_uuid())',
-      'next_world_version(gen_random_uuid(), null)',
-      "touch_entity(gen_random_uuid(), '{}', 1, null, null)",
+      'take_next_version(gen_random_uuid(), null)',
+      "merge_into_entity(gen_random_uuid(), '{}', 1, null, null)",
       "measure_world(gen_random_uuid(), '{}')",
     ])
       await assert.rejects(house.sql('C', `select world_model.${call}`), { code: '42501' }, call);

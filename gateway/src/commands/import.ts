@@ -1,8 +1,8 @@
 // `l9-memory import`: JSON lines, or a JSON array, through the public API.
 import { createReadStream, statSync } from 'node:fs';
 import { ConfigError } from '../config.ts';
-import { fieldsOf } from '../graphql/sdl.ts';
-import { saveInput } from '../memory/schemas.ts';
+import { saveInput } from '../operations/fields.ts';
+import { fieldsOf } from '../operations/sdl.ts';
 import { type Client, type ClientOptions, connect, Unusable } from './client.ts';
 import { type Item, readItems } from './json-items.ts';
 import { startProgress } from './progress.ts';

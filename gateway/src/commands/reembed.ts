@@ -2,6 +2,7 @@
 // this can be stopped anywhere, killed too, and run again.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
+import type { WorkerPool } from '../database/index.ts';
 import {
   createEmbedder,
   type Embedder,
@@ -14,8 +15,8 @@ import { configFor } from '../embeddings/models.ts';
 import { HomeLocked } from '../home/lock.ts';
 import { backoffSeconds } from '../jobs/backoff.ts';
 import { dropModel } from '../jobs/drop-leaving-models.ts';
-import { embedPending, ModelUnavailable, type WorkerPool } from '../jobs/embed-pending.ts';
-import { withTask } from '../jobs/tasks.ts';
+import { embedPending, ModelUnavailable } from '../jobs/embed-pending.ts';
+import { withJobRun } from '../jobs/job-runs.ts';
 import { createLogger } from '../logger.ts';
 import { startProgress } from './progress.ts';
 import { openWorker } from './worker.ts';
@@ -120,7 +121,7 @@ async function change(
       await embedder.embed(['ready?']);
       // Each tenant's memories are embedded anew, so each tenant sees it. How many there are in all is none of theirs to know.
       const task = { type: 'reembed', payload: { model }, jobKey: `reembed ${model}` };
-      await withTask(pool, task, createLogger(config.logLevel), async () => {
+      await withJobRun(pool, task, createLogger(config.logLevel), async () => {
         await pool.query('select embeddings.begin_embedding_change($1, $2)', [model, embedder.dimensions]);
         await embedAll(config, pool, embedder, allowMissing, signal);
       });

@@ -3,11 +3,10 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import { inTransaction, openDatabase } from '../database/index.ts';
+import { inTransaction, openDatabase, type WorkerPool } from '../database/index.ts';
 import { psqlSocket } from '../database/psql-socket.ts';
 import { findServer } from '../home/find-server.ts';
 import { lockHome } from '../home/lock.ts';
-import type { WorkerPool } from '../jobs/embed-pending.ts';
 
 export interface Worker {
   pool: WorkerPool;

@@ -11,7 +11,7 @@ import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import type { Database } from './index.ts';
+import type { Database } from './database.ts';
 import { bootstrapSql, pendingMigrations, runMigrations } from './migrations.ts';
 import { servePsql } from './psql-socket.ts';
 

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import type { Database } from './index.ts';
+import type { Database } from './database.ts';
 import { listenOnServer } from './listen.ts';
 import { pendingMigrations, runMigrations } from './migrations.ts';
 

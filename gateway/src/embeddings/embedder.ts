@@ -24,14 +24,7 @@ export interface Embedder {
   close(): Promise<void>;
 }
 
-export interface EmbeddingConfig {
-  provider: 'openai' | 'local';
-  model: string;
-  dimensions: number;
-  apiKey: string | null;
-  baseUrl: string | null;
-  timeoutMs: number;
-}
+export type { EmbeddingConfig } from '../config.ts';
 
 /** Nobody answered: worth trying again later. Messages never carry a key or a text. */
 export class EmbedderUnavailable extends Error {

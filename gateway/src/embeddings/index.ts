@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import type { Embedder, EmbeddingConfig } from './embedder.ts';
 import { STORED_DIMENSIONS } from './embedder.ts';
-import { LOCAL_DIMENSIONS, LOCAL_MODEL, localEmbedder } from './local.ts';
-import { openaiEmbedder } from './openai.ts';
+import { LOCAL_DIMENSIONS, LOCAL_MODEL, localEmbedder } from './providers/local.ts';
+import { openaiEmbedder } from './providers/openai.ts';
 
+export { cachedQueryEmbedder } from './cache.ts';
 export type { Chunk, Embedder, EmbeddingConfig } from './embedder.ts';
 export { EmbedderUnavailable, EmbeddingRejected, STORED_DIMENSIONS, toVectorLiteral } from './embedder.ts';
-export { LOCAL_DIMENSIONS, LOCAL_MODEL } from './local.ts';
-export { cachedQueryEmbedder } from './query-cache.ts';
+export { LOCAL_DIMENSIONS, LOCAL_MODEL } from './providers/local.ts';
 
 /** Reaches nobody yet: a provider that is down must not keep the gateway from starting. */
 export async function createEmbedder(config: EmbeddingConfig, logger: Logger): Promise<Embedder> {

@@ -1,10 +1,9 @@
 // Which models are in use is the database's to say, and may change while we run. Here are the embedders for them.
 import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
+import { cachedEmbedder, cachedQueryEmbedder } from './cache.ts';
 import type { Embedder, EmbeddingConfig } from './embedder.ts';
 import { createEmbedder, LOCAL_MODEL } from './index.ts';
-import { cachedQueryEmbedder } from './query-cache.ts';
-import { rememberingEmbedder } from './remember.ts';
 
 interface ModelInUse {
   model: string;
@@ -51,7 +50,7 @@ export async function openModels(
   let models: ModelInUse[] = [];
 
   const add = (original: Embedder) => {
-    const embedder = rememberingEmbedder(original);
+    const embedder = cachedEmbedder(original);
     embedders.set(embedder.model, { original, embedder, embedQuery: cachedQueryEmbedder(embedder) });
   };
   add(configured);

@@ -1,6 +1,6 @@
 // A call of the chat model within what its tenant may spend a day.
 import type { Logger } from 'pino';
-import type { WorkerPool } from '../jobs/embed-pending.ts';
+import type { WorkerPool } from '../database/index.ts';
 import { type Chat, ChatAnswerInvalid, ChatError, type ChatRequest, type Usage } from './chat.ts';
 
 /** The tenant's budget of the day doesn't suffice. */

@@ -2,15 +2,8 @@
 import { BrokenCircuitError, ConsecutiveBreaker, circuitBreaker, handleWhen } from 'cockatiel';
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
 import type { Logger } from 'pino';
-import { openaiClient } from '../openai.ts';
-
-export interface ChatConfig {
-  model: string;
-  /** Null: OpenAI. */
-  baseUrl: string | null;
-  apiKey: string | null;
-  timeoutMs: number;
-}
+import type { ChatConfig } from '../config.ts';
+import { openaiClient } from '../openai/client.ts';
 
 export interface ChatRequest {
   /** What is to be done: a text of ours, always the same. */

@@ -1,8 +1,9 @@
 // Works off the list of memories that a chat model is to read. What is on the list is the database's to know, so this can
 // stop anywhere: what was not stored is claimed again when its lease ends.
+
+import type { WorkerPool } from '../database/index.ts';
 import { backoffSeconds } from '../jobs/backoff.ts';
-import type { WorkerPool } from '../jobs/embed-pending.ts';
-import { withTask } from '../jobs/tasks.ts';
+import { withJobRun } from '../jobs/job-runs.ts';
 import { askReserved, BudgetSpent, reserve, type Spending } from './budget.ts';
 import { ChatAnswerInvalid, ChatRejected, ChatUnavailable } from './chat.ts';
 import { type Extraction, extractionRequest, readExtraction } from './extraction.ts';
@@ -62,7 +63,7 @@ async function extractOne(memory: Pending, options: ExtractOptions, signal: Abor
   try {
     const request = extractionRequest(memory.content, memory.saved_at);
     const reservation = await reserve(options, memory.tenant_id, request);
-    const stored = await withTask(
+    const stored = await withJobRun(
       pool,
       {
         type: 'extract',

@@ -1,6 +1,6 @@
 // Has a chat model write the summaries that are due. What is due the database works out; what was not stored still is.
 import { backoffSeconds } from '../jobs/backoff.ts';
-import { withTask } from '../jobs/tasks.ts';
+import { withJobRun } from '../jobs/job-runs.ts';
 import { askReserved, BudgetSpent, reserve, type Spending } from './budget.ts';
 import { ChatAnswerInvalid, ChatRejected, ChatUnavailable } from './chat.ts';
 import { storable } from './extract-pending.ts';
@@ -55,7 +55,7 @@ async function writeOne(due: Due, options: SummaryOptions, signal: AbortSignal):
   try {
     const request = summaryRequest(due.contents, due.saved_at);
     const reservation = await reserve(options, due.tenant_id, request);
-    await withTask(
+    await withJobRun(
       pool,
       {
         type: 'summarize',

@@ -1,9 +1,9 @@
 // Deletes what has expired, a batch at a time, and tasks that ended long ago.
-import type { PeriodicTask } from './periodic.ts';
+import type { PeriodicJob } from './periodic.ts';
 
 const BATCH = 1_000;
 
-export const deleteExpired = (everyMs: number): PeriodicTask => ({
+export const deleteExpired = (everyMs: number): PeriodicJob => ({
   name: 'delete_expired',
   everyMs,
   async run(pool, logger, signal) {

@@ -1,13 +1,13 @@
 // Takes away the vectors of a model that was changed for another, a batch at a time, and then its indexes.
 import type { Logger } from 'pino';
-import type { WorkerPool } from './embed-pending.ts';
-import type { PeriodicTask } from './periodic.ts';
+import type { WorkerPool } from '../database/index.ts';
+import type { PeriodicJob } from './periodic.ts';
 
 const EVERY_MS = 15_000;
 const BATCH = 1_000;
 const LOCK_NOT_AVAILABLE = '55P03';
 
-export const dropLeavingModels: PeriodicTask = {
+export const dropLeavingModels: PeriodicJob = {
   name: 'drop_leaving_models',
   everyMs: EVERY_MS,
   isDue: async (pool) =>

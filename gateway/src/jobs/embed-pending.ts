@@ -1,7 +1,7 @@
 // Works off the list of memories that wait for their vectors. What is on the list is the database's to know, so this
 // can stop anywhere: what was not stored is claimed again when its lease ends.
-import type pg from 'pg';
 import type { Logger } from 'pino';
+import type { WorkerPool } from '../database/index.ts';
 import {
   type Chunk,
   type Embedder,
@@ -45,9 +45,6 @@ export interface EmbedPendingOptions {
 /** Someone changes a memory just now: the job does not wait for that. */
 const isBusy = (error: unknown) => (error as { code?: string }).code === '55P03';
 const delay = (failures: number) => `${backoffSeconds(failures, RETRY_LAST_SECONDS)} seconds`;
-
-/** All that this needs of a pool of l9_worker. */
-export type WorkerPool = Pick<pg.Pool, 'query'>;
 
 /** A provider that could not be reached. What was claimed for its model is back on the list. */
 export class ModelUnavailable extends Error {

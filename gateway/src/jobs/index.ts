@@ -1,185 +1,146 @@
+// Background jobs on graphile-worker. A server engine runs its loop; on the embedded engine a job runs when it is due.
 import { makeWorkerUtils, runOnce, type TaskList, Logger as WorkerLogger, type WorkerUtils } from 'graphile-worker';
 import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
-import type { Models } from '../embeddings/models.ts';
-import { outagePause } from './backoff.ts';
 import { deleteExpired } from './delete-expired.ts';
 import { dropLeavingModels } from './drop-leaving-models.ts';
-import { type EmbedPendingOptions, embedPending, ModelUnavailable } from './embed-pending.ts';
+import { type EmbeddingJobOptions, embeddingJob } from './embedding-job.ts';
 import { makePartitions } from './make-partitions.ts';
-import { type PeriodicTask, startPeriodic } from './periodic.ts';
+import { type PeriodicJob, startPeriodic } from './periodic.ts';
 import { refreshViews } from './refresh-views.ts';
 import { rollUpAccesses } from './roll-up-accesses.ts';
 import { keepRunning } from './runner.ts';
 import { sealAudit } from './seal-audit.ts';
-import { statisticsKeeper } from './statistics.ts';
-import { type ChatWork, useChatModel } from './use-chat-model.ts';
 
-// Raw SQL saves don't pass the gateway, so the list is looked at now and then without being told.
-const LOOK_EVERY_MS = 5_000;
-const KICK_DELAY_MS = 30;
-const OUTAGE_LAST_SECONDS = 60;
+// Memories saved by SQL don't pass through the gateway, so the queue is also checked on a timer.
+const CHECK_EVERY_MS = 5_000;
+const WAKE_DELAY_MS = 30;
+const POLL_EVERY_MS = 2_000;
+const EMBED_ATTEMPTS = 25;
 
-export interface JobsOptions extends Omit<EmbedPendingOptions, 'embedders'> {
-  models: Models;
+export interface JobsOptions extends EmbeddingJobOptions {
   /** How often expired memories are deleted; 0: never. */
   cleanupIntervalMs: number;
-  /** Where a chat model is configured. */
-  chatWork?: ChatWork | undefined;
+  /** Further periodic jobs, such as those of the chat model. */
+  otherJobs?: readonly PeriodicJob[];
 }
 
 export interface Jobs {
-  /** Something may wait for its vectors. */
-  kick(): void;
+  /** Runs the embedding job soon, because a memory may have been queued. */
+  wake(): void;
   close(): Promise<void>;
 }
 
-/** graphile-worker's own tables, which l9_worker has: made, or brought up to this version's. */
+/** Creates or upgrades the tables of graphile-worker, which l9_worker owns. */
 export async function openJobQueue(database: Database, logger?: WorkerLogger): Promise<WorkerUtils> {
   const utils = await makeWorkerUtils({ pgPool: database.workerPool, ...(logger ? { logger } : {}) });
   await utils.migrate();
   return utils;
 }
 
-/** Background work by graphile-worker: its own loop on a server, run when there is something to do on the embedded engine. */
+/** The warnings of graphile-worker, cut before the text of an error, which could quote a memory. */
+const workerLoggerOf = (logger: Logger) =>
+  new WorkerLogger(() => (level, message) => {
+    if (level === 'error' || level === 'warning')
+      logger.warn({ job: message.split(' with error')[0]?.slice(0, 120) }, 'graphile-worker warning');
+  });
+
 export async function startJobs(database: Database, logger: Logger, options: JobsOptions): Promise<Jobs> {
-  const { chatWork, cleanupIntervalMs, models } = options;
-  const periodicTasks: readonly PeriodicTask[] = [
+  const { cleanupIntervalMs, models, otherJobs = [] } = options;
+  const pool = database.workerPool;
+  const isEmbedded = database.engine === 'embedded';
+  const periodicJobs: readonly PeriodicJob[] = [
     makePartitions,
     sealAudit,
     rollUpAccesses,
     dropLeavingModels,
     refreshViews,
     ...(cleanupIntervalMs > 0 ? [deleteExpired(cleanupIntervalMs)] : []),
-    ...(chatWork ? useChatModel(chatWork) : []),
+    ...otherJobs,
   ];
   const abort = new AbortController();
-  const keepStatistics = database.engine === 'embedded' ? statisticsKeeper(database.workerPool) : null;
-  // A provider that is down is asked less and less often, however much is saved meanwhile.
-  const outages = new Map<string, ReturnType<typeof outagePause>>();
-  const outageOf = (model: string) => {
-    const outage = outages.get(model) ?? outagePause(OUTAGE_LAST_SECONDS);
-    outages.set(model, outage);
-    return outage;
-  };
-  const awake = () => models.inUse().filter(({ model }) => !outageOf(model).isPausing());
+  const embedding = embeddingJob(database, logger, options);
   const taskList: TaskList = {
-    embed_pending: async () => {
-      // One provider that is down does not keep another from its work.
-      for (let isDone = false; !isDone; ) {
-        const embedders = awake();
-        try {
-          const embedded = await embedPending(database.workerPool, { ...options, embedders: awake }, abort.signal);
-          for (const { model } of embedders) outageOf(model).isOver();
-          await keepStatistics?.(embedded);
-          isDone = true;
-        } catch (error) {
-          if (!(error instanceof ModelUnavailable)) throw error;
-          logger.warn({ model: error.model, name: error.name }, 'memories could not be embedded for now');
-          outageOf(error.model).met(error.cause);
-        }
-      }
-    },
+    [embedding.name]: () => embedding.run(abort.signal),
     ...Object.fromEntries(
-      periodicTasks.map((task): [string, TaskList[string]] => [
-        task.name,
-        (_payload, { job }) => task.run(database.workerPool, logger, abort.signal, job.id),
+      periodicJobs.map((job): [string, TaskList[string]] => [
+        job.name,
+        (_payload, helpers) => job.run(pool, logger, abort.signal, helpers.job.id),
       ]),
     ),
   };
-  const workerLogger = new WorkerLogger(() => (level, message) => {
-    // Up to the error's own text, which could quote what is no business of the log.
-    if (level === 'error' || level === 'warning')
-      logger.warn({ job: message.split(' with error')[0]?.slice(0, 120) }, 'a background job reports');
-  });
+  const workerLogger = workerLoggerOf(logger);
   const shared = {
-    pgPool: database.workerPool,
-    taskList,
+    pgPool: pool,
     logger: workerLogger,
     noHandleSignals: true,
-    // In batches it waits for a job to be ticked off, and tells of it when that fails. Otherwise nobody does: a connection
-    // that breaks at that moment would be an unhandled rejection, and the end of the process.
+    // Completing jobs in batches leaves a promise that nobody awaits: a connection lost at that moment would end the process.
     preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
   };
 
   const utils = await openJobQueue(database, workerLogger);
-  // Two at a time, so that what goes by the clock need not wait for a long backlog of embeddings, nor for a chat model.
-  const concurrency = chatWork ? 4 : 2;
-  const loop =
-    database.engine === 'server'
-      ? await keepRunning({ ...shared, concurrency, pollInterval: 2_000 }, logger, abort.signal)
-      : null;
+  // At least two jobs at a time, so that periodic jobs don't wait for a long embedding backlog or for a chat model.
+  const concurrency = otherJobs.length > 0 ? 4 : 2;
+  const loop = isEmbedded
+    ? null
+    : await keepRunning({ ...shared, taskList, concurrency, pollInterval: POLL_EVERY_MS }, logger, abort.signal);
 
-  let kickTimer: NodeJS.Timeout | undefined;
-  let running: Promise<void> | null = null;
-  let again = false;
-
-  const enqueue = async () => {
-    const { rows } = await database.workerPool.query<{ due: boolean }>(
-      'select embeddings.has_due_embeddings($1) as due',
-      [awake().map(({ model }) => model)],
-    );
-    if (!rows[0]?.due) return;
-    await utils.addJob('embed_pending', {}, { jobKey: 'embed_pending', maxAttempts: 25 });
-    if (database.engine === 'embedded') await runOnce(shared);
+  const enqueue = async (name: string, maxAttempts: number) => {
+    await utils.addJob(name, {}, { jobKey: name, maxAttempts });
+    // Runs this job alone: a periodic job must not take on the embedding backlog and wait until that is done.
+    if (isEmbedded) await runOnce({ ...shared, taskList: { [name]: taskList[name] } });
   };
-  const work = () => {
+
+  let wakeTimer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | null = null;
+  let isWokenAgain = false;
+  const embedIfDue = () => {
     if (abort.signal.aborted) return;
     if (running) {
-      again = true;
+      isWokenAgain = true;
       return;
     }
-    running = enqueue()
+    running = embedding
+      .isDue()
+      .then((isDue) => (isDue ? enqueue(embedding.name, EMBED_ATTEMPTS) : undefined))
       .catch((error: Error) =>
-        logger.warn({ name: error.name, code: (error as { code?: string }).code }, 'background work failed'),
+        logger.warn({ name: error.name, code: (error as { code?: string }).code }, 'embedding job failed'),
       )
       .finally(() => {
         running = null;
-        if (again) {
-          again = false;
-          work();
+        if (isWokenAgain) {
+          isWokenAgain = false;
+          embedIfDue();
         }
       });
   };
-  const timer = setInterval(work, LOOK_EVERY_MS).unref();
-  const periodic = startPeriodic(periodicTasks, {
-    pool: database.workerPool,
+  const timer = setInterval(embedIfDue, CHECK_EVERY_MS).unref();
+  const periodic = startPeriodic(periodicJobs, {
+    pool,
     logger,
     signal: abort.signal,
-    async enqueue(name) {
-      await utils.addJob(name, {}, { jobKey: name, maxAttempts: 1 });
-      if (database.engine === 'embedded') await runOnce(shared);
-    },
+    enqueue: (name) => enqueue(name, 1),
   });
-  // What has no vector of a model in use would not be found by meaning: saved while no model was known, or in a
-  // transaction that began before a model did.
-  const catchUpOnce = () =>
-    database.workerPool
-      .query<{ model: string; enqueued: string }>(
-        "select m.model, embeddings.enqueue_missing_embeddings(m.model) as enqueued from public.embedding_models m where m.state in ('serving', 'arriving')",
-      )
-      .then(({ rows }) => {
-        for (const { model, enqueued } of rows)
-          if (Number(enqueued) > 0)
-            logger.info({ memories: Number(enqueued), model }, 'memories wait for a vector of this model');
-      })
-      .catch((error: Error) => logger.warn({ name: error.name }, 'memories without a vector could not be listed'))
-      .finally(work);
-  let catchUp = catchUpOnce();
+  const enqueueMissing = () =>
+    embedding
+      .enqueueMissing()
+      .catch((error: Error) => logger.warn({ name: error.name }, 'could not queue memories without a vector'))
+      .finally(embedIfDue);
+  let queueing = enqueueMissing();
   models.onChange(() => {
-    if (!abort.signal.aborted) catchUp = catchUp.then(catchUpOnce);
+    if (!abort.signal.aborted) queueing = queueing.then(enqueueMissing);
   });
 
   return {
-    kick() {
-      clearTimeout(kickTimer);
-      kickTimer = setTimeout(work, KICK_DELAY_MS);
+    wake() {
+      clearTimeout(wakeTimer);
+      wakeTimer = setTimeout(embedIfDue, WAKE_DELAY_MS);
     },
     async close() {
       abort.abort();
       clearInterval(timer);
-      clearTimeout(kickTimer);
-      await catchUp;
+      clearTimeout(wakeTimer);
+      await queueing;
       await running;
       await periodic.settled();
       await loop?.stopped;

@@ -1,10 +1,10 @@
 // Months ahead of each table that has a partition a month, so that no row has to go to the default partition.
-import type { PeriodicTask } from './periodic.ts';
+import type { PeriodicJob } from './periodic.ts';
 
 const MONTHS_AHEAD = 13;
 const TABLES = ['public.audit_log', 'importance.memory_access_log'];
 
-export const makePartitions: PeriodicTask = {
+export const makePartitions: PeriodicJob = {
   name: 'make_partitions',
   everyMs: 24 * 60 * 60_000,
   async run(pool, logger) {

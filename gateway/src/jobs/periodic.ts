@@ -3,7 +3,7 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
 
-export interface PeriodicTask {
+export interface PeriodicJob {
   /** Its name among the jobs. */
   name: string;
   everyMs: number;
@@ -22,9 +22,9 @@ export interface PeriodicOptions {
 }
 
 /** Asks for each task at once, then on its timer. Ends with the signal; `settled` when nothing is under way any more. */
-export function startPeriodic(tasks: readonly PeriodicTask[], { pool, logger, signal, enqueue }: PeriodicOptions) {
+export function startPeriodic(tasks: readonly PeriodicJob[], { pool, logger, signal, enqueue }: PeriodicOptions) {
   const running = new Map<string, Promise<void>>();
-  const look = (task: PeriodicTask) => {
+  const look = (task: PeriodicJob) => {
     if (signal.aborted || running.has(task.name)) return;
     const round = (async () => {
       if (!task.isDue || (await task.isDue(pool))) await enqueue(task.name);

@@ -1,9 +1,9 @@
 // Refreshes the materialized views once a day, counted from the last time, whichever process that was in.
-import type { PeriodicTask } from './periodic.ts';
+import type { PeriodicJob } from './periodic.ts';
 
 const EVERY_SECONDS = 24 * 60 * 60;
 
-export const refreshViews: PeriodicTask = {
+export const refreshViews: PeriodicJob = {
   name: 'refresh_memory_views',
   everyMs: 10 * 60_000,
   async isDue(pool) {

@@ -1,7 +1,7 @@
 // Counts the access log and feedback into memory_signals, off the path of searches.
-import type { PeriodicTask } from './periodic.ts';
+import type { PeriodicJob } from './periodic.ts';
 
-export const rollUpAccesses: PeriodicTask = {
+export const rollUpAccesses: PeriodicJob = {
   name: 'roll_up_accesses',
   everyMs: 15_000,
   async isDue(pool) {

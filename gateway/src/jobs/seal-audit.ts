@@ -1,7 +1,7 @@
 // Chains what has committed to audit_log, off the write path.
-import type { PeriodicTask } from './periodic.ts';
+import type { PeriodicJob } from './periodic.ts';
 
-export const sealAudit: PeriodicTask = {
+export const sealAudit: PeriodicJob = {
   name: 'seal_audit',
   everyMs: 10_000,
   async isDue(pool) {

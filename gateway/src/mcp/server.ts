@@ -10,8 +10,8 @@ import {
 import { z } from 'zod';
 import type { Identity } from '../auth/identity.ts';
 import { KnownError, type PublicError } from '../errors.ts';
-import type { Perform } from '../memory/perform.ts';
-import { operations } from '../operations.ts';
+import type { Perform } from '../operations/execute.ts';
+import { operations } from '../operations/index.ts';
 
 const instructions =
   'Long-term memory shared by agents and people. Search before you start on something; save decisions, lessons and facts that ' +

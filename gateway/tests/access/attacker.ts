@@ -108,7 +108,7 @@ export async function attempt(
   }
 }
 
-/** One of the errors of docs/errors.md, never INTERNAL. */
+/** One of the errors of docs/reference/errors.md, never INTERNAL. */
 export function assertDocumented(code: string | undefined, what: string): void {
   assert.ok(code !== undefined && Object.values(errorKinds).some((kind) => kind.code === code), `${what}: ${code}`);
 }

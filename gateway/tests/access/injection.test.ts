@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { z } from 'zod';
-import type { Operation } from '../../src/memory/operation.ts';
-import { operations } from '../../src/operations.ts';
+import { operations } from '../../src/operations/index.ts';
+import type { Operation } from '../../src/operations/operation.ts';
 import type { House } from '../support/house.ts';
 import { assertDocumented, assertNoTrace, isStorable, payloadsFor } from './attacker.ts';
 import { askEach, openWatchedHouse, type WatchedHouse } from './watched-house.ts';

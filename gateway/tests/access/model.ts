@@ -3,7 +3,7 @@
 import { follow, forgetDerived, type Knowledge, mayFollow } from './model/knowledge.ts';
 
 export type Role = 'l9_agent' | 'l9_admin' | 'l9_platform_admin';
-/** Codes of docs/errors.md. */
+/** Codes of docs/reference/errors.md. */
 export type Code = 'L9AUT' | 'L9SCP' | 'L9OWN' | 'L9VAL';
 
 export interface Tenant {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { figuresOf, mean, ndcgAt, percentile, recallAt, reciprocalRank } from '../../src/commands/eval-metrics.ts';
+import { figuresOf, mean, ndcgAt, percentile, recallAt, reciprocalRank } from '../../../bench/eval/metrics.ts';
 
 const close = (actual: number, expected: number) =>
   assert.ok(Math.abs(actual - expected) < 1e-9, `${actual} is not ${expected}`);

@@ -1,4 +1,4 @@
-// What docs/duplicates.md and docs/models.md say to run, runs.
+// What docs/explanation/duplicates.md and docs/how-to/change-the-embedding-model.md say to run, runs.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const commands = (file: string) =>
     lines!.trim().split('\n'),
   );
 
-describe('docs/duplicates.md and docs/models.md', () => {
+describe('docs/explanation/duplicates.md and docs/how-to/change-the-embedding-model.md', () => {
   let house: House;
   before(async () => {
     house = await openHouse();
@@ -26,7 +26,7 @@ describe('docs/duplicates.md and docs/models.md', () => {
   after(() => house.close());
 
   it('keep, skip and merge', async () => {
-    const [keep, skip, merge] = statements('duplicates.md');
+    const [keep, skip, merge] = statements('explanation/duplicates.md');
     // PostgreSQL's own names of the schema are on the path in psql.
     const run = (sql: string) => house.sql('C', sql.replace('save_memory', 'public.save_memory'));
     assert.equal((await run(keep!))[0].status, 'inserted');
@@ -35,7 +35,7 @@ describe('docs/duplicates.md and docs/models.md', () => {
   });
 
   it('tell of the models', async () => {
-    const [models, change] = statements('models.md');
+    const [models, change] = statements('how-to/change-the-embedding-model.md');
     const { workerPool } = house.gateway.database;
     assert.deepEqual((await workerPool.query(models!.replace('from ', 'from public.'))).rows, [
       { model: 'all-MiniLM-L6-v2-int8', dimensions: 384, state: 'serving' },
@@ -51,13 +51,16 @@ describe('docs/duplicates.md and docs/models.md', () => {
         const running = home.run([join(root, command.split(' ')[1]!), ...command.split(' ').slice(2)]);
         return { exit: await running.exit, text: running.stdout + running.stderr };
       };
-      for (const command of commands('models.md'))
+      for (const command of commands('how-to/change-the-embedding-model.md'))
         assert.deepEqual(await run(command), { exit: 0, text: 'all-MiniLM-L6-v2-int8 serves\n' });
       if (engine === 'embedded') {
         server.process.kill('SIGTERM');
         await server.exit;
         await eventually(() => home.pids().length === 0);
-        assert.deepEqual(await run(commands('models.md')[0]!), { exit: 0, text: 'all-MiniLM-L6-v2-int8 serves\n' });
+        assert.deepEqual(await run(commands('how-to/change-the-embedding-model.md')[0]!), {
+          exit: 0,
+          text: 'all-MiniLM-L6-v2-int8 serves\n',
+        });
       }
     } finally {
       await home.close();

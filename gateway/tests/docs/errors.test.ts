@@ -1,4 +1,4 @@
-// docs/errors.md, the SQL and the gateway must speak of the same errors.
+// docs/reference/errors.md, the SQL and the gateway must speak of the same errors.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, '..', '..', '..');
 const logger = pino({ level: 'silent' });
 
 describe('the page of errors', () => {
-  const page = readFileSync(join(root, 'docs', 'errors.md'), 'utf8');
+  const page = readFileSync(join(root, 'docs', 'reference', 'errors.md'), 'utf8');
   const rows = [...page.matchAll(/^\| `(L9\w{3})` \| `(\w+)` \| `([^`]+)` \| (\d+) \|/gm)].map(([, ...cells]) => cells);
 
   it('has a row for each error of the gateway, with its code and status', () => {

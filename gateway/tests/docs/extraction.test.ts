@@ -1,4 +1,4 @@
-// docs/extraction.md, whose SQL is run as it is written, and whose names and figures are those of the sources.
+// docs/how-to/extract-with-a-chat-model.md, whose SQL is run as it is written, and whose names and figures are those of the sources.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,9 +8,12 @@ import { type House, openHouse } from '../support/house.ts';
 import { standIn } from '../support/stand-in.ts';
 import { runBlocks } from './blocks.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'extraction.md'), 'utf8');
+const page = readFileSync(
+  join(import.meta.dirname, '..', '..', '..', 'docs', 'how-to', 'extract-with-a-chat-model.md'),
+  'utf8',
+);
 
-describe('docs/extraction.md', () => {
+describe('docs/how-to/extract-with-a-chat-model.md', () => {
   let house: House;
   before(async () => {
     house = await openHouse({ embedder: standIn });

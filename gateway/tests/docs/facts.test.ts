@@ -1,4 +1,4 @@
-// What docs/facts.md says to run, runs, in its order.
+// What docs/explanation/facts.md says to run, runs, in its order.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { cheapEmbedder } from '../access/attacker.ts';
 import { type House, openHouse } from '../support/house.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'facts.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'facts.md'), 'utf8');
 const [statements] = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
   sql!
     .split(';')
@@ -14,7 +14,7 @@ const [statements] = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql
     .filter(Boolean),
 );
 
-describe('docs/facts.md', () => {
+describe('docs/explanation/facts.md', () => {
   let house: House;
   before(async () => {
     house = await openHouse({ embedder: cheapEmbedder });

@@ -1,4 +1,4 @@
-// What docs/forgetting.md says to run, runs.
+// What docs/how-to/erase-memories.md says to run, runs.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { asSuperuser } from '../support/logins.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'forgetting.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'how-to', 'erase-memories.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) => sql!);
 const statementsOf = (block: string) =>
   block
@@ -17,7 +17,7 @@ const statementsOf = (block: string) =>
     .map((statement) => statement.trim())
     .filter(Boolean);
 
-describe('docs/forgetting.md', () => {
+describe('docs/how-to/erase-memories.md', () => {
   let house: House;
   before(async () => {
     house = await openHouse();

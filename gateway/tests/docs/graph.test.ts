@@ -1,4 +1,4 @@
-// docs/graph.md, whose SQL is run as it is written, and whose figures are those of the schema.
+// docs/explanation/graph.md, whose SQL is run as it is written, and whose figures are those of the schema.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,10 +6,10 @@ import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
 import { asSuperuser } from '../support/logins.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'graph.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'graph.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, body]) => body!);
 
-describe('docs/graph.md', () => {
+describe('docs/explanation/graph.md', () => {
   let house: House;
   before(async () => {
     house = await openHouse();
@@ -42,12 +42,11 @@ describe('docs/graph.md', () => {
   });
 
   it('states the bounds that the functions have', async () => {
-    const [{ edges }] = await house.asSuperuser('select graph.edges_of_a_name() as edges');
+    const [{ edges }] = await house.asSuperuser('select graph.max_edges_per_name() as edges');
     assert.match(page, new RegExp(`at most ${edges.toLocaleString('en')} relations`));
-    const [{ body }] = await house.asSuperuser(`select prosrc as body from pg_proc where proname = 'walk_graph'`);
-    assert.match(body, /budget constant integer := 20000/);
-    assert.match(page, /20,000 in one call/);
-    const [{ sure }] = await house.asSuperuser('select graph.noisy_or(array[0.8, 0.8]) as sure');
+    const [{ followed }] = await house.asSuperuser('select graph.max_edges_followed() as followed');
+    assert.match(page, new RegExp(`${followed.toLocaleString('en')} in one call`));
+    const [{ sure }] = await house.asSuperuser('select entities.noisy_or(array[0.8, 0.8]) as sure');
     assert.match(page, new RegExp(`Two mentions of 0\\.8 make ${sure}`));
   });
 });

@@ -1,4 +1,4 @@
-// docs/identity.md, whose SQL is run as it is written.
+// docs/how-to/manage-identities.md, whose SQL is run as it is written.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,11 +6,14 @@ import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
 import { asLogin } from '../support/logins.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'identity.md'), 'utf8');
+const page = readFileSync(
+  join(import.meta.dirname, '..', '..', '..', 'docs', 'how-to', 'manage-identities.md'),
+  'utf8',
+);
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, body]) => body!);
 const login = `l9t_docs_${process.pid}_${Math.random().toString(36).slice(2, 8)}`;
 
-describe('docs/identity.md', () => {
+describe('docs/how-to/manage-identities.md', () => {
   let house: House;
   before(async () => {
     house = await openHouse();

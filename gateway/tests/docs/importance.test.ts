@@ -1,4 +1,4 @@
-// What docs/importance.md says to run, runs; what it says of the score is what the database says.
+// What docs/explanation/importance.md says to run, runs; what it says of the score is what the database says.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { cheapEmbedder } from '../access/attacker.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { addOperator } from '../support/second-tenant.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'importance.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'importance.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
   sql!
     .split(';')
@@ -15,7 +15,7 @@ const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
     .filter(Boolean),
 );
 
-describe('docs/importance.md', () => {
+describe('docs/explanation/importance.md', () => {
   let house: House;
   before(async () => {
     house = await openHouse({ embedder: cheapEmbedder });

@@ -1,4 +1,4 @@
-// docs/reflection.md, whose SQL is run as it is written, and whose figures are those of the schema.
+// docs/explanation/reflection.md, whose SQL is run as it is written, and whose figures are those of the schema.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,9 +6,9 @@ import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
 import { runBlocks } from './blocks.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'reflection.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'reflection.md'), 'utf8');
 
-describe('docs/reflection.md', () => {
+describe('docs/explanation/reflection.md', () => {
   let house: House;
   before(async () => {
     house = await openHouse();

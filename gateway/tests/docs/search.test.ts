@@ -1,4 +1,4 @@
-// docs/search.md, whose SQL is run as it is written, and whose figures are those of the schema.
+// docs/explanation/search.md, whose SQL is run as it is written, and whose figures are those of the schema.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,10 +6,10 @@ import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
 import { asSuperuser } from '../support/logins.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'search.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'search.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, body]) => body!);
 
-describe('docs/search.md', () => {
+describe('docs/explanation/search.md', () => {
   let house: House;
   before(async () => {
     house = await openHouse();

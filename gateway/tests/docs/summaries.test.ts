@@ -1,4 +1,4 @@
-// docs/summaries.md, whose SQL is run as it is written, and whose figures are those of the schema.
+// docs/explanation/summaries.md, whose SQL is run as it is written, and whose figures are those of the schema.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,9 +6,9 @@ import { after, before, describe, it } from 'node:test';
 import { type House, openHouse } from '../support/house.ts';
 import { runBlocks } from './blocks.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'summaries.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'summaries.md'), 'utf8');
 
-describe('docs/summaries.md', () => {
+describe('docs/explanation/summaries.md', () => {
   let house: House;
   before(async () => {
     house = await openHouse();

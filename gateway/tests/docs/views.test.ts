@@ -1,4 +1,4 @@
-// What docs/views.md says to run, runs, and /metrics says how old the views are.
+// What docs/reference/views.md says to run, runs, and /metrics says how old the views are.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { cheapEmbedder } from '../access/attacker.ts';
 import { type House, openHouse } from '../support/house.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'views.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'reference', 'views.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
   sql!
     .split(';')
@@ -14,7 +14,7 @@ const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
     .filter(Boolean),
 );
 
-describe('docs/views.md', () => {
+describe('docs/reference/views.md', () => {
   let house: House;
   before(async () => {
     house = await openHouse({ embedder: cheapEmbedder });

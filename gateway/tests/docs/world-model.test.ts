@@ -1,4 +1,4 @@
-// What docs/world-model.md says to run, runs, and does what the page says.
+// What docs/explanation/world-model.md says to run, runs, and does what the page says.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { cheapEmbedder } from '../access/attacker.ts';
 import { type House, openHouse } from '../support/house.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'world-model.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'explanation', 'world-model.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
   sql!
     .split(/;\n/)
@@ -14,7 +14,7 @@ const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
     .filter(Boolean),
 );
 
-describe('docs/world-model.md', () => {
+describe('docs/explanation/world-model.md', () => {
   let house: House;
   before(async () => {
     house = await openHouse({ embedder: cheapEmbedder });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { after, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { EmbedderUnavailable } from '../../src/embeddings/embedder.ts';
-import { localEmbedder } from '../../src/embeddings/local.ts';
+import { localEmbedder } from '../../src/embeddings/providers/local.ts';
 
 const silent = pino({ level: 'silent' });
 const dot = (a: readonly number[], b: readonly number[]): number => a.reduce((sum, x, at) => sum + x * b[at]!, 0);

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import type { Embedder, EmbeddingConfig } from '../../src/embeddings/embedder.ts';
 import { EmbedderUnavailable, EmbeddingRejected } from '../../src/embeddings/embedder.ts';
-import type { OpenaiTuning } from '../../src/embeddings/openai.ts';
-import { openaiEmbedder } from '../../src/embeddings/openai.ts';
+import type { OpenaiTuning } from '../../src/embeddings/providers/openai.ts';
+import { openaiEmbedder } from '../../src/embeddings/providers/openai.ts';
 import type { Provider } from './provider.ts';
 import { startProvider, vectorFor, vectors } from './provider.ts';
 

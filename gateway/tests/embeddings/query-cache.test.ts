@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { cachedQueryEmbedder } from '../../src/embeddings/cache.ts';
 import { EmbedderUnavailable } from '../../src/embeddings/embedder.ts';
-import { cachedQueryEmbedder } from '../../src/embeddings/query-cache.ts';
 
 /** Answers with the length of the text, and remembers what it was asked. */
 function counting() {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { cachedEmbedder } from '../../src/embeddings/cache.ts';
 import { type Embedder, EmbedderUnavailable } from '../../src/embeddings/index.ts';
-import { rememberingEmbedder } from '../../src/embeddings/remember.ts';
 
 describe('an embedder that remembers', () => {
   const asked: string[][] = [];
@@ -17,7 +17,7 @@ describe('an embedder that remembers', () => {
       return texts.map((text) => [text.length]);
     },
   };
-  const remembering = rememberingEmbedder(embedder);
+  const remembering = cachedEmbedder(embedder);
 
   it('asks once for a text that comes again, also while the first is under way', async () => {
     const both = await Promise.all([remembering.embed(['abc']), remembering.embed(['abc'])]);

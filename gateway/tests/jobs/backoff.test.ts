@@ -28,31 +28,31 @@ describe('the pause of a provider that is down', () => {
 
   it('grows with each outage in a row, and ends with the first answer', () => {
     const pause = pauseAt();
-    pause.met(down);
+    pause.recordFailure(down);
     pause.wait(1.9);
     assert.equal(pause.isPausing(), true);
     pause.wait(0.1);
     assert.equal(pause.isPausing(), false);
-    pause.met(down);
+    pause.recordFailure(down);
     pause.wait(3.9);
     assert.equal(pause.isPausing(), true);
-    pause.isOver();
+    pause.recordSuccess();
     assert.equal(pause.isPausing(), false);
-    pause.met(down);
+    pause.recordFailure(down);
     pause.wait(2);
     assert.equal(pause.isPausing(), false);
   });
 
   it('counts an outage once that several jobs meet', () => {
     const pause = pauseAt();
-    for (let job = 0; job < 5; job++) pause.met(down);
+    for (let job = 0; job < 5; job++) pause.recordFailure(down);
     pause.wait(2);
     assert.equal(pause.isPausing(), false);
   });
 
   it('is not for failures of the database', () => {
     const pause = pauseAt();
-    pause.met(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }));
+    pause.recordFailure(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }));
     assert.equal(pause.isPausing(), false);
   });
 });

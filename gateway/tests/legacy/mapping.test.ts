@@ -1,12 +1,17 @@
 // What an old row becomes, value by value; the whole way is in old-tables.test.ts.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { auditMapper, operationOf } from '../../src/legacy/audit.ts';
-import { type Column, type Family, mapAuditColumns, mapMemoryColumns } from '../../src/legacy/columns.ts';
-import { parseJson } from '../../src/legacy/json.ts';
-import { type Judged, type MemoryRules, memoryMapper } from '../../src/legacy/memory.ts';
-import { createTally } from '../../src/legacy/tally.ts';
-import { instantOf, lifetimeOf } from '../../src/legacy/time.ts';
+import { auditMapper, operationOf } from '../../src/commands/migrate-legacy/audit.ts';
+import {
+  type Column,
+  type Family,
+  mapAuditColumns,
+  mapMemoryColumns,
+} from '../../src/commands/migrate-legacy/columns.ts';
+import { parseJson } from '../../src/commands/migrate-legacy/json.ts';
+import { type Judged, type MemoryRules, memoryMapper } from '../../src/commands/migrate-legacy/memory.ts';
+import { createTally } from '../../src/commands/migrate-legacy/tally.ts';
+import { instantOf, lifetimeOf } from '../../src/commands/migrate-legacy/time.ts';
 
 const column = (name: string, family: Family): Column => ({
   name,

@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import pg from 'pg';
 import { pino } from 'pino';
+import type { Report, TableReport } from '../../src/commands/migrate-legacy/report.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openEmbedded } from '../../src/database/embedded.ts';
-import type { Report, TableReport } from '../../src/legacy/report.ts';
 import { createTestHome, type TestHome } from '../support/databases.ts';
 
 const cli = join(import.meta.dirname, '..', '..', 'src', 'cli.ts');
@@ -102,7 +102,7 @@ export async function createOldHome(): Promise<OldHome> {
   return old;
 }
 
-/** Hands the old schema over, as docs/migrate-legacy.md says. */
+/** Hands the old schema over, as docs/how-to/migrate-legacy.md says. */
 export const GIVE_TO_OWNER = `
   do $$
   declare

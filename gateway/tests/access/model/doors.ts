@@ -34,7 +34,7 @@ export interface Filter {
   kind?: string;
 }
 
-/** `code` is one of docs/errors.md, also where PostgreSQL's own error comes through as it is in SQL. */
+/** `code` is one of docs/reference/errors.md, also where PostgreSQL's own error comes through as it is in SQL. */
 export type Answer<Done> = { code: string; text: string } | ({ code: null } & Done);
 
 export interface Door {

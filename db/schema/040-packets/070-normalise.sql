@@ -1,0 +1,69 @@
+create function packets.tg_packet_store__normalise()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+declare
+  content text := new.envelope ->> 'content';
+  bytes integer := octet_length(content);
+begin
+  if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
+    perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
+  elsif bytes > packets.max_content_bytes() then
+    perform identity.raise_error('L9LIM', format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
+  elsif content !~ '\S' then
+    perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
+  end if;
+
+  if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
+    perform identity.raise_error('L9LIM',
+      format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
+  end if;
+  if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
+    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
+  elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
+    perform identity.raise_error('L9VAL', 'metadata.notes: must be an object', 'metadata');
+  end if;
+  if greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
+    perform identity.raise_error('L9LIM',
+      format('routing, provenance: at most %s bytes (64 KiB) each', packets.max_metadata_bytes()), 'provenance');
+  end if;
+
+  -- Deeper values could be stored, but clients that read them may fail to parse them.
+  if jsonb_path_exists(new.envelope, '$.**{64}') or jsonb_path_exists(new.metadata, '$.**{64}')
+    or jsonb_path_exists(new.routing, '$.**{64}') or jsonb_path_exists(new.provenance, '$.**{64}') then
+    perform identity.raise_error('L9LIM', 'envelope, metadata, routing, provenance: at most 64 levels deep', 'metadata');
+  end if;
+
+  if cardinality(new.tags) > 0 then
+    new.tags := array(
+      select btrim(t.tag) from unnest(new.tags) with ordinality as t (tag, place)
+      where btrim(t.tag) <> '' group by btrim(t.tag) order by min(t.place));
+    if cardinality(new.tags) > packets.max_tags() then
+      perform identity.raise_error('L9LIM', format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)), 'tags');
+    elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > packets.max_reference_bytes()) then
+      perform identity.raise_error('L9LIM', format('tags: at most %s bytes each', packets.max_reference_bytes()), 'tags');
+    end if;
+  end if;
+  if new.packet_type !~ packets.kind_pattern() then
+    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+  elsif not new.importance_score between 0 and 1 then
+    perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
+  elsif cardinality(new.parent_ids) > packets.max_parents() then
+    perform identity.raise_error('L9LIM',
+      format('parent_ids: at most %s, got %s', packets.max_parents(), cardinality(new.parent_ids)), 'parent_ids');
+  elsif greatest(octet_length(new.thread_id), octet_length(new.correlation_id),
+      octet_length(new.session_id), octet_length(new.trace_id)) > packets.max_reference_bytes() then
+    perform identity.raise_error('L9LIM', format('thread_id, correlation_id, session_id, trace_id: at most %s bytes each',
+      packets.max_reference_bytes()), 'thread_id');
+  end if;
+
+  if tg_op = 'INSERT' or new.envelope is distinct from old.envelope then
+    new.content_hash := packets.content_hash(content);
+  end if;
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__normalise() is
+  'Enforces limits with errors that name the field, cleans the tags and computes the content hash. The table''s constraints enforce the same limits.';

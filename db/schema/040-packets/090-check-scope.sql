@@ -1,0 +1,64 @@
+create function packets.scope_has_projects(scope text)
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return (
+  select s.is_project_scoped from public.scopes s
+  where s.tenant_id = identity.current_tenant_id()
+    and s.scope = scope_has_projects.scope
+    and s.scope = any (identity.current_scopes()));
+
+comment on function packets.scope_has_projects(text) is
+  'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
+
+create function packets.check_scope(scope text, project_id text)
+returns void
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.require_identity();
+  has_projects boolean;
+begin
+  -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell
+  -- them apart.
+  if scope is null or scope <> all (me.writable_scopes) then
+    perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')), 'scope');
+  end if;
+  select s.is_project_scoped into has_projects from public.scopes s
+  where s.tenant_id = me.tenant_id and s.scope = check_scope.scope;
+  if has_projects and project_id is null then
+    perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
+  elsif not has_projects and project_id is not null then
+    perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
+  elsif project_id !~ packets.project_pattern() then
+    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
+  elsif has_projects and not identity.has_project(me, project_id) then
+    perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');
+  end if;
+end
+$$;
+
+comment on function packets.check_scope(text, text) is
+  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. The policies enforce the same rule. Definer: reads in the scopes table whether the scope has projects.';
+
+create function packets.tg_packet_store__check_scope()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform packets.check_scope(new.scope, new.project_id);
+  return new;
+end
+$$;
+
+comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that the caller may not write.';
+
+grant execute on function packets.scope_has_projects(text), packets.check_scope(text, text)
+  to l9_agent, l9_admin, l9_platform_admin;

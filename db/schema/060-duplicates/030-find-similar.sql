@@ -1,0 +1,139 @@
+create function duplicates.similarity_threshold()
+returns real
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 0.75;
+
+comment on function duplicates.similarity_threshold() is
+  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the pairs it was judged on.';
+
+create function duplicates.find_similar(
+  content text, scope text, project_id text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
+  content_vector extensions.vector default null, model text default null)
+returns table (packet_id uuid, similarity real, content_hash bytea)
+language plpgsql
+stable
+-- pg_textsearch looks up one of its functions by an unqualified name at planning time.
+set search_path = pg_catalog, extensions
+-- A near-duplicate is among the nearest vectors of all rows, visible or not, so one scan without iteration finds it at a
+-- bounded cost.
+set hnsw.iterative_scan = 'off'
+set hnsw.ef_search = 100
+set max_parallel_workers_per_gather = 0
+set enable_sort = off
+-- walk_words() explains this setting.
+set pg_textsearch.filtered_seed = off
+as $$
+#variable_conflict use_variable
+declare
+  max_compared constant integer := 50;
+  max_candidates constant integer := 10;
+  tenant_id uuid := identity.current_tenant_id();
+  -- Long words are rare ones, so twelve of them are enough to find a near-duplicate.
+  long_words text[] := array(
+    select t.word from unnest(duplicates.distinct_words(left(content, duplicates.max_parsed_chars()))) as t (word)
+    order by length(t.word) desc, t.word limit 12);
+  long_stems text[] := array(
+    select coalesce(nullif((ts_lexize('pg_catalog.english_stem', t.word))[1], ''), t.word) from unnest(long_words) as t (word));
+  dimensions integer;
+  candidates uuid[];
+  nearest uuid[];
+  place_count integer;
+  -- Both conditions use $1 to $7 of the statements below.
+  project_condition text := 'p.tenant_id = $1 and p.scope = $2 and '
+    || case when project_id is null then '$3 is null and p.project_id is null' else 'p.project_id = $3' end;
+  place_condition text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
+    || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())';
+begin
+  -- A place with few memories is compared whole: an index scan is slowest where next to nothing matches.
+  execute format($sql$
+    select count(*), array_agg(f.packet_id) filter (where f.is_same_place)
+    from (select p.packet_id, %s as is_same_place from public.packet_store p where %s limit %s) f$sql$,
+    place_condition, project_condition, max_compared + 1)
+  into place_count, candidates
+  using tenant_id, scope, project_id, kind, org_id, user_id, except_id;
+
+  if place_count > max_compared then
+    -- As in search_memory, a dynamic statement in which the query of the select list is spelled differently from that of
+    -- the order by.
+    execute format($sql$
+      select array_agg(f.packet_id)
+      from (
+        select p.packet_id,
+          (p.envelope ->> 'content') <@> to_bm25query($8, '' || %4$L) as distance
+        from public.packet_store p
+        where %1$s and %5$s and %2$s
+        order by (p.envelope ->> 'content') <@> to_bm25query($8, %4$L)
+        limit %3$s
+      ) f
+      where f.distance < 0$sql$, project_condition, place_condition, max_candidates,
+      'public.packet_store_content_bm25_' || packets.tenant_bucket(tenant_id),
+      packets.in_bucket('p', packets.tenant_bucket(tenant_id)))
+    into candidates
+    using tenant_id, scope, project_id, kind, org_id, user_id, except_id, array_to_string(long_words[1:8], ' ');
+
+    select m.dimensions into dimensions from public.embedding_models m
+    where m.model = find_similar.model and m.state = 'serving' and vector_dims(content_vector) = 1536;
+    if found then
+      execute format($sql$
+        select array_agg(f.packet_id)
+        from (
+          select p.packet_id
+          from public.memory_embeddings e
+          join public.packet_store p on p.packet_id = e.packet_id
+          where e.model = %3$L and e.embedding_type = 'content' and %8$s and %7$s and %4$s
+          order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s
+          limit %5$s
+        ) f$sql$,
+        embeddings.embedding_expression(dimensions), embeddings.embedding_type_name(dimensions), model, place_condition,
+        max_candidates, dimensions, project_condition, packets.in_bucket('e', packets.tenant_bucket(tenant_id)))
+      into nearest
+      using tenant_id, scope, project_id, kind, org_id, user_id, except_id, content_vector;
+    end if;
+  end if;
+
+  candidates := candidates || nearest;
+  if candidates is null then
+    return;
+  end if;
+  return query
+  with compared as materialized (
+    select p.packet_id, p.content_hash,
+      case
+        -- If both texts agree on numbers, names and negations, similar meaning raises the similarity a quarter of the
+        -- way to the cosine. More would equate `writes to` and `reads from`, whose cosine is .97.
+        when not w.is_distinguished then greatest(w.similarity, (3 * w.similarity + (
+          select (1 - (e.vector operator(extensions.<=>) content_vector))::real
+          from public.memory_embeddings e
+          where e.packet_id = p.packet_id and e.model = find_similar.model and e.embedding_type = 'content'
+            and e.chunk_index = 0 and vector_dims(content_vector) = 1536)) / 4)
+        else w.similarity
+      end as similarity
+    from public.packet_store p
+    cross join lateral (
+      select c.* from duplicates.compare_words(content, p.envelope ->> 'content') c
+      -- A candidate without half of the long words is not worth comparing word by word.
+      where (
+        select 2 * count(*) filter (where position(s.stem in lowered.text) > 0) >= count(*)
+        from (select lower(p.envelope ->> 'content') as text offset 0) lowered, unnest(long_stems) as s (stem))
+      offset 0
+    ) w
+    where p.packet_id = any (candidates)
+  )
+  select c.packet_id, least(c.similarity, 1)::real, c.content_hash
+  from compared c
+  where c.similarity >= duplicates.similarity_threshold()
+  order by c.similarity desc, c.packet_id
+  limit max_candidates;
+end
+$$;
+
+comment on function duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
+  'Near-duplicates of a text among memories of one owner, scope, project and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning.';
+
+grant execute on function
+  duplicates.similarity_threshold(),
+  duplicates.find_similar(text, text, text, text, uuid, uuid, uuid, extensions.vector, text)
+to l9_agent, l9_admin;

@@ -1,0 +1,27 @@
+create table importance.access_roll_up (
+  is_only boolean primary key default true check (is_only),
+  to_xid xid8 not null default '0',
+  era_after timestamptz not null default '-infinity',
+  newest_at timestamptz not null default '-infinity',
+  rolled_up_at timestamptz
+);
+
+comment on table importance.access_roll_up is 'How far the access log and feedback have been rolled up: one row.';
+comment on column importance.access_roll_up.is_only is 'Always true; as the primary key it limits the table to one row.';
+comment on column importance.access_roll_up.to_xid is
+  'Everything written by transactions before this one is included in memory_signals.';
+comment on column importance.access_roll_up.era_after is
+  'Accesses up to this time were written in another cluster, from which this database was restored, and are all rolled up.';
+comment on column importance.access_roll_up.newest_at is 'The time of the newest access that is rolled up.';
+comment on column importance.access_roll_up.rolled_up_at is 'When the last roll-up that found something ran.';
+
+alter table importance.access_roll_up enable row level security;
+alter table importance.access_roll_up force row level security;
+create policy worker_access on importance.access_roll_up to l9_worker using (true);
+create policy definer_functions on importance.access_roll_up to l9_owner using (true);
+comment on policy worker_access on importance.access_roll_up is 'The job continues from this position.';
+comment on policy definer_functions on importance.access_roll_up is
+  'drop_access_partition() drops only partitions that are rolled up.';
+grant select, update (to_xid, era_after, newest_at, rolled_up_at) on importance.access_roll_up to l9_worker;
+
+insert into importance.access_roll_up default values;

@@ -1,0 +1,77 @@
+create function public.update_memory(
+  packet_id uuid,
+  content text default null,
+  scope text default null,
+  project_id text default null,
+  kind text default null,
+  tags text[] default null,
+  thread_id text default null,
+  parent_ids uuid[] default null,
+  ttl timestamptz default null,
+  importance real default null,
+  metadata jsonb default null,
+  envelope jsonb default null
+)
+returns public.save_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me identity.identity := identity.require_identity();
+  old_row public.packet_store;
+  saved public.packet_store;
+  answer public.save_result;
+  new_scope text;
+  new_project text;
+begin
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
+  select p.* into old_row from public.packet_store p where p.packet_id = update_memory.packet_id for update;
+  if not found then
+    perform memories.raise_not_yours(update_memory.packet_id);
+  end if;
+  if update_memory.ttl <= now() then
+    perform identity.raise_error('L9VAL', 'ttl: must be in the future; delete the memory instead', 'ttl');
+  elsif jsonb_typeof(update_memory.envelope) <> 'object' then
+    perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
+  elsif jsonb_typeof(update_memory.metadata) <> 'object' then
+    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
+  end if;
+  new_scope := coalesce(update_memory.scope, old_row.scope);
+  -- A memory that moves to a scope without projects loses its project.
+  new_project := case
+    when update_memory.project_id is not null then update_memory.project_id
+    when update_memory.scope is null or packets.scope_has_projects(new_scope) then old_row.project_id
+  end;
+
+  begin
+    update public.packet_store p set
+      envelope = p.envelope || coalesce(update_memory.envelope, '{}')
+        || jsonb_build_object('content', coalesce(update_memory.content, p.envelope ->> 'content')),
+      scope = new_scope,
+      project_id = new_project,
+      packet_type = coalesce(kind, p.packet_type),
+      tags = coalesce(update_memory.tags, p.tags),
+      thread_id = coalesce(update_memory.thread_id, p.thread_id),
+      parent_ids = coalesce(update_memory.parent_ids, p.parent_ids),
+      ttl = nullif(coalesce(update_memory.ttl, p.ttl), 'infinity'),
+      importance_score = coalesce(importance, p.importance_score),
+      metadata = p.metadata || coalesce(update_memory.metadata, '{}')
+    where p.packet_id = update_memory.packet_id
+    returning p.* into saved;
+  exception when unique_violation then
+    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project and kind already has this content', 'content');
+  end;
+  answer.status := 'updated';
+  answer.memory := saved;
+  return answer;
+end
+$$;
+
+comment on function public.update_memory(
+  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb) is
+  'Changes the given fields of a memory and leaves the others; ttl infinity removes the expiry. Changed content is embedded again. Agents may change only what they wrote; otherwise, or if the memory does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+
+grant execute on function public.update_memory(
+  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb) to l9_agent, l9_admin;

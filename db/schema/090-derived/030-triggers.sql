@@ -1,0 +1,83 @@
+-- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source.
+
+create function derived.tg__take_from_source()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  source public.packet_store := derived.lock_source_memory((to_jsonb(new) ->> tg_argv[0])::uuid, tg_argv[0]);
+begin
+  new.tenant_id := source.tenant_id;
+  new.org_id := source.org_id;
+  new.user_id := source.user_id;
+  new.project_id := source.project_id;
+  new.scope := source.scope;
+  new.ttl := source.ttl;
+  new.creator := coalesce(identity.current_creator(), 'job');
+  new.created_at := clock_timestamp();
+  new.updated_at := new.created_at;
+  return new;
+end
+$$;
+
+comment on function derived.tg__take_from_source() is
+  'Copies owner, project, scope and expiry from the source memory to a derived row, and records who derived it. Definer: reads and locks the source.';
+
+create function derived.tg_packet_store__derived_follow()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  execute format(
+    'update public.%I d set tenant_id = $1, org_id = $2, user_id = $3, project_id = $4, scope = $5, ttl = $6, updated_at = clock_timestamp()
+     where d.%I = $7', tg_argv[0], tg_argv[1])
+  using new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.packet_id;
+  return null;
+end
+$$;
+
+comment on function derived.tg_packet_store__derived_follow() is
+  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it. Arguments: the table, its column that names the source. Definer: callers can''t write these tables.';
+
+create function derived.tg__audit_derived()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+-- As for packets, a plan cached for a few rows must not be used for a thousand.
+set enable_nestloop = off
+as $$
+declare
+  actor jsonb := audit.audit_actor();
+begin
+  if tg_op = 'INSERT' then
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'INSERT', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
+      jsonb_build_object('source_packet', n.row -> tg_argv[0]) || actor
+    from (select to_jsonb(new_rows) as row from new_rows) n;
+  elsif tg_op = 'DELETE' then
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'DELETE', tg_table_name, (o.row ->> tg_argv[1])::uuid, (o.row ->> 'tenant_id')::uuid, o.row ->> 'project_id', o.row ->> 'scope',
+      jsonb_build_object('source_packet', o.row -> tg_argv[0]) || actor
+    from (select to_jsonb(old_rows) as row from old_rows) o;
+  else
+    -- Counters that jobs keep leave updated_at unchanged and are not audited.
+    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+    select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
+      jsonb_build_object('source_packet', n.row -> tg_argv[0])
+        || case when n.row -> 'scope' <> o.row -> 'scope' then jsonb_build_object('was_scope', o.row -> 'scope') else '{}' end
+        || actor
+    from (select to_jsonb(new_rows) as row from new_rows) n
+    join (select to_jsonb(old_rows) as row from old_rows) o on o.row -> tg_argv[1] = n.row -> tg_argv[1]
+    where n.row -> 'updated_at' is distinct from o.row -> 'updated_at';
+  end if;
+  return null;
+end
+$$;
+
+comment on function derived.tg__audit_derived() is
+  'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key. Definer: callers can''t insert into audit_log.';

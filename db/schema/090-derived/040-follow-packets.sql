@@ -1,0 +1,21 @@
+create procedure derived.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
+language plpgsql
+set search_path = ''
+as $$
+begin
+  execute format($sql$
+    create trigger %I after update on public.packet_store for each row
+    when (
+      (new.tenant_id, new.scope) is distinct from (old.tenant_id, old.scope)
+      or new.org_id is distinct from old.org_id
+      or new.user_id is distinct from old.user_id
+      or new.project_id is distinct from old.project_id
+      or new.ttl is distinct from old.ttl)
+    execute function %s(%s)$sql$,
+    trigger_name, function_name,
+    (select string_agg(quote_literal(a.argument), ', ' order by a.place) from unnest(arguments) with ordinality as a (argument, place)));
+end
+$$;
+
+comment on procedure derived.follow_packets(text, text, text[]) is
+  'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry change. Run by migrations only.';

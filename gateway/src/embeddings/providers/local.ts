@@ -1,0 +1,36 @@
+import type { Logger } from 'pino';
+import type { Embedder } from '../embedder.ts';
+import type { TextWorker } from '../text-worker.ts';
+import { createTextWorker, MODEL_DIR } from '../text-worker.ts';
+
+export const LOCAL_MODEL = 'all-MiniLM-L6-v2-int8';
+export const LOCAL_DIMENSIONS = 384;
+
+// 256 tokens, less the two that mark both ends.
+const LIMITS = { maxTokens: 254, overlapTokens: 38 };
+// No character becomes more wordpieces than this (Korean syllables come apart into three letters).
+const MOST_TOKENS_A_CHARACTER = 4;
+
+export interface LocalEmbedder extends Embedder {
+  /** Resolves when the model is loaded; rejects when it can't be. */
+  ready(): Promise<void>;
+  /** The thread that runs now, for tests that kill it. */
+  thread: TextWorker['thread'];
+}
+
+/** Starts to load the model at once, without waiting for it. */
+export function localEmbedder(logger: Logger, modelDir: string = MODEL_DIR): LocalEmbedder {
+  const worker = createTextWorker({ modelDir, inference: true }, logger);
+  worker.warmUp();
+  return {
+    model: LOCAL_MODEL,
+    dimensions: LOCAL_DIMENSIONS,
+    embed: worker.embed,
+    async chunk(text) {
+      return text.length * MOST_TOKENS_A_CHARACTER <= LIMITS.maxTokens ? [] : worker.chunk(text, LIMITS);
+    },
+    ready: worker.ready,
+    close: worker.close,
+    thread: worker.thread,
+  };
+}

@@ -1,0 +1,301 @@
+// What is particular to GraphQL: names and behaviours. Meaning is in the comments of the database, permissions in its grants.
+import { jsonPgSmartTags } from 'postgraphile/utils';
+
+// Its index is for what the database asks itself.
+const unsearchable = { behavior: '-condition -orderBy -attribute:filterBy -attribute:orderBy' };
+const searchable = { behavior: '+condition +orderBy +attribute:filterBy +attribute:orderBy' };
+
+export const tagsPlugin = jsonPgSmartTags({
+  version: 1,
+  config: {
+    class: {
+      'public.packet_store': {
+        tags: { name: 'memory' },
+        attribute: {
+          packet_type: { tags: { name: 'kind', ...searchable } },
+          scope: { tags: searchable },
+          project_id: { tags: searchable },
+          thread_id: { tags: searchable },
+          timestamp: { tags: searchable },
+          updated_at: { tags: searchable },
+          // What was learned since has the plain names: packet_store_importance_score() and its like.
+          importance_score: { tags: { name: 'estimated_importance', ...searchable } },
+          access_count: { tags: { behavior: '-*' } },
+          last_accessed: { tags: { behavior: '-*' } },
+          contradiction_count: { tags: { behavior: '-*' } },
+          ttl: { tags: unsearchable },
+        },
+      },
+      'public.packet_versions': {
+        tags: { name: 'memory_version' },
+        attribute: {
+          packet_type: { tags: { name: 'kind' } },
+          tenant_id: { tags: unsearchable },
+          valid_until: { tags: unsearchable },
+        },
+      },
+      'public.memory_access_log': {
+        tags: {
+          name: 'memory_access',
+          primaryKey: 'access_id',
+          foreignKey:
+            '(target_id) references public.packet_store (packet_id)|@fieldName memory|@foreignFieldName accesses',
+        },
+        attribute: Object.fromEntries(
+          ['target_id', 'agent_id', 'access_context', 'accessed_at', 'was_useful'].map((name) => [
+            name,
+            { tags: searchable },
+          ]),
+        ),
+      },
+      // Seen in memory_access_log, and as fields of the memory.
+      'public.memory_feedback': { tags: { behavior: '-*' } },
+      'public.memory_signals': { tags: { behavior: '-*' } },
+      'public.memory_tombstones': { attribute: { packet_type: { tags: { name: 'kind' } } } },
+      'public.knowledge_facts': {
+        tags: {
+          name: 'fact',
+          // All that a memory says is Memory.facts: packet_store_facts().
+          foreignKey:
+            '(source_packet) references public.packet_store (packet_id)|@fieldName sourceMemory|@foreignBehavior -*',
+        },
+        attribute: {
+          audience_id: { tags: { behavior: '-*' } },
+          superseded_by: { tags: { name: 'superseded_by_id' } },
+          ...Object.fromEntries(
+            ['subject_normalized', 'predicate', 'scope', 'project_id', 'confidence', 'valid_from', 'recorded_at'].map(
+              (name) => [name, { tags: searchable }],
+            ),
+          ),
+        },
+      },
+      // A row of the matrix is a cell of it.
+      'public.access_matrix': { tags: { name: 'access_matrix_cell' } },
+      'public.memory_embeddings': {
+        tags: { name: 'memory_embedding' },
+        attribute: { vector: { tags: { behavior: '-*' } } },
+      },
+      'public.audit_log': {
+        // The id alone is unique; the time is in the key because it says which partition.
+        tags: { unique: 'audit_id' },
+        attribute: {
+          xid: { tags: { behavior: '-*' } },
+          ...Object.fromEntries(
+            ['occurred_at', 'operation', 'table_name', 'row_id', 'caller', 'status'].map((name) => [
+              name,
+              { tags: searchable },
+            ]),
+          ),
+        },
+      },
+      'public.audit_seals': {
+        attribute: Object.fromEntries(
+          ['audit_ids', 'row_hashes', 'from_xid', 'to_xid'].map((name) => [name, { tags: { behavior: '-*' } }]),
+        ),
+      },
+      'public.reflection_store': {
+        tags: { name: 'reflection' },
+        attribute: Object.fromEntries(
+          ['reflection_type', 'priority', 'confidence', 'times_seen', 'last_seen', 'project_id', 'scope'].map(
+            (name) => [name, { tags: searchable }],
+          ),
+        ),
+      },
+      'public.task_reflections': {
+        attribute: Object.fromEntries(
+          ['task_id', 'outcome', 'project_id', 'scope', 'updated_at'].map((name) => [name, { tags: searchable }]),
+        ),
+      },
+      // Seen as lessons of a task, and tasks of a lesson.
+      'public.task_reflection_lessons': { tags: { behavior: '-*' } },
+      'public.memory_summaries': {
+        attribute: Object.fromEntries(
+          ['scope_type', 'scope_value', 'project_id', 'scope', 'coverage_end', 'updated_at'].map((name) => [
+            name,
+            { tags: searchable },
+          ]),
+        ),
+      },
+      // Made of vectors, for old readers in database sessions.
+      'public.semantic_memory': { tags: { behavior: '-*' } },
+      'public.tasks': {
+        attribute: Object.fromEntries(
+          ['created_at', 'status', 'type', 'scope', 'project_id', 'caller'].map((name) => [name, { tags: searchable }]),
+        ),
+      },
+      'public.world_model_entities': {
+        tags: {
+          foreignKey:
+            '(source_packet) references public.packet_store (packet_id)|@fieldName memory|@foreignFieldName worldModelEntities',
+        },
+        attribute: Object.fromEntries(
+          ['entity_id_normalized', 'entity_type', 'scope', 'project_id', 'audience_id'].map((name) => [
+            name,
+            { tags: searchable },
+          ]),
+        ),
+      },
+      // Seen as the sources of a summary.
+      'public.memory_summary_sources': { tags: { behavior: '-*' } },
+      'public.summarize_result': { tags: { behavior: '-*' } },
+      'public.reflect_result': { tags: { behavior: '-*' } },
+      'public.recall_result': { tags: { behavior: '-*' } },
+      'public.recalled_lesson': { tags: { behavior: '-*' } },
+      ...Object.fromEntries(
+        [
+          ['agent_memory_events', ['timestamp', 'event_type', 'agent_id', 'scope', 'project_id']],
+          ['reasoning_traces', ['created_at', 'agent_id', 'scope', 'project_id']],
+          ['world_model_updates', ['state_version_after', 'applied_at', 'scope', 'project_id', 'audience_id']],
+          ['world_model_snapshots', ['state_version', 'created_at', 'scope', 'project_id', 'audience_id']],
+        ].map(([table, columns]) => [
+          `public.${table}`,
+          { attribute: Object.fromEntries((columns as string[]).map((name) => [name, { tags: searchable }])) },
+        ]),
+      ),
+      // What it says is in the memories themselves; a search is what it is for.
+      'public.memory_contexts': { tags: { behavior: '-*' } },
+      'public.audit_query_texts': { tags: { behavior: '-*' } },
+      // Callers have no use for the bookkeeping of retries.
+      'public.idempotency_keys': { tags: { behavior: '-*' } },
+      'public.save_result': { tags: { behavior: '-*' } },
+      'public.similar_memory': { tags: { behavior: '-*' } },
+      'public.search_result': { tags: { behavior: '-*' } },
+      'public.memory_hit': { tags: { behavior: '-*' } },
+      'public.memory_stats': { tags: { behavior: '-*' } },
+      'public.entity_relationships': {
+        tags: {
+          // The other way goes by the evidence: packet_store_relationships().
+          foreignKey:
+            '(source_packet) references public.packet_store (packet_id)|@fieldName sourceMemory|@behavior -manyRelation:resource:connection -manyRelation:resource:list',
+        },
+        attribute: {
+          // The one that states it and lasts longest; memories has them all.
+          source_packet: { tags: unsearchable },
+          ...Object.fromEntries(
+            ['source_normalized', 'target_normalized', 'relationship_type', 'scope', 'project_id'].map((name) => [
+              name,
+              { tags: searchable },
+            ]),
+          ),
+        },
+      },
+      'public.entity_aliases': {
+        attribute: Object.fromEntries(
+          ['alias_normalized', 'entity_normalized'].map((name) => [name, { tags: searchable }]),
+        ),
+      },
+    },
+    constraint: {
+      'public.knowledge_facts.knowledge_facts_superseded_by_fkey': {
+        tags: { fieldName: 'supersededBy', foreignFieldName: 'replaced' },
+      },
+      'public.knowledge_facts.knowledge_facts_source_is_evidence': {
+        tags: { behavior: '-*', foreignBehavior: '-*' },
+      },
+      'public.fact_evidence.fact_evidence_fact_id_fkey': {
+        tags: { fieldName: 'fact', foreignFieldName: 'evidence' },
+      },
+      'public.fact_evidence.fact_evidence_packet_id_fkey': {
+        tags: { fieldName: 'memory', foreignFieldName: 'factEvidence' },
+      },
+      'public.packet_versions.packet_versions_packet_id_fkey': {
+        tags: { fieldName: 'memory', foreignFieldName: 'versions' },
+      },
+      'public.agent_memory_events.agent_memory_events_packet_id_fkey': {
+        tags: { fieldName: 'memory', foreignFieldName: 'event' },
+      },
+      'public.reasoning_traces.reasoning_traces_packet_id_fkey': {
+        tags: { fieldName: 'memory', foreignFieldName: 'reasoningTrace' },
+      },
+      'public.world_model_updates.world_model_updates_source_packet_fkey': {
+        tags: { fieldName: 'memory', foreignFieldName: 'worldModelUpdates' },
+      },
+      'public.world_model_snapshots.world_model_snapshots_source_packet_fkey': {
+        tags: { fieldName: 'memory', foreignFieldName: 'worldModelSnapshots' },
+      },
+      'public.memory_embeddings.memory_embeddings_packet_id_fkey': {
+        tags: { fieldName: 'memory', foreignFieldName: 'embeddings' },
+      },
+      'public.reflection_store.reflection_store_source_packet_fkey': {
+        tags: { fieldName: 'memory', foreignSingleFieldName: 'reflection' },
+      },
+      'public.memory_summaries.memory_summaries_source_packet_fkey': {
+        tags: { fieldName: 'memory', foreignSingleFieldName: 'summary' },
+      },
+      'public.task_reflections.task_reflections_source_packet_fkey': {
+        tags: { fieldName: 'memory', foreignSingleFieldName: 'taskReflection' },
+      },
+      'public.entity_relationships.relationship_source_is_evidence': { tags: { behavior: '-*' } },
+      'public.relationship_evidence.relationship_evidence_relationship_id_fkey': {
+        tags: { fieldName: 'relationship', foreignFieldName: 'evidence' },
+      },
+      'public.relationship_evidence.relationship_evidence_packet_id_fkey': {
+        tags: { fieldName: 'memory', behavior: '-manyRelation:resource:connection -manyRelation:resource:list' },
+      },
+      'public.entity_aliases.entity_aliases_source_packet_fkey': {
+        tags: { fieldName: 'sourceMemory', foreignFieldName: 'entityAliases' },
+      },
+    },
+    procedure: {
+      'public.reflect_on_task': { tags: { resultFieldName: 'taskReflection' } },
+      'public.save_summary': { tags: { resultFieldName: 'summary' } },
+      'public.due_summaries': { tags: { behavior: '-connection +list' } },
+      // What the payload of a mutation calls its result.
+      ...Object.fromEntries(
+        Object.entries({
+          tenant: ['create_tenant', 'deactivate_tenant', 'reactivate_tenant', 'set_query_text_audit'],
+          org: ['create_org', 'deactivate_org', 'reactivate_org'],
+          user: ['create_user', 'deactivate_user', 'reactivate_user'],
+          scope: ['register_scope', 'deactivate_scope', 'reactivate_scope'],
+          actor: ['register_actor', 'deactivate_actor', 'reactivate_actor', 'bind_login'],
+          searchSettings: ['set_search_settings'],
+          extractionSettings: ['set_extraction_settings'],
+          apiKey: ['create_api_key', 'revoke_api_key'],
+          fact: ['assert_fact', 'retract_fact'],
+          predicate: ['register_predicate'],
+          relationship: ['relate'],
+          alias: ['add_alias'],
+          update: ['apply_world_update', 'restore_world'],
+          snapshot: ['snapshot_world'],
+        }).flatMap(([resultFieldName, names]) =>
+          names.map((name) => [`public.${name}`, { tags: { resultFieldName } }]),
+        ),
+      ),
+      // Offered by the operations plugin, which turns text into vectors on the way and records refusals.
+      ...Object.fromEntries(
+        [
+          'save_memory',
+          'search_memory',
+          'get_memory',
+          'record_feedback',
+          'update_memory',
+          'delete_memory',
+          'delete_expired_memories',
+          'get_memory_stats',
+          'register_embedding_model',
+          'reflect',
+          'recall_lessons',
+          // For MCP; here dueSummaries and saveSummary are its two halves.
+          'summarize',
+          // Sets claims, for psql: through this door they come from the token.
+          'act_as',
+        ].map((name) => [`public.${name}`, { tags: { behavior: '-*' } }]),
+      ),
+      // Offered by the views plugin, which calls it.
+      'public.refresh_memory_views': { tags: { behavior: '-*' } },
+      // They write their audit rows, hence volatile; to whoever asks they are queries all the same.
+      ...Object.fromEntries(
+        ['memory_history', 'find_facts', 'facts_as_of'].map((name) => [
+          `public.${name}`,
+          { tags: { behavior: '-mutationField +queryField -connection +list' } },
+        ]),
+      ),
+      ...Object.fromEntries(
+        ['explore_graph', 'get_world_model'].map((name) => [
+          `public.${name}`,
+          { tags: { behavior: '-mutationField +queryField' } },
+        ]),
+      ),
+    },
+  },
+} as never);

@@ -1,0 +1,51 @@
+import type { Express, NextFunction, Request, Response } from 'express';
+import type { Logger } from 'pino';
+import type { Denials } from '../audit/denials.ts';
+import { errorExtensions, KnownError, type PublicError, toPublicError } from '../errors.ts';
+
+// JSON-RPC's form for MCP, GraphQL's for everything else.
+const bodyOf = (path: string, error: PublicError) =>
+  path === '/mcp'
+    ? {
+        jsonrpc: '2.0',
+        error: { code: -32000, message: `${error.code} (${error.sqlstate}): ${error.message}` },
+        id: null,
+      }
+    : { errors: [{ message: error.message, extensions: errorExtensions(error) }] };
+
+/**
+ * Answers whoever is turned away before a door is reached: no identity, no valid body, nothing there. Express itself
+ * would answer with a stack trace, and log the bodies that it can't read.
+ */
+export function mountErrors(app: Express, logger: Logger, denials: Denials): void {
+  app.use(() => {
+    throw new KnownError('L9OWN', 'there is nothing here');
+  });
+
+  app.use(
+    (cause: Error & { type?: string; status?: number }, request: Request, response: Response, _next: NextFunction) => {
+      const error = toPublicError(fromBodyParser(cause) ?? cause, logger);
+      if (response.headersSent) {
+        response.destroy();
+        return;
+      }
+      if (error.httpStatus === 401) {
+        response.set('WWW-Authenticate', 'Bearer');
+        denials.record({
+          door: request.path.split('/')[1] ?? '',
+          reason: error.message,
+          address: request.socket.remoteAddress ?? '',
+          claimed: cause instanceof KnownError ? cause.claimed : null,
+        });
+      }
+      response.status(error.httpStatus).json(bodyOf(request.path, error));
+    },
+  );
+}
+
+function fromBodyParser({ type, status }: { type?: string; status?: number }): KnownError | null {
+  if (type === 'entity.too.large') return new KnownError('L9LIM', 'body: at most 8 MiB', 'body');
+  if (status !== undefined && status >= 400 && status < 500)
+    return new KnownError('L9VAL', 'body: no valid JSON', 'body');
+  return null;
+}

@@ -1,0 +1,63 @@
+// The job that embeds waiting memories: when to run it, and which providers to call.
+import type { Logger } from 'pino';
+import type { Database } from '../database/index.ts';
+import type { Models } from '../embeddings/models.ts';
+import { outagePause } from './backoff.ts';
+import { embedPending, ModelUnavailable } from './embed-pending.ts';
+import { statisticsKeeper } from './statistics.ts';
+
+const OUTAGE_LAST_SECONDS = 60;
+
+export interface EmbeddingJobOptions {
+  models: Models;
+  onEmbedded?: (memories: number, vectors: number) => void;
+}
+
+export function embeddingJob(database: Database, logger: Logger, { models, onEmbedded }: EmbeddingJobOptions) {
+  const pool = database.workerPool;
+  const keepStatistics = database.engine === 'embedded' ? statisticsKeeper(pool) : null;
+  // A provider that is down is called less and less often, however many memories are saved meanwhile.
+  const outages = new Map<string, ReturnType<typeof outagePause>>();
+  const outageOf = (model: string) => {
+    const outage = outages.get(model) ?? outagePause(OUTAGE_LAST_SECONDS);
+    outages.set(model, outage);
+    return outage;
+  };
+  const available = () => models.inUse().filter(({ model }) => !outageOf(model).isPausing());
+
+  return {
+    name: 'embed_pending',
+    async isDue(): Promise<boolean> {
+      const { rows } = await pool.query<{ due: boolean }>('select embeddings.has_due_embeddings($1) as due', [
+        available().map(({ model }) => model),
+      ]);
+      return rows[0]?.due === true;
+    },
+    async run(signal: AbortSignal): Promise<void> {
+      // A provider that is down must not stop the work for another model, so the loop goes on without it.
+      for (let isDone = false; !isDone; ) {
+        const embedders = available();
+        try {
+          const options = { embedders: available, logger, ...(onEmbedded ? { onEmbedded } : {}) };
+          const embedded = await embedPending(pool, options, signal);
+          for (const { model } of embedders) outageOf(model).recordSuccess();
+          await keepStatistics?.(embedded);
+          isDone = true;
+        } catch (error) {
+          if (!(error instanceof ModelUnavailable)) throw error;
+          logger.warn({ model: error.model, name: error.name }, 'embedding provider unavailable');
+          outageOf(error.model).recordFailure(error.cause);
+        }
+      }
+    },
+    /** Queues memories without a vector of a model in use: saved while no model was known, or in a transaction that began before. */
+    async enqueueMissing(): Promise<void> {
+      const { rows } = await pool.query<{ model: string; enqueued: string }>(
+        "select m.model, embeddings.enqueue_missing_embeddings(m.model) as enqueued from public.embedding_models m where m.state in ('serving', 'arriving')",
+      );
+      for (const { model, enqueued } of rows) {
+        if (Number(enqueued) > 0) logger.info({ memories: Number(enqueued), model }, 'memories queued for embedding');
+      }
+    },
+  };
+}

@@ -1,0 +1,218 @@
+// What an editor starts: MCP over stdio, passed on to the server of this home folder, which several editors share.
+// stdout carries JSON-RPC and nothing else.
+import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import {
+  isInitializeRequest,
+  isJSONRPCRequest,
+  isJSONRPCResultResponse,
+  type JSONRPCMessage,
+  type JSONRPCRequest,
+} from '@modelcontextprotocol/sdk/types.js';
+import { type Config, ConfigError, loadConfig } from '../config.ts';
+import { type Attachment, attach, KeyRefused } from '../home/attach.ts';
+import { loadCredentials } from '../home/credentials.ts';
+import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
+
+const REQUEST_WITHIN_MS = 120_000;
+const END_WITHIN_MS = 30_000;
+const TRIES = 3;
+// A message may hold a memory of 1 MiB, escaped.
+const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
+
+const say = (text: string) => process.stderr.write(`l9-memory mcp: ${text}\n`);
+
+/** Runs until stdin ends, and returns the exit code. */
+export async function mcp(env: NodeJS.ProcessEnv, { caller }: { caller?: string }): Promise<number> {
+  let config: Config;
+  let keys: string[];
+  try {
+    config = loadConfig(env);
+    keys = keysOf(config, caller);
+  } catch (error) {
+    say(error instanceof ConfigError ? error.message : `can't read the keys: ${(error as Error).message}`);
+    return 1;
+  }
+
+  const stdio = new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: MAX_MESSAGE_BYTES });
+  const link = createLink(config, env, keys, (message) => stdio.send(message));
+  const ended = new Promise<void>((resolve) => {
+    process.stdin.once('end', resolve).once('close', resolve);
+    process.stdout.on('error', () => resolve());
+    stdio.onclose = resolve;
+  });
+  stdio.onerror = (error) => say(`a message was not understood: ${error.message.split('\n')[0]}`);
+  const underway = new Set<Promise<void>>();
+  stdio.onmessage = (message) => {
+    const passing = link.pass(message).finally(() => underway.delete(passing));
+    underway.add(passing);
+  };
+  await stdio.start();
+  link.warmUp();
+
+  await ended;
+  // What was asked before the end is still answered, if that takes no longer than this.
+  await Promise.race([
+    Promise.allSettled(underway),
+    new Promise((resolve) => setTimeout(resolve, END_WITHIN_MS).unref()),
+  ]);
+  stdio.onclose = () => {};
+  await stdio.close();
+  // A server may be half started; it finds out by itself that nobody needs it.
+  process.exit(0);
+}
+
+/** While keys rotate a caller has several, of which a running server may not know them all. */
+function keysOf(config: Config, caller: string | undefined): string[] {
+  if (caller === undefined) {
+    if (config.mcpApiKey) return [config.mcpApiKey];
+    throw new ConfigError(
+      'whose memory is it? Start with --caller C (or another caller), or set MCP_API_KEY to the key of one',
+    );
+  }
+  const { mcpApiKeys } = loadCredentials(config);
+  const keys = Object.hasOwn(mcpApiKeys, caller) ? mcpApiKeys[caller] : undefined;
+  if (keys) return keys;
+  throw new ConfigError(
+    `--caller ${caller}: there is no key for that name. Known: ${Object.keys(mcpApiKeys).sort().join(', ')}`,
+  );
+}
+
+interface Connection {
+  http: StreamableHTTPClientTransport;
+  attachment: Attachment;
+}
+
+async function attachWithAny(url: string, keys: string[]): Promise<{ attachment: Attachment; key: string }> {
+  for (const [index, key] of keys.entries()) {
+    try {
+      return { attachment: await attach(url, key), key };
+    } catch (error) {
+      if (!(error instanceof KeyRefused) || index === keys.length - 1) throw error;
+    }
+  }
+  throw new ConfigError('there is no key');
+}
+
+/** The way to the server, found anew whenever it is gone. */
+function createLink(config: Config, env: NodeJS.ProcessEnv, keys: string[], answer: (message: JSONRPCMessage) => void) {
+  let current: Promise<Connection> | null = null;
+  let protocolVersion: string | undefined;
+  // The ids of `initialize` requests, whose answers say which version is spoken.
+  const initializing = new Set<string | number>();
+
+  const connect = (): Promise<Connection> => {
+    if (current) return current;
+    const connecting = open();
+    current = connecting;
+    // What is still under way on it may yet be answered: a server that ends in good order sees to that.
+    connecting.then(({ attachment }) => attachment.ended).then(forget(connecting), forget(connecting));
+    return connecting;
+  };
+
+  const forget = (connection: Promise<Connection>) => () => {
+    if (current === connection) current = null;
+  };
+
+  const open = async (): Promise<Connection> => {
+    for (let tries = 1; ; tries++) {
+      const { url } = await findOrStartServer(config.home, env);
+      try {
+        const { attachment, key } = await attachWithAny(url, keys);
+        const http = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
+          requestInit: { headers: { authorization: `Bearer ${key}` } },
+          fetch: (target, init) => {
+            const limits = [AbortSignal.timeout(REQUEST_WITHIN_MS), ...(init?.signal ? [init.signal] : [])];
+            return fetch(target, { ...init, signal: AbortSignal.any(limits) });
+          },
+        });
+        await http.start();
+        if (protocolVersion) http.setProtocolVersion(protocolVersion);
+        http.onmessage = (message) => {
+          if (isJSONRPCResultResponse(message) && initializing.delete(message.id)) {
+            protocolVersion = String(message.result.protocolVersion);
+            http.setProtocolVersion(protocolVersion);
+          }
+          answer(message);
+        };
+        return { http, attachment };
+      } catch (error) {
+        // It ended between the two questions.
+        if (error instanceof KeyRefused || tries >= TRIES) throw error;
+      }
+    }
+  };
+
+  const passRequest = async (request: JSONRPCRequest): Promise<void> => {
+    if (isInitializeRequest(request)) initializing.add(request.id);
+    for (let tries = 1; ; tries++) {
+      const connecting = connect();
+      let connection: Connection;
+      try {
+        connection = await connecting;
+      } catch (error) {
+        return refuse(request, whyUnreachable(error as Error));
+      }
+      try {
+        return await connection.http.send(request);
+      } catch (error) {
+        const loss = lossOf(error as Error);
+        if (loss === null) return refuse(request, whatServerSaid(error as Error));
+        // The attachment may not have noticed yet.
+        forget(connecting)();
+        connection.attachment.detach();
+        if (loss === 'answer' && !(await isSafeToRepeat(request))) {
+          return refuse(
+            request,
+            'the server went away while it worked on this, so whether it was done is not known. Look first (get_memory, search_memory), then try again if it was not.',
+          );
+        }
+        if (tries >= TRIES) return refuse(request, 'the server keeps going away. Try again later.');
+      }
+    }
+  };
+
+  const refuse = (request: JSONRPCRequest, text: string) => {
+    say(text);
+    answer({ jsonrpc: '2.0', id: request.id, error: { code: -32000, message: text } });
+  };
+
+  return {
+    warmUp: () => void connect().catch((error: Error) => say(whyUnreachable(error))),
+    async pass(message: JSONRPCMessage): Promise<void> {
+      if (isJSONRPCRequest(message)) return passRequest(message);
+      // Notifications ask for no answer; a server that is not there has nothing to do with them.
+      await current?.then(({ http }) => http.send(message)).catch(() => {});
+    },
+  };
+}
+
+/** What a failure to send lost: the way there, so that nothing was done, or the way back. Null: the server is there. */
+function lossOf(error: Error): 'request' | 'answer' | null {
+  if (error instanceof StreamableHTTPError || error.name === 'TimeoutError') return null;
+  const code = (error.cause as { code?: string } | undefined)?.code;
+  return code === 'ECONNREFUSED' ? 'request' : 'answer';
+}
+
+async function isSafeToRepeat({ method, params }: JSONRPCRequest): Promise<boolean> {
+  if (method !== 'tools/call') return true;
+  const { operations } = await import('../operations/index.ts');
+  return operations.some(({ name, isIdempotent }) => name === params?.name && isIdempotent);
+}
+
+function whyUnreachable(error: Error): string {
+  if (error instanceof KeyRefused || error instanceof ServerUnavailable) return error.message;
+  return `the server can't be reached (${error.message}). Try again.`;
+}
+
+/** The text of a JSON-RPC error that came with an HTTP status. */
+function whatServerSaid(error: Error): string {
+  if (error.name === 'TimeoutError')
+    return `no answer within ${REQUEST_WITHIN_MS / 1000} s. Try again later, or ask for less.`;
+  try {
+    const body = error.message.slice(error.message.indexOf('{'));
+    return (JSON.parse(body) as { error: { message: string } }).error.message;
+  } catch {
+    return `the server refused the request: ${error.message.slice(0, 300)}`;
+  }
+}

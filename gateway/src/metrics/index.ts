@@ -1,0 +1,157 @@
+import type pg from 'pg';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Database } from '../database/index.ts';
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** Counters and gauges of GET /metrics, in the format of Prometheus. */
+export function createMetrics(database: Database) {
+  const registers = [new Registry()];
+  const registry = registers[0]!;
+  collectDefaultMetrics({ register: registry });
+
+  const gauges = <Row extends pg.QueryResultRow | undefined>(
+    query: string,
+    described: Record<string, [string, (row: Row) => number]>,
+  ) => {
+    // One query a scrape, whichever of its gauges is asked first.
+    let asked: Promise<Row> | null = null;
+    const ask = () => {
+      asked ??= database.workerPool
+        .query(query)
+        .then(({ rows }) => rows[0] as Row)
+        .finally(() => {
+          asked = null;
+        });
+      return asked;
+    };
+    for (const [name, [help, read]] of Object.entries(described)) {
+      new Gauge({
+        name,
+        help,
+        registers,
+        async collect() {
+          this.set(read(await ask()));
+        },
+      });
+    }
+  };
+  gauges<{ pending: string; failing: string; oldest_seconds: number }>('select * from embeddings.embedding_backlog()', {
+    l9_embedding_backlog: [
+      'Memories that wait for vectors of the model that serves.',
+      ({ pending }) => Number(pending),
+    ],
+    l9_embedding_backlog_failing: ['Memories among them that failed before.', ({ failing }) => Number(failing)],
+    l9_embedding_backlog_oldest_seconds: ['Age of the oldest of them.', (row) => row.oldest_seconds],
+  });
+  gauges<{ to_embed: string; remaining: string; refused: string } | undefined>(
+    'select * from embeddings.embedding_change()',
+    {
+      l9_reembedding_memories: [
+        'Memories that a change of the embedding model has to embed; 0: no change is under way.',
+        (row) => Number(row?.to_embed ?? 0),
+      ],
+      l9_reembedding_remaining: ['Memories among them that still wait.', (row) => Number(row?.remaining ?? 0)],
+      l9_reembedding_refused: ['Memories among those that the new model refused.', (row) => Number(row?.refused ?? 0)],
+    },
+  );
+  gauges<{ unsealed: string; oldest_seconds: number; last_sealed_at: Date | null }>(
+    'select * from audit.audit_backlog()',
+    {
+      l9_audit_unsealed: [
+        'Rows of the audit log that are not sealed yet; 100,000 at most are counted.',
+        ({ unsealed }) => Number(unsealed),
+      ],
+      l9_audit_unsealed_oldest_seconds: [
+        'Age of the oldest row of the audit log that is not sealed yet.',
+        (row) => row.oldest_seconds,
+      ],
+      l9_audit_last_seal_timestamp_seconds: [
+        'When the audit log was last sealed, in seconds since 1970; 0: never.',
+        ({ last_sealed_at: at }) => (at ? at.getTime() / 1_000 : 0),
+      ],
+    },
+  );
+  gauges<{ pending: string; given_up: string; oldest_seconds: number; tokens_today: string }>(
+    'select * from extraction.extraction_backlog()',
+    {
+      l9_extraction_backlog: ['Memories that wait to be read by a chat model.', ({ pending }) => Number(pending)],
+      l9_extraction_given_up: ['Memories that no answer of use was got for.', ({ given_up: count }) => Number(count)],
+      l9_extraction_backlog_oldest_seconds: [
+        'Age of the oldest memory that waits to be read by a chat model.',
+        (row) => row.oldest_seconds,
+      ],
+      l9_chat_tokens_today: [
+        "Tokens that the chat model's calls have cost since midnight (UTC), all tenants and processes together.",
+        ({ tokens_today: tokens }) => Number(tokens),
+      ],
+    },
+  );
+  gauges<{ waiting: string; oldest_seconds: number; rolled_up_at: Date | null }>(
+    'select * from importance.access_backlog()',
+    {
+      l9_access_backlog: [
+        'Accesses and votes that are not rolled up yet; 100,000 of each at most are counted.',
+        ({ waiting }) => Number(waiting),
+      ],
+      l9_access_backlog_oldest_seconds: ['Age of the oldest of them.', (row) => row.oldest_seconds],
+      l9_access_last_roll_up_timestamp_seconds: [
+        'When accesses were last rolled up, in seconds since 1970; 0: never.',
+        ({ rolled_up_at: at }) => (at ? at.getTime() / 1_000 : 0),
+      ],
+    },
+  );
+  const tokens = new Counter({
+    name: 'l9_chat_tokens_total',
+    help: 'Tokens that calls of the chat model by this process have cost.',
+    labelNames: ['type'],
+    registers,
+  });
+
+  gauges<{ refreshed_at: Date | null; age_seconds: number | null }>(
+    `select case when bool_and(refreshed_at is not null) then min(refreshed_at) end as refreshed_at,
+       case when bool_and(refreshed_at is not null) then max(age_seconds) end as age_seconds from public.memory_views_status()`,
+    {
+      l9_memory_views_refreshed_timestamp_seconds: [
+        'When the oldest of the materialized views was last refreshed, in seconds since 1970; 0: never.',
+        ({ refreshed_at: at }) => (at ? at.getTime() / 1_000 : 0),
+      ],
+      l9_memory_views_age_seconds: [
+        'Age of the oldest of the materialized views; +Inf: it was never refreshed.',
+        ({ age_seconds: age }) => age ?? Number.POSITIVE_INFINITY,
+      ],
+    },
+  );
+
+  return {
+    chatTokens({ promptTokens, completionTokens }: { promptTokens: number; completionTokens: number }) {
+      tokens.inc({ type: 'prompt' }, promptTokens);
+      tokens.inc({ type: 'completion' }, completionTokens);
+    },
+    extractedMemories: new Counter({
+      name: 'l9_extracted_memories_total',
+      help: 'Memories that the chat model has read for this process, by outcome: stored, outdated, failed.',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    embeddedMemories: new Counter({
+      name: 'l9_embedded_memories_total',
+      help: 'Memories embedded by this process.',
+      registers,
+    }),
+    embeddedVectors: new Counter({
+      name: 'l9_embedded_vectors_total',
+      help: 'Vectors made by this process, chunks included.',
+      registers,
+    }),
+    operations: new Histogram({
+      name: 'l9_operation_seconds',
+      help: 'Time of operations, by name and outcome.',
+      labelNames: ['operation', 'outcome'],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+      registers,
+    }),
+    contentType: registry.contentType,
+    render: () => registry.metrics(),
+  };
+}
