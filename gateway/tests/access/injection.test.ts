@@ -1,14 +1,12 @@
 // Texts that mean something to SQL, JSON, full text search, a log or a terminal, in every argument that takes a text of
 // every operation: each is answered in documented words, changes nothing beyond what was asked, and comes back as it was
 // given. The same for every GraphQL query is in ../graphql/injection.test.ts, for every SQL function in db/tests/hostile.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { z } from 'zod';
 import { operations } from '../../src/operations/index.ts';
-import type { Operation } from '../../src/operations/operation.ts';
-import type { House } from '../support/house.ts';
+import type { AnyOperation } from '../../src/operations/operation.ts';
+import type { TestGateway } from '../support/gateway.ts';
 import { assertDocumented, assertNoTrace, isStorable, payloadsFor } from './attacker.ts';
-import { askEach, openWatchedHouse, type WatchedHouse } from './watched-house.ts';
+import { askEach, startWatchedGateway, type WatchedGateway } from './watched-gateway.ts';
 
 interface JsonSchema {
   type?: string | string[];
@@ -20,7 +18,7 @@ interface JsonSchema {
 }
 
 /** Every argument of an operation that takes a text, alone, in a list or inside an object. */
-function textArguments({ input }: Operation): { name: string; wrap: (text: string) => unknown }[] {
+function textArguments({ input }: AnyOperation): { name: string; wrap: (text: string) => unknown }[] {
   const { properties = {} } = z.toJSONSchema(input, { io: 'input' }) as JsonSchema;
   return Object.entries(properties).flatMap(([name, property]) =>
     (property.anyOf ?? [property]).flatMap((option) => {
@@ -43,11 +41,12 @@ function textArguments({ input }: Operation): { name: string; wrap: (text: strin
 }
 
 /** A field of Query with the argument in question in a variable, and the others as usual. */
-const queryField = ({ name, graphqlName }: Operation, argument: string) => {
-  if (name === 'get_memory_stats') return `${graphqlName}(${camelCase(argument)}: $v) { total }`;
+const queryField = ({ name }: AnyOperation, argument: string) => {
+  const field = camelCase(name);
+  if (name === 'get_memory_stats') return `${field}(${camelCase(argument)}: $v) { total }`;
   const usual = { query: '"usual"', mode: 'lexical', [argument]: '$v' };
   const given = Object.entries(usual).map(([key, value]) => `${camelCase(key)}: ${value}`);
-  return `${graphqlName}(${given.join(', ')}) { hits { content } searched { filters } }`;
+  return `${field}(${given.join(', ')}) { hits { content } searched { filters } }`;
 };
 
 /** Arguments of the two queries that are not a String. */
@@ -64,25 +63,25 @@ const argumentTypes: Record<string, string> = {
 const camelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 describe('no text is ever more than a text', () => {
-  let watched: WatchedHouse;
-  let house: House;
+  let watched: WatchedGateway;
+  let gateway: TestGateway;
   let own: string;
-  before(async () => {
-    watched = await openWatchedHouse();
-    house = watched.house;
-    const saved = await house.tool('C', 'save_memory', { content: 'changed again and again', project_id: 'l9' });
+  beforeAll(async () => {
+    watched = await startWatchedGateway();
+    gateway = watched.gateway;
+    const saved = await gateway.tool('C', 'save_memory', { content: 'changed again and again', project_id: 'l9' });
     own = saved.result.memory.packet_id;
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   /** All calls in one request, without the handshake of a client. */
   const callTools = async (name: string, all: object[]) => {
-    const response = await fetch(`${house.gateway.url}/mcp`, {
+    const response = await fetch(`${gateway.instance.url}/mcp`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
-        'x-api-key': house.apiKey('C'),
+        'x-api-key': gateway.apiKey('C'),
       },
       body: JSON.stringify(
         all.map((args, id) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })),
@@ -92,7 +91,7 @@ describe('no text is ever more than a text', () => {
     const answers = (await response.json()) as { id: number; result: any }[];
     return answers.toSorted((one, other) => one.id - other.id).map(({ result }) => result);
   };
-  const required = (operation: Operation): Record<string, unknown> => {
+  const required = (operation: AnyOperation): Record<string, unknown> => {
     const shape = Object.keys((z.toJSONSchema(operation.input, { io: 'input' }) as JsonSchema).properties ?? {});
     const usual: Record<string, unknown> = {
       content: 'usual',
@@ -120,10 +119,10 @@ describe('no text is ever more than a text', () => {
           if ('content' in all && name !== 'content') all.content = `${operation.name} ${name} ${index} ${n}`;
           return all;
         });
-        const check = (payload: string, door: string, code: string | null, text: string) => {
-          const what = `${door} ${operation.name}(${name}: ${JSON.stringify(payload).slice(0, 60)})`;
+        const check = (payload: string, api: string, code: string | null, text: string) => {
+          const what = `${api} ${operation.name}(${name}: ${JSON.stringify(payload).slice(0, 60)})`;
           if (code !== null) assertDocumented(code, `${what}: ${text.slice(0, 300)}`);
-          else assert.ok(isStorable(payload), `${what}: was not refused`);
+          else expect(isStorable(payload), `${what}: was not refused`).toBe(true);
           assertNoTrace(text, watched.traces, what);
           return what;
         };
@@ -134,13 +133,13 @@ describe('no text is ever more than a text', () => {
           const what = check(payload, 'MCP', code, JSON.stringify(answer));
           const { status, memory, reflection } = answer.structuredContent ?? {};
           if (status !== 'inserted' && status !== 'updated') continue;
-          if (reflection && name === 'content') assert.equal(reflection.content, payload, what);
+          if (reflection && name === 'content') expect(reflection.content, what).toBe(payload);
           if (!memory) continue;
           const kept = memory[name];
-          if (name === 'tags') assert.deepEqual(kept, [payload.trim()], what);
-          else if (name === 'content' || name.endsWith('_id')) assert.equal(kept, payload, what);
+          if (name === 'tags') expect(kept, what).toStrictEqual([payload.trim()]);
+          else if (name === 'content' || name.endsWith('_id')) expect(kept, what).toBe(payload);
           else if (typeof kept === 'object' && !Array.isArray(kept) && kept !== null) {
-            assert.deepEqual({ ...kept, ...(wrap(payload) as object) }, kept, what);
+            expect({ ...kept, ...(wrap(payload) as object) }, what).toStrictEqual(kept);
           }
         }
 
@@ -157,10 +156,7 @@ describe('no text is ever more than a text', () => {
         const isQuery = ['search_memory', 'get_memory_stats'].includes(operation.name);
         const [type, field] = isQuery
           ? [argumentTypes[camelCase(name)] ?? 'String', queryField(operation, name)]
-          : [
-              `${operation.graphqlName[0]!.toUpperCase()}${operation.graphqlName.slice(1)}Input!`,
-              `${operation.graphqlName}(input: $v) { __typename }`,
-            ];
+          : [`${camelCase(`_${operation.name}`)}Input!`, `${camelCase(operation.name)}(input: $v) { __typename }`];
         const values = isQuery ? payloads.map(wrap) : asVariables;
         const answers = await askEach(watched, isQuery ? 'query' : 'mutation', type, field, values);
         for (const [n, { code, text }] of answers.entries()) check(payloads[n]!, 'GraphQL', code, text);

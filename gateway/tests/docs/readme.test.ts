@@ -1,47 +1,46 @@
-// The README's examples, run as they are written, against a server started as it says.
-import assert from 'node:assert/strict';
+// The commands of the README and of the tutorial run as they are written, against a server that was started as the README says.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { readHolder } from '../../src/home/lock.ts';
-import { createTestHome, type TestHome } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
+import { createTestHome, type TestHome } from '../support/home.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const tutorial = readFileSync(join(root, 'docs', 'tutorial', 'first-session.md'), 'utf8');
 const psql = process.env.PSQL || 'psql';
 const hasPsql = spawnSync(psql, ['--version']).status === 0;
 
-/** The fenced block of a language that holds some text. */
-function block(language: string, containing: string): string {
-  const blocks = [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(
-    ([, body]) => body!,
-  );
-  const found = blocks.find((body) => body.includes(containing));
-  assert.ok(found, `the README has no ${language} block with ${containing}`);
+const blocksOf = (page: string, language: string) =>
+  [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, body]) => body!);
+
+/** The fenced block of a language that contains a text. */
+function block(language: string, text: string, page = readme): string {
+  const found = blocksOf(page, language).find((body) => body.includes(text));
+  if (!found) throw new Error(`the page has no ${language} block with ${text}`);
   return found;
 }
 
-describe('the README', () => {
+describe('the README and the tutorial', () => {
   let home: TestHome;
   let env: NodeJS.ProcessEnv;
   let server: ChildProcess;
   let url: string;
   let output = '';
 
-  before(async () => {
+  beforeAll(async () => {
     home = await createTestHome();
-    env = { ...process.env, ...home.env, PORT: '0', LOG_LEVEL: 'warn', PSQL: psql };
+    env = { ...process.env, ...home.env, PORT: '0', LOG_FORMAT: 'pretty', PSQL: psql };
     server = spawn('npm', ['start'], { cwd: root, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
     server.stdout!.on('data', (data) => {
       output += data;
     });
     ({ url } = await eventually(() => readHolder(home.home)));
   });
-  after(async () => {
+  afterAll(async () => {
     process.kill(-server.pid!, 'SIGTERM');
     await new Promise((resolve) => server.once('exit', resolve));
     await home.drop();
@@ -58,42 +57,49 @@ describe('the README', () => {
         timeout: 300_000,
       },
     );
-    assert.equal(status, 0, stderr);
+    expect(status, stderr).toBe(0);
     return stdout;
   };
 
   it('starts by its two commands and says where everything is', () => {
-    assert.match(block('sh', 'npm ci'), /^npm ci\nnpm start\n$/);
+    expect(block('sh', 'npm ci')).toMatch(/^npm ci\nnpm start\n$/);
     for (const word of ['ready', 'engine', 'embedder', 'GraphQL', 'MCP', 'token', 'psql'])
-      assert.match(output, new RegExp(word));
+      expect(output).toMatch(new RegExp(word));
   });
 
-  it('saves and finds a memory with curl', async () => {
-    const session = block('sh', 'curl -s http');
-    const answers = () => sh(session).split('}{').join('}\n{').split('\n').filter(Boolean);
-    assert.match(answers()[0]!, /"status":"inserted"/);
-    // On a busy machine the vector may take longer than a reader does.
-    const isEmbedded = async () => /^l9_embedding_backlog 0$/m.test(await (await fetch(`${url}/metrics`)).text());
-    await eventually(isEmbedded);
-    const [saved, found] = answers();
-    assert.match(saved!, /"status":"skipped_dedupe"/);
-    assert.match(found!, /"content":"We deploy on Tuesdays/);
-    assert.match(found!, /"scopes":\["developer","global"\]/);
+  it('gives the answers that the README prints', async () => {
+    const save = block('sh', 'mutation');
+    const answers = blocksOf(readme, 'json').map((answer) => JSON.parse(answer));
+    expect(JSON.parse(sh(save))).toStrictEqual(answers.find(({ data }) => data?.saveMemory));
+    // Long after the second that a reader waits: the machine of a test may be busy.
+    await eventually(async () => /^l9_embedding_backlog 0$/m.test(await (await fetch(`${url}/metrics`)).text()));
+    const token = save.slice(0, save.indexOf('\n') + 1);
+    expect(JSON.parse(sh(`${token}${block('sh', 'searchMemory')}`))).toStrictEqual(
+      answers.find(({ data }) => data?.searchMemory),
+    );
+    expect(JSON.parse(sh(save)).data.saveMemory.status).toBe('skipped_dedupe');
   });
 
-  it('looks in with psql', { skip: !hasPsql && 'there is no psql on this machine' }, () => {
-    const answer = sh(block('sh', 'set local role l9_agent'));
-    assert.match(answer, /decision \| We deploy on Tuesdays/);
-    assert.match(answer, /scope_access/);
+  // Without psql on the machine its examples cannot run.
+  const itWithPsql = hasPsql ? it : it.skip;
+
+  itWithPsql('shows in psql what C sees', () => {
+    const answer = sh(block('sh', 'set local role l9_agent', tutorial));
+    expect(answer).toMatch(/decision \| We deploy on Tuesdays/);
+    expect(answer).toMatch(/scope_access/);
   });
 
-  it('makes knowledge of memories', { skip: !hasPsql && 'there is no psql on this machine' }, () => {
-    const answer = sh(block('sh', "assert_fact('website'"));
-    assert.match(answer, /"Thursday" \|\s+1/);
-    assert.match(answer, /billing \|/);
-    assert.match(answer, /Before naming a day for a release/);
-    assert.match(answer, /1 \| \{"day": "Thursday"\}/);
-    assert.doesNotMatch(answer, /ERROR/);
+  itWithPsql('turns memories into knowledge in psql', () => {
+    const answer = sh(block('sh', "assert_fact('website'", tutorial));
+    expect(answer).toMatch(/"Thursday" \|\s+1/);
+    expect(answer).toMatch(/billing \|/);
+    expect(answer).toMatch(/Before naming a day for a release/);
+    expect(answer).toMatch(/1 \| \{"day": "Thursday"\}/);
+    expect(answer).not.toMatch(/ERROR/);
+  });
+
+  it('verifies the audit log', () => {
+    expect(sh(block('sh', 'audit verify', tutorial))).toMatch(/\d/);
   });
 
   it('configures an editor for MCP', async () => {
@@ -102,16 +108,15 @@ describe('the README', () => {
     const client = new Client({ name: 'editor', version: '1' });
     await client.connect(new StdioClientTransport({ command, args, env: env as Record<string, string> }) as never);
     const { tools } = await client.listTools();
-    for (const { name } of tools) assert.ok(readme.includes(`\`${name}\``), name);
+    for (const { name } of tools) expect(readme, name).toContain(`\`${name}\``);
     const answer = await client.callTool({ name: 'search_memory', arguments: { query: 'deploy' } });
-    assert.match(JSON.stringify(answer.structuredContent), /We deploy on Tuesdays/);
+    expect(JSON.stringify(answer.structuredContent)).toMatch(/We deploy on Tuesdays/);
     await client.close();
   });
 
   it('makes a token that can do less', () => {
-    assert.match(readme, /npm run token -- --caller C --projects l9\n--scopes developer --expires 8h/);
-    assert.match(
-      sh('npm run --silent token -- --caller C --projects l9 --scopes developer --expires 8h'),
+    expect(readme).toMatch(/npm run token -- --caller C --projects l9\n--scopes developer --expires 8h/);
+    expect(sh('npm run --silent token -- --caller C --projects l9 --scopes developer --expires 8h')).toMatch(
       /^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/,
     );
   });
