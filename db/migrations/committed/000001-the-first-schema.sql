@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:f6504c34f1ff850a3661ddaf18f514d6097128ac
+--! Hash: sha1:053ba31385263c95c2a0078134bd100f1c102341
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7735,7 +7735,8 @@ comment on function entities.check_confidence(double precision, text) is
 
 grant execute on function entities.check_confidence(double precision, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
-create function entities.noisy_or(confidences double precision[], highest double precision default 0.99)
+create function entities.noisy_or(
+  confidences double precision[], highest double precision default 0.99, digits integer default 9)
 returns double precision
 language sql
 immutable
@@ -7745,14 +7746,14 @@ return (
   -- Rounded, so that the result does not depend on the order in which the logarithms are added. The bounds keep ln() and
   -- exp() from failing on a confidence of 1; they change nothing within these digits.
   select pg_catalog.round(
-    least(highest, 1 - pg_catalog.exp(greatest(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), -99)))::numeric, 12)
-    ::double precision
+    least(highest, 1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric,
+    digits)::double precision
   from pg_catalog.unnest(confidences) as c (confidence));
 
-comment on function entities.noisy_or(double precision[], double precision) is
-  'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, rounded to 12 digits, at most highest.';
+comment on function entities.noisy_or(double precision[], double precision, integer) is
+  'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, at most highest, rounded to so many digits after the point. A result that is combined again later should keep 15.';
 
-grant execute on function entities.noisy_or(double precision[], double precision)
+grant execute on function entities.noisy_or(double precision[], double precision, integer)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/020-confidence.sql
 --! Included 100-entities/030-entity-aliases.sql
@@ -7781,7 +7782,7 @@ alter table public.entity_aliases
   alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
 
 comment on table public.entity_aliases is
-  'Other names of entities: one row for each memory that states an alias. Readers of facts and relations resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
+  'Other names of entities: one row for each memory that states an alias. Readers of facts and relationships resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
 comment on column public.entity_aliases.alias_id is 'UUID version 7.';
 comment on column public.entity_aliases.alias is 'The other name, as the memory spells it.';
 comment on column public.entity_aliases.entity is 'The entity that the alias names, as the memory spells it.';
@@ -7932,7 +7933,7 @@ end
 $$;
 
 comment on function public.add_alias(text, text, uuid, text, text) is
-  'States that alias is another name of entity, so that facts and relations of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that alias is another name of entity, so that facts and relationships of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;
@@ -9278,7 +9279,7 @@ begin
     array[creator_name], model)
   on conflict (fact_id, packet_id) do update set
     -- One memory is one piece of evidence, however often it is named; only a repeated statement counts as a mention.
-    confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence])
+    confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence], digits => 15)
       else greatest(e.confidence, excluded.confidence) end,
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),
@@ -9973,7 +9974,7 @@ create table public.entity_relationships (
   first_seen timestamptz not null default clock_timestamp(),
   last_seen timestamptz not null default clock_timestamp(),
   -- References relationship_evidence, which references the memory. A foreign key to packet_store would deadlock with a
-  -- concurrent delete that recomputes this relation.
+  -- concurrent delete that recomputes this relationship.
   source_packet uuid not null,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
@@ -10000,24 +10001,24 @@ alter table public.entity_relationships
 comment on table public.entity_relationships is
   'The entity graph: how two entities are related, one row for each triple (source, type, target) in one tenant, org, user, project and scope. Everything but the triple is computed from relationship_evidence. relate() writes this table.';
 comment on column public.entity_relationships.relationship_id is
-  'UUID version 7, so ids are ordered by when the relation was first stated.';
+  'UUID version 7, so ids are ordered by when the relationship was first stated.';
 comment on column public.entity_relationships.source_entity is
-  'The entity that the relation starts from, as its source memory spells it.';
+  'The entity that the relationship starts from, as its source memory spells it.';
 comment on column public.entity_relationships.relationship_type is
-  'The type of the relation: lower case with underscores, such as depends_on.';
+  'The type of the relationship: lower case with underscores, such as depends_on.';
 comment on column public.entity_relationships.target_entity is
-  'The entity that the relation leads to, as its source memory spells it.';
+  'The entity that the relationship leads to, as its source memory spells it.';
 comment on column public.entity_relationships.source_normalized is
   'source_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.target_normalized is
   'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.confidence is
   'From 0 to 0.99: 1 - Π(1 - c) over the confidences c of all mentions (noisy-or), so it grows with every mention.';
-comment on column public.entity_relationships.mention_count is 'How often the relation was stated.';
-comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relation.';
-comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relation.';
+comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
+comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
+comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
 comment on column public.entity_relationships.source_packet is
-  'The memory that states the relation and expires last; of several such memories, the oldest.';
+  'The memory that states the relationship and expires last; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false);
 
@@ -10044,7 +10045,7 @@ declare
   normalised constant text := replace(entities.normalise_name(type), ' ', '_');
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', format('%s: a relation type is required, such as depends_on', field), field);
+    perform identity.raise_error('L9VAL', format('%s: a relationship type is required, such as depends_on', field), field);
   end if;
   perform identity.check_bytes(type, 200, field), identity.check_bytes(normalised, 200, field);
   return normalised;
@@ -10052,7 +10053,7 @@ end
 $$;
 
 comment on function graph.check_relationship_type(text, text) is
-  'Returns the stored form of a relation type: normalised like a name, with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
+  'Returns the stored form of a relationship type: normalised like a name, with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
 
 grant execute on function graph.check_relationship_type(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/010-entity-relationships.sql
@@ -10083,7 +10084,7 @@ create table public.relationship_evidence (
   constraint evidence_extractor_short check (octet_length(extracted_by) <= 200)
 ) with (fillfactor = 90);
 
--- Deferred, because a relation is inserted before its evidence.
+-- Deferred, because a relationship is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
   foreign key (relationship_id, source_packet) references public.relationship_evidence (relationship_id, packet_id)
   deferrable initially deferred;
@@ -10092,21 +10093,21 @@ alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by set statistics 0;
 
 comment on table public.relationship_evidence is
-  'Evidence of relations: which memory states a relation, with which confidence and how often. Confidence and counts of a relation are computed from these rows.';
+  'Evidence of relationships: which memory states a relationship, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
 comment on column public.relationship_evidence.relationship_id is
-  'The relation; it has the same tenant, org, user, project and scope as the memory.';
-comment on column public.relationship_evidence.packet_id is 'The memory that states the relation.';
+  'The relationship; it has the same tenant, org, user, project and scope as the memory.';
+comment on column public.relationship_evidence.packet_id is 'The memory that states the relationship.';
 comment on column public.relationship_evidence.source_entity is
-  'The entity that the relation starts from, as this memory spells it.';
+  'The entity that the relationship starts from, as this memory spells it.';
 comment on column public.relationship_evidence.target_entity is
-  'The entity that the relation leads to, as this memory spells it.';
+  'The entity that the relationship leads to, as this memory spells it.';
 comment on column public.relationship_evidence.confidence is
-  'The confidence in the relation that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
-comment on column public.relationship_evidence.mentions is 'How often the relation was stated from this memory.';
+  'The confidence in the relationship that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
+comment on column public.relationship_evidence.mentions is 'How often the relationship was stated from this memory.';
 comment on column public.relationship_evidence.extracted_by is
-  'The chat model that extracted the relation from the memory. Null: a caller stated it, possibly besides a model.';
-comment on column public.relationship_evidence.last_seen is 'When the relation was last stated from this memory.';
+  'The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a model.';
+comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
 
@@ -10127,7 +10128,7 @@ end
 $$;
 
 comment on function graph.lock_relationships(uuid[]) is
-  'Locks these relations until the end of the transaction. Not executable by callers: functions of the owner call it.';
+  'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner call it.';
 
 create function graph.recompute_relationships(ids uuid[])
 returns void
@@ -10163,10 +10164,10 @@ end
 $$;
 
 comment on function graph.recompute_relationships(uuid[]) is
-  'Recomputes relations from their evidence and deletes relations without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
+  'Recomputes relationships from their evidence and deletes relationships without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
 --! EndIncluded 140-graph/030-recompute-relationships.sql
 --! Included 140-graph/040-follow-memories.sql
--- The relations of a memory are deleted and moved with it; relations that other memories also state are recomputed.
+-- The relationships of a memory are deleted and moved with it; relationships that other memories also state are recomputed.
 
 create function graph.tg_packet_store__withdraw_relationships()
 returns trigger
@@ -10179,7 +10180,7 @@ declare
     select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = old.packet_id);
 begin
   if ids <> '{}' then
-    -- Done here because the foreign key would delete the evidence without recomputing shared relations.
+    -- Done here because the foreign key would delete the evidence without recomputing shared relationships.
     perform graph.lock_relationships(ids);
     delete from public.relationship_evidence e where e.packet_id = old.packet_id;
     perform graph.recompute_relationships(ids);
@@ -10189,7 +10190,7 @@ end
 $$;
 
 comment on function graph.tg_packet_store__withdraw_relationships() is
-  'Deletes the evidence of a memory that is about to be deleted and recomputes its relations. Definer: callers can''t write these tables.';
+  'Deletes the evidence of a memory that is about to be deleted and recomputes its relationships. Definer: callers can''t write these tables.';
 
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
@@ -10246,7 +10247,7 @@ end
 $$;
 
 comment on function graph.tg_packet_store__relationships_follow() is
-  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relations on both sides. Definer: callers can''t write these tables.';
+  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relationships on both sides. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');
 --! EndIncluded 140-graph/040-follow-memories.sql
@@ -10270,7 +10271,7 @@ declare
   source_name constant text := entities.check_name(relate_from.source, 'source');
   type_name constant text := graph.check_relationship_type(relate_from.type);
   target_name constant text := entities.check_name(relate_from.target, 'target');
-  -- Only a job may name the model that extracted the relation.
+  -- Only a job may name the model that extracted the relationship.
   extractor constant text := case when identity.current_role_name() = 'l9_worker' then relate_from.extracted_by end;
   stated record;
   relation public.entity_relationships;
@@ -10296,7 +10297,7 @@ begin
   values (
     stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target), relate_from.confidence, extractor)
   on conflict (relationship_id, packet_id) do update
-  set confidence = entities.noisy_or(array[e.confidence, excluded.confidence], highest => 1), mentions = e.mentions + 1,
+  set confidence = entities.noisy_or(array[e.confidence, excluded.confidence], highest => 1, digits => 15), mentions = e.mentions + 1,
     source_entity = excluded.source_entity, target_entity = excluded.target_entity,
     extracted_by = case when e.extracted_by is not null then excluded.extracted_by end,
     last_seen = clock_timestamp(), updated_at = clock_timestamp();
@@ -10310,7 +10311,7 @@ end
 $$;
 
 comment on function graph.relate_from(uuid, text, text, text, double precision, text) is
-  'States a relation from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
+  'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
 
 create function public.relate(
   source text,
@@ -10347,7 +10348,7 @@ end
 $$;
 
 comment on function public.relate(text, text, text, double precision, uuid, text, text) is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again raises its confidence towards 0.99 and counts a mention. source_packet: the memory that states the relation and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again raises its confidence towards 0.99 and counts a mention. source_packet: the memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function graph.relate_from(uuid, text, text, text, double precision, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;
@@ -10366,7 +10367,7 @@ create type graph.graph_edge as (
 );
 
 comment on type graph.graph_edge is
-  'A relation as seen from one of its two entities, the name at a position (place) of a list.';
+  'A relationship as seen from one of its two entities, the name at a position (place) of a list.';
 
 create function graph.max_edges_per_name()
 returns integer
@@ -10377,7 +10378,7 @@ set search_path = ''
 return 1000;
 
 comment on function graph.max_edges_per_name() is
-  'The number of relations of one name that a walk follows at most, most confident first.';
+  'The number of relationships of one name that a walk follows at most, most confident first.';
 
 create function graph.edges_of(names text[], max_edges integer)
 returns setof graph.graph_edge
@@ -10386,7 +10387,7 @@ stable
 set search_path = ''
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- Only an index scan returns the most confident relation of a name first, so other plans are ruled out.
+-- Only an index scan returns the most confident relationship of a name first, so other plans are ruled out.
 set enable_bitmapscan = off
 set enable_nestloop = on
 set plan_cache_mode = force_generic_plan
@@ -10431,7 +10432,7 @@ end
 $$;
 
 comment on function graph.edges_of(text[], integer) is
-  'Returns the relations of these names that the caller can read: names in the order of the list, relations of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
+  'Returns the relationships of these names that the caller can read: names in the order of the list, relationships of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
 
 grant execute on function graph.max_edges_per_name(), graph.edges_of(text[], integer)
   to l9_agent, l9_admin, l9_platform_admin;
@@ -10446,16 +10447,16 @@ create type public.graph_step as (
   relationship_ids uuid[]
 );
 
-comment on type public.graph_step is 'One step of a path: a relation and the direction in which it is followed.';
-comment on column public.graph_step.source_entity is 'The entity that the relation starts from.';
-comment on column public.graph_step.relationship_type is 'The type of the relation, such as depends_on.';
-comment on column public.graph_step.target_entity is 'The entity that the relation leads to.';
+comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
+comment on column public.graph_step.source_entity is 'The entity that the relationship starts from.';
+comment on column public.graph_step.relationship_type is 'The type of the relationship, such as depends_on.';
+comment on column public.graph_step.target_entity is 'The entity that the relationship leads to.';
 comment on column public.graph_step.direction is
   'outgoing: the path leads from source to target; incoming: from target to source.';
 comment on column public.graph_step.confidence is
-  'The combined confidence of all relations with this triple that the caller can read.';
+  'The combined confidence of all relationships with this triple that the caller can read.';
 comment on column public.graph_step.relationship_ids is
-  'The relations with this triple, most confident first: one for each scope, project, owner and spelling.';
+  'The relationships with this triple, most confident first: one for each scope, project, owner and spelling.';
 
 create type graph.graph_node as (
   name text,
@@ -10471,7 +10472,7 @@ comment on type graph.graph_node is 'An entity that a walk reached, and the best
 create type graph.graph_walk as (nodes graph.graph_node[], followed integer, is_truncated boolean);
 
 comment on type graph.graph_walk is
-  'The result of a walk: the entities reached (start entities first, then most confident first), the number of relations followed, and whether there are more.';
+  'The result of a walk: the entities reached (start entities first, then most confident first), the number of relationships followed, and whether there are more.';
 
 create function graph.max_edges_followed()
 returns integer
@@ -10481,7 +10482,7 @@ parallel safe
 set search_path = ''
 return 20000;
 
-comment on function graph.max_edges_followed() is 'The number of relations that one walk follows at most.';
+comment on function graph.max_edges_followed() is 'The number of relationships that one walk follows at most.';
 
 create function graph.walk_graph(
   entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
@@ -10606,7 +10607,7 @@ end
 $$;
 
 comment on function graph.walk_graph(text[], integer, text[], double precision, integer) is
-  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relations, and max_edges_per_name() of one name; is_truncated is true if there were more.';
+  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; is_truncated is true if there were more.';
 
 grant execute on function
   graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)
@@ -10624,7 +10625,7 @@ comment on type public.graph_path is 'An entity that was reached, and the best p
 comment on column public.graph_path.entity is 'The entity that was reached.';
 comment on column public.graph_path.confidence is 'The product of the confidences of the steps.';
 comment on column public.graph_path.depth is 'The number of steps.';
-comment on column public.graph_path.steps is 'The relations of the path, in order.';
+comment on column public.graph_path.steps is 'The relationships of the path, in order.';
 
 create type public.graph_exploration as (
   entity text,
@@ -10640,9 +10641,9 @@ comment on column public.graph_exploration.entity is
 comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
 comment on column public.graph_exploration.paths is
   'The entities that were reached, each with its best path, most confident first.';
-comment on column public.graph_exploration.edges_followed is 'The number of relations that were followed.';
+comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
 comment on column public.graph_exploration.is_truncated is
-  'True if there is more: more entities than limit, or more relations than a call follows (20000 in total, and the 1000 most confident of one name).';
+  'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
 
 create function public.explore_graph(
   entity text,
@@ -10691,7 +10692,7 @@ end
 $$;
 
 comment on function public.explore_graph(text, integer, text[], double precision, integer) is
-  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relations are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relations of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relationships are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
@@ -10886,7 +10887,7 @@ comment on function graph.named_entities(text, integer) is
 grant execute on function graph.max_query_words(), graph.phrases_of(text), graph.named_entities(text, integer)
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/100-named-entities.sql
---! Included 140-graph/110-relations-of-memories.sql
+--! Included 140-graph/110-relationships-of-memories.sql
 create function public.packet_store_relationships(packet public.packet_store)
 returns setof public.entity_relationships
 language sql
@@ -10901,7 +10902,7 @@ begin atomic
   order by r.relationship_id;
 end;
 
-comment on function public.packet_store_relationships(public.packet_store) is 'The relations that this memory states.';
+comment on function public.packet_store_relationships(public.packet_store) is 'The relationships that this memory states.';
 
 create function public.entity_relationships_memories(relationship public.entity_relationships)
 returns setof public.packet_store
@@ -10918,11 +10919,11 @@ begin atomic
 end;
 
 comment on function public.entity_relationships_memories(public.entity_relationships) is
-  'The memories that state this relation, oldest first.';
+  'The memories that state this relationship, oldest first.';
 
 grant execute on function public.packet_store_relationships(public.packet_store), public.entity_relationships_memories(public.entity_relationships)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/110-relations-of-memories.sql
+--! EndIncluded 140-graph/110-relationships-of-memories.sql
 --! Included 150-search/000-schema.sql
 create schema search;
 comment on schema search is
@@ -12889,7 +12890,7 @@ comment on schema world_model is
   'The world model: an event log of insights, folded into entities. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema world_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 160-world-model/000-schema.sql
---! Included 160-world-model/005-limits.sql
+--! Included 160-world-model/010-limits.sql
 -- Limits and forms that several tables and functions of this chapter share.
 
 create function world_model.max_description_bytes()
@@ -12899,13 +12900,6 @@ immutable
 parallel safe
 return 1000;
 
-create function world_model.is_insight_type(value text)
-returns boolean
-language sql
-immutable
-parallel safe
-return value ~ '^[a-z][a-z0-9_]{0,62}$';
-
 create function world_model.is_version_number(value text)
 returns boolean
 language sql
@@ -12914,16 +12908,14 @@ parallel safe
 return value ~ '^\d{1,9}$';
 
 comment on function world_model.max_description_bytes() is 'The maximum length of the description of a snapshot, in bytes.';
-comment on function world_model.is_insight_type(text) is
-  'True for a word of lower-case letters, digits and _, at most 63 characters long.';
 comment on function world_model.is_version_number(text) is
   'True for the number of a version; where a snapshot or a version can be given, any other text must be the id of a snapshot.';
 
 grant execute on function
-  world_model.max_description_bytes(), world_model.is_insight_type(text), world_model.is_version_number(text)
+  world_model.max_description_bytes(), world_model.is_version_number(text)
 to l9_agent, l9_admin;
---! EndIncluded 160-world-model/005-limits.sql
---! Included 160-world-model/010-worlds.sql
+--! EndIncluded 160-world-model/010-limits.sql
+--! Included 160-world-model/020-worlds.sql
 create table world_model.worlds (
   audience_id uuid primary key,
   state_version integer not null default 0
@@ -12934,42 +12926,13 @@ comment on table world_model.worlds is
 comment on column world_model.worlds.state_version is
   'The current version of the world. A transaction that changes the world locks this row.';
 
-create table world_model.removed_entities (
-  audience_id uuid not null references world_model.worlds,
-  entity_key text not null,
-  version integer not null,
-  primary key (audience_id, entity_key)
-);
-alter table world_model.removed_entities alter column entity_key set statistics 0;
+alter table world_model.worlds enable row level security;
+alter table world_model.worlds force row level security;
 
-comment on table world_model.removed_entities is
-  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, its version numbers continue.';
-comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
-comment on column world_model.removed_entities.version is 'The last version that the entity had.';
+create policy definer_functions on world_model.worlds to l9_owner using (true);
 
-create table world_model.stale_worlds (
-  audience_id uuid not null,
-  state_version integer
-);
-
-comment on table world_model.stale_worlds is
-  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement trigger deletes and recomputes them.';
-comment on column world_model.stale_worlds.state_version is
-  'The version of an update that left the world; null when updates were added or their expiry changed.';
-
-do $$
-declare
-  name text;
-begin
-  foreach name in array array['worlds', 'removed_entities', 'stale_worlds'] loop
-    execute format('alter table world_model.%I enable row level security', name);
-    execute format('alter table world_model.%I force row level security', name);
-    execute format('create policy definer_functions on world_model.%I to l9_owner using (true)', name);
-    execute format('comment on policy definer_functions on world_model.%I is %L', name,
-      'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
-  end loop;
-end
-$$;
+comment on policy definer_functions on world_model.worlds is
+  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
 
 create function world_model.lock_world(audience_id uuid)
 returns integer
@@ -12989,8 +12952,71 @@ $$;
 
 comment on function world_model.lock_world(uuid) is
   'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable by callers.';
---! EndIncluded 160-world-model/010-worlds.sql
---! Included 160-world-model/020-world-model-updates.sql
+
+create function world_model.take_next_version(audience_id uuid, expected_version integer)
+returns integer
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  version integer := world_model.lock_world(audience_id);
+begin
+  if expected_version <> version then
+    perform identity.raise_error('L9VAL', format('expected_version: the world is at version %s', version), 'expected_version',
+      'Read the world again, then decide.');
+  end if;
+  update world_model.worlds w set state_version = version + 1 where w.audience_id = take_next_version.audience_id;
+  return version + 1;
+end
+$$;
+
+comment on function world_model.take_next_version(uuid, integer) is
+  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
+--! EndIncluded 160-world-model/020-worlds.sql
+--! Included 160-world-model/030-removed-entities.sql
+create table world_model.removed_entities (
+  audience_id uuid not null references world_model.worlds,
+  entity_key text not null,
+  version integer not null,
+  primary key (audience_id, entity_key)
+);
+alter table world_model.removed_entities alter column entity_key set statistics 0;
+
+comment on table world_model.removed_entities is
+  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, its version numbers continue.';
+comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
+comment on column world_model.removed_entities.version is 'The last version that the entity had.';
+
+alter table world_model.removed_entities enable row level security;
+alter table world_model.removed_entities force row level security;
+
+create policy definer_functions on world_model.removed_entities to l9_owner using (true);
+
+comment on policy definer_functions on world_model.removed_entities is
+  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
+--! EndIncluded 160-world-model/030-removed-entities.sql
+--! Included 160-world-model/040-stale-worlds.sql
+create table world_model.stale_worlds (
+  audience_id uuid not null,
+  state_version integer
+);
+
+comment on table world_model.stale_worlds is
+  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement trigger deletes and recomputes them.';
+comment on column world_model.stale_worlds.state_version is
+  'The version of an update that left the world; null when updates were added or their expiry changed.';
+
+alter table world_model.stale_worlds enable row level security;
+alter table world_model.stale_worlds force row level security;
+
+create policy definer_functions on world_model.stale_worlds to l9_owner using (true);
+
+comment on policy definer_functions on world_model.stale_worlds is
+  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
+--! EndIncluded 160-world-model/040-stale-worlds.sql
+--! Included 160-world-model/050-world-model-updates.sql
 create table public.world_model_updates (
   update_id uuid primary key default uuidv7(),
   source_packet uuid not null references public.packet_store on delete cascade,
@@ -13016,7 +13042,7 @@ create table public.world_model_updates (
   updated_at timestamptz not null,
   constraint world_versions_once unique (audience_id, state_version_after),
   constraint world_versions_rise check (state_version_before >= 0 and state_version_after = state_version_before + 1),
-  constraint world_update_type_plain check (world_model.is_insight_type(insight_type)),
+  constraint world_update_type_plain check (insight_type ~ packets.kind_pattern()),
   constraint world_update_entities_list check (jsonb_typeof(entities) = 'array'),
   constraint world_update_confidence check (confidence between 0 and 1),
   constraint world_update_restores check (
@@ -13056,8 +13082,32 @@ comment on column public.world_model_updates.audience_id is
 
 -- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
---! EndIncluded 160-world-model/020-world-model-updates.sql
---! Included 160-world-model/030-world-model-entities.sql
+
+create function world_model.tg_world_model_updates__recompute()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
+  from (
+    select o.audience_id, array_agg(o.state_version_after) as lost_versions
+    from old_rows o group by o.audience_id order by o.audience_id
+  ) stale;
+  return null;
+end
+$$;
+
+comment on function world_model.tg_world_model_updates__recompute() is
+  'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
+
+-- A statement that deletes memories fires this once, after foreign keys have deleted the updates of all of them.
+create trigger _600_recompute after delete on public.world_model_updates
+  referencing old table as old_rows
+  for each statement execute function world_model.tg_world_model_updates__recompute();
+--! EndIncluded 160-world-model/050-world-model-updates.sql
+--! Included 160-world-model/060-world-model-entities.sql
 create table public.world_model_entities (
   entity_row_id uuid primary key default uuidv7(),
   entity_id text not null,
@@ -13158,8 +13208,8 @@ comment on function world_model.tg_world_model_entities__record_removal() is
 
 create trigger _610_record_removal after delete on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__record_removal();
---! EndIncluded 160-world-model/030-world-model-entities.sql
---! Included 160-world-model/040-world-model-snapshots.sql
+--! EndIncluded 160-world-model/060-world-model-entities.sql
+--! Included 160-world-model/070-world-model-snapshots.sql
 create table public.world_model_snapshots (
   snapshot_id uuid primary key default uuidv7(),
   snapshot int4multirange not null,
@@ -13209,8 +13259,8 @@ comment on column public.world_model_snapshots.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
 call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);
---! EndIncluded 160-world-model/040-world-model-snapshots.sql
---! Included 160-world-model/050-fold-world.sql
+--! EndIncluded 160-world-model/070-world-model-snapshots.sql
+--! Included 160-world-model/080-fold-world.sql
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
 -- audience, so that a caller folds all of them or none.
 
@@ -13304,8 +13354,8 @@ comment on function world_model.measure_world(uuid, int4multirange) is
 grant execute on function
   world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
 to l9_agent, l9_admin;
---! EndIncluded 160-world-model/050-fold-world.sql
---! Included 160-world-model/060-settle-world.sql
+--! EndIncluded 160-world-model/080-fold-world.sql
+--! Included 160-world-model/090-recompute-world.sql
 create function world_model.recompute_world(audience_id uuid, counts_as_change boolean)
 returns void
 language plpgsql
@@ -13383,30 +13433,9 @@ $$;
 
 comment on function world_model.recompute_world_without(uuid, integer[]) is
   'Recomputes a world and the counts of its snapshots after it lost the updates of these versions. Not executable by callers.';
-
-create function world_model.tg_world_model_updates__recompute()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
-  from (
-    select o.audience_id, array_agg(o.state_version_after) as lost_versions
-    from old_rows o group by o.audience_id order by o.audience_id
-  ) stale;
-  return null;
-end
-$$;
-
-comment on function world_model.tg_world_model_updates__recompute() is
-  'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
-
--- A statement that deletes memories fires this once, after foreign keys have deleted the updates of all of them.
-create trigger _600_recompute after delete on public.world_model_updates
-  referencing old table as old_rows
-  for each statement execute function world_model.tg_world_model_updates__recompute();
+--! EndIncluded 160-world-model/090-recompute-world.sql
+--! Included 160-world-model/100-follow-memories.sql
+-- Updates and snapshots follow their memory when it moves to other readers or is to expire at another time.
 
 create function world_model.tg_packet_store__worlds_follow()
 returns trigger
@@ -13483,8 +13512,8 @@ comment on function world_model.tg_packet_store__recompute_worlds() is
 
 create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
   for each statement execute function world_model.tg_packet_store__recompute_worlds();
---! EndIncluded 160-world-model/060-settle-world.sql
---! Included 160-world-model/070-check-insight.sql
+--! EndIncluded 160-world-model/100-follow-memories.sql
+--! Included 160-world-model/110-check-insight.sql
 create function world_model.check_keys(value jsonb, allowed text[], field text)
 returns void
 language plpgsql
@@ -13564,7 +13593,7 @@ begin
   end if;
   perform world_model.check_keys(insight, '{insight_id,insight_type,content,confidence,entities}', 'insight');
   if jsonb_typeof(insight -> 'insight_type') is distinct from 'string'
-    or not world_model.is_insight_type(insight ->> 'insight_type') then
+    or insight ->> 'insight_type' !~ packets.kind_pattern() then
     perform identity.raise_error('L9VAL',
       'insight.insight_type: must be a word of lower-case letters, digits and _, at most 63 characters', 'insight.insight_type');
   elsif insight ->> 'insight_type' = 'restore' then
@@ -13602,8 +13631,8 @@ comment on function world_model.check_insight(jsonb) is
 grant execute on function
   world_model.check_keys(jsonb, text[], text), world_model.check_insight_entity(jsonb), world_model.check_insight(jsonb)
 to l9_agent, l9_admin;
---! EndIncluded 160-world-model/070-check-insight.sql
---! Included 160-world-model/080-apply-world-update.sql
+--! EndIncluded 160-world-model/110-check-insight.sql
+--! Included 160-world-model/120-apply-world-update.sql
 create function world_model.merge_into_entity(
   audience_id uuid, change jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
 returns void
@@ -13649,28 +13678,6 @@ $$;
 
 comment on function world_model.merge_into_entity(uuid, jsonb, double precision, uuid, timestamptz) is
   'Merges what an update says about one entity into it, with the same result as fold_world(). Not executable by callers.';
-
-create function world_model.take_next_version(audience_id uuid, expected_version integer)
-returns integer
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  version integer := world_model.lock_world(audience_id);
-begin
-  if expected_version <> version then
-    perform identity.raise_error('L9VAL', format('expected_version: the world is at version %s', version), 'expected_version',
-      'Read the world again, then decide.');
-  end if;
-  update world_model.worlds w set state_version = version + 1 where w.audience_id = take_next_version.audience_id;
-  return version + 1;
-end
-$$;
-
-comment on function world_model.take_next_version(uuid, integer) is
-  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
@@ -13733,8 +13740,8 @@ comment on function public.apply_world_update(jsonb, integer, uuid, text, text) 
 
 grant execute on function world_model.write_world_update(uuid, jsonb, integer) to l9_agent, l9_admin;
 grant execute on function public.apply_world_update(jsonb, integer, uuid, text, text) to l9_agent, l9_admin;
---! EndIncluded 160-world-model/080-apply-world-update.sql
---! Included 160-world-model/090-world-points.sql
+--! EndIncluded 160-world-model/120-apply-world-update.sql
+--! Included 160-world-model/130-resolve-version.sql
 create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer, versions int4multirange);
 comment on type world_model.world_version is 'A version of a world, current or former.';
 
@@ -13776,7 +13783,7 @@ begin
     ) visible
     limit 1;
     if not found then
-      perform identity.raise_error('L9OWN', format('audience_id: world %s does not exist or is not yours', resolve_world.audience_id), 'audience_id');
+      perform identity.raise_error('L9OWN', format('audience_id: world %s does not exist, or is not yours', resolve_world.audience_id), 'audience_id');
     end if;
   end if;
   resolved.state_version := coalesce((select w.state_version from world_model.worlds w where w.audience_id = resolved.audience_id), 0);
@@ -13806,7 +13813,7 @@ begin
     from public.world_model_snapshots s
     where s.snapshot_id = point::uuid and (resolve_version.audience_id is null or s.audience_id = resolve_version.audience_id);
     if not found then
-      perform identity.raise_error('L9OWN', format('%s: snapshot %s does not exist, is not yours or is of another world', field, point), field);
+      perform identity.raise_error('L9OWN', format('%s: snapshot %s does not exist, is not yours, or is of another world', field, point), field);
     end if;
     return resolved;
   end if;
@@ -13825,8 +13832,8 @@ comment on function world_model.resolve_version(text, text, text, text, uuid) is
 
 grant execute on function world_model.resolve_world(text, text, uuid), world_model.resolve_version(text, text, text, text, uuid)
   to l9_agent, l9_admin;
---! EndIncluded 160-world-model/090-world-points.sql
---! Included 160-world-model/100-get-world-model.sql
+--! EndIncluded 160-world-model/130-resolve-version.sql
+--! Included 160-world-model/140-get-world-model.sql
 create type public.world_entity as (
   entity_id text,
   entity_type text,
@@ -13930,8 +13937,8 @@ comment on function public.get_world_model(text, text, text[], text, integer, in
   'The world of a scope and project, as it is now or as it was at a former version: its version and its entities by name, at most max_entities (1 to 1000); with entity_ids or entity_type only these. The world is that of the caller''s own org and user, unless audience_id names another one that the caller may read. A former version does not show anything that was erased since. Writes a READ audit row, hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.get_world_model(text, text, text[], text, integer, integer, uuid) to l9_agent, l9_admin;
---! EndIncluded 160-world-model/100-get-world-model.sql
---! Included 160-world-model/110-snapshot-world.sql
+--! EndIncluded 160-world-model/140-get-world-model.sql
+--! Included 160-world-model/150-snapshot-world.sql
 create function world_model.write_world_snapshot(source_packet uuid, description text)
 returns public.world_model_snapshots
 language plpgsql
@@ -13989,8 +13996,8 @@ comment on function public.snapshot_world(text, text, text, uuid) is
 
 grant execute on function world_model.write_world_snapshot(uuid, text) to l9_agent, l9_admin;
 grant execute on function public.snapshot_world(text, text, text, uuid) to l9_agent, l9_admin;
---! EndIncluded 160-world-model/110-snapshot-world.sql
---! Included 160-world-model/120-diff-world.sql
+--! EndIncluded 160-world-model/150-snapshot-world.sql
+--! Included 160-world-model/160-diff-world.sql
 create type public.world_difference as (
   entity_id text,
   change text,
@@ -14079,8 +14086,8 @@ comment on function public.diff_world(text, text, text, text, uuid) is
 
 grant execute on function world_model.changed_keys(jsonb, jsonb) to l9_agent, l9_admin;
 grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;
---! EndIncluded 160-world-model/120-diff-world.sql
---! Included 160-world-model/130-restore-world.sql
+--! EndIncluded 160-world-model/160-diff-world.sql
+--! Included 160-world-model/170-restore-world.sql
 create function world_model.write_world_restore(source_packet uuid, snapshot text, expected_version integer)
 returns public.world_model_updates
 language plpgsql
@@ -14111,7 +14118,7 @@ begin
     where s.snapshot_id = write_world_restore.snapshot::uuid and s.audience_id = world and (s.ttl is null or s.ttl > now());
     if not found then
       perform identity.raise_error('L9OWN',
-        format('snapshot: snapshot %s does not exist, is not yours or is of another world', write_world_restore.snapshot), 'snapshot');
+        format('snapshot: snapshot %s does not exist, is not yours, or is of another world', write_world_restore.snapshot), 'snapshot');
     end if;
   end if;
   insert into public.world_model_updates as u (
@@ -14165,14 +14172,14 @@ comment on function public.restore_world(text, integer, uuid, text, text) is
 
 grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
 grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;
---! EndIncluded 160-world-model/130-restore-world.sql
+--! EndIncluded 160-world-model/170-restore-world.sql
 --! Included 170-reflection/000-schema.sql
 create schema reflection;
 comment on schema reflection is
   'Lessons and reflections on tasks. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema reflection to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/000-schema.sql
---! Included 170-reflection/005-choices.sql
+--! Included 170-reflection/010-choices-and-limits.sql
 -- The values that columns of this chapter take, and its limits: constraints, checks and ranks all use these functions.
 
 create function reflection.reflection_types()
@@ -14220,8 +14227,8 @@ grant execute on function
   reflection.reflection_types(), reflection.priorities(), reflection.task_outcomes(), reflection.max_list_length(),
   reflection.max_text_bytes()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 170-reflection/005-choices.sql
---! Included 170-reflection/010-reflection-store.sql
+--! EndIncluded 170-reflection/010-choices-and-limits.sql
+--! Included 170-reflection/020-reflection-store.sql
 create table public.reflection_store (
   reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -14269,7 +14276,7 @@ comment on column public.reflection_store.context is
 comment on column public.reflection_store.entities is
   'The names of the entities that the reflection is about: at most 64, normalised (case, white space, Unicode).';
 comment on column public.reflection_store.confidence is
-  'The confidence, from 0 to 0.99. It is 1 - (1 - c) (1 - c) … over each time the reflection was saved, so it grows each time and never reaches 1.';
+  'The confidence, from 0 to 0.99. Each time the reflection is saved it becomes 1 - (1 - old) (1 - new), so it grows and never reaches 1.';
 comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that anyone gave it.';
 comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved.';
 comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
@@ -14277,8 +14284,8 @@ comment on column public.reflection_store.source_agent is 'The agent that saved 
 comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
 
 call derived.derive_from_packets('public.reflection_store', 'reflection_id');
---! EndIncluded 170-reflection/010-reflection-store.sql
---! Included 170-reflection/015-of-the-memory.sql
+--! EndIncluded 170-reflection/020-reflection-store.sql
+--! Included 170-reflection/030-columns-of-reflections.sql
 create function public.reflection_store_content(reflection public.reflection_store)
 returns text
 language sql
@@ -14313,8 +14320,8 @@ grant execute on function
   public.reflection_store_content(public.reflection_store), public.reflection_store_tags(public.reflection_store),
   public.reflection_store_access_count(public.reflection_store)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/015-of-the-memory.sql
---! Included 170-reflection/020-check-reflection.sql
+--! EndIncluded 170-reflection/030-columns-of-reflections.sql
+--! Included 170-reflection/040-check-reflection.sql
 create function reflection.priority_rank(priority text)
 returns integer
 language sql
@@ -14380,8 +14387,8 @@ grant execute on function
   reflection.priority_rank(text), reflection.can_reinforce(text, text), reflection.check_choice(text, text[], text),
   reflection.check_reflection(text, text, text[], double precision, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 170-reflection/020-check-reflection.sql
---! Included 170-reflection/030-store-reflection.sql
+--! EndIncluded 170-reflection/040-check-reflection.sql
+--! Included 170-reflection/050-store-reflection.sql
 create type public.reflect_result as (status text, reflection public.reflection_store);
 comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
 comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
@@ -14405,7 +14412,7 @@ declare
   result public.reflect_result;
 begin
   if source.packet_type <> 'reflection' then
-    perform identity.raise_error('L9VAL', 'source_packet: a memory of kind reflection', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind reflection', 'source_packet');
   end if;
   -- A repetition raises the confidence and the priority. The rest stays as it was first saved.
   insert into public.reflection_store as r (source_packet, reflection_type, context, entities, confidence, priority, source_agent)
@@ -14435,8 +14442,8 @@ comment on function reflection.store_reflection(uuid, text, text, text[], double
   'Writes the row of a memory of kind reflection or, if there is one, reinforces it: confidence (at most 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
---! EndIncluded 170-reflection/030-store-reflection.sql
---! Included 170-reflection/040-reflect.sql
+--! EndIncluded 170-reflection/050-store-reflection.sql
+--! Included 170-reflection/060-reflect.sql
 create function reflection.distinguishing_words(content text)
 returns text[]
 language sql
@@ -14587,8 +14594,8 @@ comment on function reflection.reflection_json(public.reflection_store) is
   'A reflection as the gateway returns it, with the text and tags of its memory.';
 
 grant execute on function reflection.reflection_json(public.reflection_store) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/040-reflect.sql
---! Included 170-reflection/050-recall-types.sql
+--! EndIncluded 170-reflection/060-reflect.sql
+--! Included 170-reflection/070-recall-types.sql
 create type public.recalled_lesson as (
   reflection_id uuid,
   packet_id uuid,
@@ -14649,8 +14656,8 @@ comment on function reflection.lesson_factor(text, double precision) is
   'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. A lesson with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of the other''s.';
 
 grant execute on function reflection.lesson_factor(text, double precision) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/050-recall-types.sql
---! Included 170-reflection/060-narrow-to-lessons.sql
+--! EndIncluded 170-reflection/070-recall-types.sql
+--! Included 170-reflection/080-narrow-to-lessons.sql
 create function reflection.lesson_conditions(alias text, types text[], priority text)
 returns text
 language sql
@@ -14710,8 +14717,8 @@ grant execute on function
   reflection.lesson_conditions(text, text[], text),
   reflection.narrow_to_lessons(search.search_request, text[], text, text[], text)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/060-narrow-to-lessons.sql
---! Included 170-reflection/065-recall-lessons.sql
+--! EndIncluded 170-reflection/080-narrow-to-lessons.sql
+--! Included 170-reflection/090-recall-lessons.sql
 create function reflection.to_lessons(hits public.memory_hit[])
 returns public.recalled_lesson[]
 language sql
@@ -14801,8 +14808,8 @@ grant execute on function
   reflection.to_lessons(public.memory_hit[]),
   public.recall_lessons(text, text[], text[], text, text, integer, text[], text, integer, extensions.vector, text)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/065-recall-lessons.sql
---! Included 170-reflection/070-task-reflections.sql
+--! EndIncluded 170-reflection/090-recall-lessons.sql
+--! Included 170-reflection/100-task-reflections.sql
 create table public.task_reflections (
   task_reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -14857,7 +14864,8 @@ comment on column public.task_reflections.metrics_improved is 'The metrics that 
 comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
-
+--! EndIncluded 170-reflection/100-task-reflections.sql
+--! Included 170-reflection/110-task-reflection-lessons.sql
 create table public.task_reflection_lessons (
   task_reflection_id uuid not null references public.task_reflections on delete cascade,
   reflection_id uuid not null references public.reflection_store on delete cascade,
@@ -14906,8 +14914,8 @@ comment on policy definer_functions on public.task_reflection_lessons is
 
 grant select on public.task_reflection_lessons to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.task_reflection_lessons to l9_worker;
---! EndIncluded 170-reflection/070-task-reflections.sql
---! Included 170-reflection/075-of-the-task.sql
+--! EndIncluded 170-reflection/110-task-reflection-lessons.sql
+--! Included 170-reflection/120-columns-of-tasks.sql
 create function public.task_reflections_lessons(task public.task_reflections)
 returns setof public.reflection_store
 language sql
@@ -14967,8 +14975,8 @@ grant execute on function
   public.reflection_store_tasks(public.reflection_store),
   public.task_reflections_decisions(public.task_reflections)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/075-of-the-task.sql
---! Included 170-reflection/078-check-task.sql
+--! EndIncluded 170-reflection/120-columns-of-tasks.sql
+--! Included 170-reflection/130-check-task.sql
 create function reflection.check_texts(texts text[], field text)
 returns void
 language plpgsql
@@ -15049,8 +15057,8 @@ grant execute on function
   reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]),
   reflection.task_text(text, text, text, text[], text[], text[], text[], text[])
 to l9_agent, l9_admin, l9_worker;
---! EndIncluded 170-reflection/078-check-task.sql
---! Included 170-reflection/080-store-task-reflection.sql
+--! EndIncluded 170-reflection/130-check-task.sql
+--! Included 170-reflection/140-store-task-reflection.sql
 create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store)
 returns boolean
 language sql
@@ -15081,7 +15089,7 @@ begin
     perform identity.raise_error('L9VAL', format('%s: names a memory that not every reader of scope %s may read', field, source.scope), field);
   end if;
   if visible_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
-    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist or is not yours', field), field);
+    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist, or is not yours', field), field);
   end if;
 end
 $$;
@@ -15119,7 +15127,7 @@ declare
   saved public.task_reflections;
 begin
   if source.packet_type <> 'task_reflection' then
-    perform identity.raise_error('L9VAL', 'source_packet: a memory of kind task_reflection', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind task_reflection', 'source_packet');
   elsif identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator() then
     perform memories.raise_not_yours(source.packet_id);
   end if;
@@ -15190,7 +15198,7 @@ begin
       select from public.reflection_store r
       where r.reflection_id = link_lesson.reflection_id and (r.ttl is null or r.ttl > now()))
   then
-    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: one of them does not exist or is not yours', 'reflection_id');
+    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: one of them does not exist, or is not yours', 'reflection_id');
   end if;
   insert into public.task_reflection_lessons (task_reflection_id, reflection_id, tenant_id)
   values (link_lesson.task_reflection_id, link_lesson.reflection_id, source.tenant_id)
@@ -15207,8 +15215,8 @@ grant execute on function
   reflection.link_lesson(uuid, uuid), reflection.shareable_decisions(public.task_reflections, uuid[]),
   reflection.is_audience_within(public.packet_store, public.packet_store)
 to l9_agent, l9_admin;
---! EndIncluded 170-reflection/080-store-task-reflection.sql
---! Included 170-reflection/085-reflect-on-task.sql
+--! EndIncluded 170-reflection/140-store-task-reflection.sql
+--! Included 170-reflection/150-reflect-on-task.sql
 create function public.reflect_on_task(
   task_id text,
   description text default null,
@@ -15305,14 +15313,14 @@ comment on function public.reflect_on_task(
 grant execute on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text)
 to l9_agent, l9_admin;
---! EndIncluded 170-reflection/085-reflect-on-task.sql
+--! EndIncluded 170-reflection/150-reflect-on-task.sql
 --! Included 180-summaries/000-schema.sql
 create schema summaries;
 comment on schema summaries is
   'Summaries of memories, and the audiences that may read them. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema summaries to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/000-schema.sql
---! Included 180-summaries/005-choices.sql
+--! Included 180-summaries/010-choices-and-limits.sql
 -- The values of scope_type and the limits of this chapter: constraints, checks and searches all use these functions.
 
 create function summaries.scope_types()
@@ -15343,8 +15351,8 @@ comment on function summaries.max_subject_bytes() is 'The maximum length of scop
 
 grant execute on function summaries.scope_types(), summaries.max_sources(), summaries.max_subject_bytes()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 180-summaries/005-choices.sql
---! Included 180-summaries/010-memory-summaries.sql
+--! EndIncluded 180-summaries/010-choices-and-limits.sql
+--! Included 180-summaries/020-memory-summaries.sql
 create table public.memory_summaries (
   summary_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -15402,7 +15410,8 @@ comment on column public.memory_summaries.valid_until is
   'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
-
+--! EndIncluded 180-summaries/020-memory-summaries.sql
+--! Included 180-summaries/030-memory-summary-sources.sql
 create table public.memory_summary_sources (
   summary_packet uuid not null references public.memory_summaries (source_packet) on delete cascade,
   packet_id uuid not null references public.packet_store on delete cascade,
@@ -15453,6 +15462,28 @@ comment on policy definer_functions on public.memory_summary_sources is
 grant select on public.memory_summary_sources to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.memory_summary_sources to l9_worker;
 
+create function summaries.tg_memory_summary_sources__delete_summaries()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+set enable_nestloop = off
+as $$
+begin
+  -- Summaries whose own memory was deleted in this statement no longer exist, and deleting them has no effect.
+  perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
+  return null;
+end
+$$;
+
+comment on function summaries.tg_memory_summary_sources__delete_summaries() is
+  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
+
+create trigger _600_delete_summaries after delete on public.memory_summary_sources
+  referencing old table as old_rows
+  for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
+--! EndIncluded 180-summaries/030-memory-summary-sources.sql
+--! Included 180-summaries/040-summaries-being-deleted.sql
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
 
 comment on table summaries.summaries_being_deleted is
@@ -15472,8 +15503,28 @@ comment on policy definer_upkeep_reads on public.packet_store is
   'Functions of the owner see the summaries that they are about to delete.';
 comment on policy definer_upkeep on public.packet_store is
   'Deleting or moving a memory deletes, by a trigger, the summaries that rest on it, also those that the caller does not see.';
---! EndIncluded 180-summaries/010-memory-summaries.sql
---! Included 180-summaries/015-of-the-summary.sql
+
+create function summaries.delete_summaries(summary_packets uuid[])
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if coalesce(cardinality(summary_packets), 0) = 0 then
+    return;
+  end if;
+  insert into summaries.summaries_being_deleted (summary_packet) select distinct s.id from unnest(summary_packets) as s (id)
+  on conflict do nothing;
+  delete from public.packet_store p where p.packet_id = any (summary_packets);
+  delete from summaries.summaries_being_deleted d where d.summary_packet = any (summary_packets);
+end
+$$;
+
+comment on function summaries.delete_summaries(uuid[]) is
+  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for summaries whose sources were deleted or moved, and for summaries that are replaced.';
+--! EndIncluded 180-summaries/040-summaries-being-deleted.sql
+--! Included 180-summaries/050-columns-of-summaries.sql
 create function summaries.summary_heading(scope_type text, scope_value text)
 returns text
 language sql
@@ -15546,8 +15597,8 @@ grant execute on function
   public.memory_summaries_summary_text(public.memory_summaries), public.memory_summaries_sources(public.memory_summaries),
   public.memory_summaries_source_packet_ids(public.memory_summaries), public.memory_summaries_is_stale(public.memory_summaries)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 180-summaries/015-of-the-summary.sql
---! Included 180-summaries/020-room-of-sources.sql
+--! EndIncluded 180-summaries/050-columns-of-summaries.sql
+--! Included 180-summaries/060-audience-of-sources.sql
 create type summaries.summary_audience as (
   tenant_id uuid,
   org_id uuid,
@@ -15596,7 +15647,7 @@ begin
   where p.packet_id = any (ids) and derived.is_source(p);
   if audience.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
     perform identity.raise_error(
-      'L9OWN', 'source_packet_ids: at least one of these memories does not exist or is not yours', 'source_packet_ids');
+      'L9OWN', 'source_packet_ids: at least one of these memories does not exist, or is not yours', 'source_packet_ids');
   elsif cardinality(tenants) > 1 or cardinality(projects) > 1 or cardinality(orgs) > 1 or cardinality(users) > 1 then
     perform identity.raise_error('L9VAL',
       'source_packet_ids: these memories belong to several projects, orgs or users, and no audience may read all of them; summarise each separately',
@@ -15643,49 +15694,8 @@ comment on function summaries.is_audience_within(public.packet_store, summaries.
   'True if everyone who may read this memory may also read everything that this audience reads, for at least as long.';
 
 grant execute on function summaries.audience_of_sources(uuid[]) to l9_agent, l9_admin, l9_worker;
---! EndIncluded 180-summaries/020-room-of-sources.sql
---! Included 180-summaries/025-keep-within.sql
-create function summaries.delete_summaries(summary_packets uuid[])
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-begin
-  if coalesce(cardinality(summary_packets), 0) = 0 then
-    return;
-  end if;
-  insert into summaries.summaries_being_deleted (summary_packet) select distinct s.id from unnest(summary_packets) as s (id)
-  on conflict do nothing;
-  delete from public.packet_store p where p.packet_id = any (summary_packets);
-  delete from summaries.summaries_being_deleted d where d.summary_packet = any (summary_packets);
-end
-$$;
-
-comment on function summaries.delete_summaries(uuid[]) is
-  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for summaries whose sources were deleted or moved, and for summaries that are replaced.';
-
-create function summaries.tg_memory_summary_sources__delete_summaries()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-set enable_nestloop = off
-as $$
-begin
-  -- Summaries whose own memory was deleted in this statement no longer exist, and deleting them has no effect.
-  perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
-  return null;
-end
-$$;
-
-comment on function summaries.tg_memory_summary_sources__delete_summaries() is
-  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
-
-create trigger _600_delete_summaries after delete on public.memory_summary_sources
-  referencing old table as old_rows
-  for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
-
+--! EndIncluded 180-summaries/060-audience-of-sources.sql
+--! Included 180-summaries/070-follow-sources.sql
 create function summaries.tg_packet_store__check_summaries()
 returns trigger
 language plpgsql
@@ -15731,8 +15741,8 @@ comment on function summaries.tg_packet_store__mark_summaries_stale() is
 create trigger _645_mark_summaries_stale after update of envelope on public.packet_store
   for each row when (new.content_hash <> old.content_hash)
   execute function summaries.tg_packet_store__mark_summaries_stale();
---! EndIncluded 180-summaries/025-keep-within.sql
---! Included 180-summaries/030-check-summary.sql
+--! EndIncluded 180-summaries/070-follow-sources.sql
+--! Included 180-summaries/080-check-summary.sql
 create function summaries.check_summary(
   scope_type text, scope_value text, summary_text text, key_facts text[], key_entities text[], key_decisions text[],
   confidence double precision)
@@ -15763,8 +15773,8 @@ comment on function summaries.check_summary(text, text, text, text[], text[], te
 grant execute on function summaries.check_summary(text, text, text, text[], text[], text[], double precision)
   to l9_agent, l9_admin, l9_worker;
 grant execute on function reflection.check_texts(text[], text) to l9_worker;
---! EndIncluded 180-summaries/030-check-summary.sql
---! Included 180-summaries/040-store-summary.sql
+--! EndIncluded 180-summaries/080-check-summary.sql
+--! Included 180-summaries/090-store-summary.sql
 create function summaries.store_summary_row(
   packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[], key_facts text[], key_entities text[],
   key_decisions text[], confidence double precision, valid_until timestamptz)
@@ -15834,13 +15844,13 @@ stable
 set search_path = ''
 return array(
   select p.packet_id from public.packet_store p where p.packet_id = any (ids)
-  order by p."timestamp" desc, p.packet_id desc limit 64);
+  order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
 
 comment on function summaries.newest_sources(uuid[]) is 'The newest 64 of these memories, as far as the caller sees them.';
 
 grant execute on function summaries.newest_sources(uuid[]) to l9_agent, l9_admin;
---! EndIncluded 180-summaries/040-store-summary.sql
---! Included 180-summaries/050-save-summary.sql
+--! EndIncluded 180-summaries/090-store-summary.sql
+--! Included 180-summaries/100-save-summary.sql
 create function summaries.lock_summary(audience_id uuid, scope_type text, scope_value text)
 returns void
 language sql
@@ -15927,8 +15937,8 @@ grant execute on function
   summaries.lock_summary(uuid, text, text),
   public.save_summary(text, text, text, uuid[], text[], text[], text[], double precision, timestamptz)
 to l9_agent, l9_admin;
---! EndIncluded 180-summaries/050-save-summary.sql
---! Included 180-summaries/060-find-due.sql
+--! EndIncluded 180-summaries/100-save-summary.sql
+--! Included 180-summaries/110-find-due.sql
 create type summaries.due_for_audience as (
   tenant_id uuid,
   org_id uuid,
@@ -16062,7 +16072,8 @@ grant execute on function
   summaries.summary_threshold(text), summaries.summary_subjects(public.packet_store),
   summaries.find_due(identity.identity, uuid, text[], text, text, integer, integer, integer)
 to l9_agent, l9_admin, l9_worker;
-
+--! EndIncluded 180-summaries/110-find-due.sql
+--! Included 180-summaries/120-due-summaries.sql
 create type public.due_summary as (
   scope_type text,
   scope_value text,
@@ -16136,8 +16147,8 @@ comment on function public.due_summaries(text[], text, text, integer, integer, i
   'Summaries that are due in the scopes where the caller writes: there is none yet and there are enough memories, enough memories were added, a source was changed, or valid_until has passed. min_packets: the number of memories that is enough; by default task 5, thread 10, topic 20, week 20, agent 50, project 50. source_packet_ids has the newest max_sources (1 to 500). Scans the newest 20,000 memories. Errors: L9VAL, L9AUT.';
 
 grant execute on function public.due_summaries(text[], text, text, integer, integer, integer) to l9_agent, l9_admin;
---! EndIncluded 180-summaries/060-find-due.sql
---! Included 180-summaries/070-summarize.sql
+--! EndIncluded 180-summaries/120-due-summaries.sql
+--! Included 180-summaries/130-summarize.sql
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
 
 comment on type public.summarize_result is
@@ -16269,8 +16280,8 @@ comment on function summaries.summary_json(public.memory_summaries) is
   'A summary as the gateway returns it, with the text of its memory.';
 
 grant execute on function summaries.summary_json(public.memory_summaries) to l9_agent, l9_admin;
---! EndIncluded 180-summaries/070-summarize.sql
---! Included 180-summaries/080-for-jobs.sql
+--! EndIncluded 180-summaries/130-summarize.sql
+--! Included 180-summaries/140-summary-job.sql
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
 comment on policy definer_job_writes on public.packet_store is
@@ -16354,7 +16365,7 @@ grant execute on function
   summaries.store_summary(
     text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text)
 to l9_worker;
---! EndIncluded 180-summaries/080-for-jobs.sql
+--! EndIncluded 180-summaries/140-summary-job.sql
 --! Included 190-extraction/000-schema.sql
 create schema extraction;
 comment on schema extraction is
@@ -16401,7 +16412,7 @@ comment on table public.extraction_settings is
   'Which memories of a tenant a chat model may read, and for how many tokens a day. Without a row it may read nothing. set_extraction_settings() writes this table.';
 comment on column public.extraction_settings.tenant_id is 'The tenant.';
 comment on column public.extraction_settings.is_enabled is
-  'Whether a chat model extracts entities, facts and relations from new memories.';
+  'Whether a chat model extracts entities, facts and relationships from new memories.';
 comment on column public.extraction_settings.kinds is 'The kinds of memories that are read for extraction.';
 comment on column public.extraction_settings.scopes is
   'The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private scopes must be named here.';
@@ -16493,7 +16504,7 @@ end
 $$;
 
 comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
-  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relations from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
+  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relationships from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
 
 grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
   to l9_admin, l9_platform_admin;
@@ -16709,7 +16720,7 @@ create trigger _900_enqueue_extraction after insert on public.packet_store
   for each statement execute function extraction.tg_packet_store__enqueue_extraction();
 --! EndIncluded 190-extraction/050-pending-extractions.sql
 --! Included 190-extraction/060-follow-memories.sql
-create function extraction.withdraw_extracted_relations(packet_id uuid)
+create function extraction.withdraw_extracted_relationships(packet_id uuid)
 returns void
 language plpgsql
 volatile
@@ -16719,19 +16730,19 @@ as $$
 declare
   ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e
-    where e.packet_id = withdraw_extracted_relations.packet_id and e.extracted_by is not null);
+    where e.packet_id = withdraw_extracted_relationships.packet_id and e.extracted_by is not null);
 begin
   if ids <> '{}' then
     perform graph.lock_relationships(ids);
     delete from public.relationship_evidence e
-    where e.packet_id = withdraw_extracted_relations.packet_id and e.extracted_by is not null;
+    where e.packet_id = withdraw_extracted_relationships.packet_id and e.extracted_by is not null;
     perform graph.recompute_relationships(ids);
   end if;
 end
 $$;
 
-comment on function extraction.withdraw_extracted_relations(uuid) is
-  'Deletes the relations that a model extracted from a memory; relations that callers stated stay. Not executable by callers: functions of the owner call it.';
+comment on function extraction.withdraw_extracted_relationships(uuid) is
+  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay. Not executable by callers: functions of the owner call it.';
 
 create function extraction.tg_packet_store__extraction_follow()
 returns trigger
@@ -16745,7 +16756,7 @@ begin
   if has_new_text then
     -- The extraction of the old text no longer holds, even if the new text is not read.
     perform facts.withdraw_evidence(new.packet_id, only_extracted => true);
-    perform extraction.withdraw_extracted_relations(new.packet_id);
+    perform extraction.withdraw_extracted_relationships(new.packet_id);
   end if;
   insert into extraction.pending_extractions as q (packet_id)
   select new.packet_id from public.extraction_settings s
@@ -16760,7 +16771,7 @@ $$;
 comment on function extraction.tg_packet_store__extraction_follow() is
   'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
 
--- Fires after the triggers that move facts and relations.
+-- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store
   for each row
   when (
@@ -16917,7 +16928,7 @@ parallel safe
 set search_path = ''
 return 50;
 
-comment on function extraction.max_extracted_items() is 'The number of entities, facts and relations, each, that are stored of one answer.';
+comment on function extraction.max_extracted_items() is 'The number of entities, facts and relationships, each, that are stored of one answer.';
 
 create function extraction.extracted_items(extraction jsonb, field text, texts text[])
 returns table (item jsonb, is_fit boolean)
@@ -16988,7 +16999,7 @@ begin
   end if;
 
   perform facts.withdraw_evidence(source.packet_id, only_extracted => true);
-  perform extraction.withdraw_extracted_relations(source.packet_id);
+  perform extraction.withdraw_extracted_relationships(source.packet_id);
 
   -- Only names, values and confidences are taken from the answer. The order prevents deadlocks with other writers.
   for item, is_fit in
@@ -17041,7 +17052,7 @@ end
 $$;
 
 comment on function extraction.store_extraction(uuid, bytea, jsonb, text) is
-  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and relations, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs can''t write.';
+  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs can''t write.';
 
 grant execute on function extraction.store_extraction(uuid, bytea, jsonb, text) to l9_worker;
 --! EndIncluded 190-extraction/080-store-extraction.sql
@@ -18157,7 +18168,7 @@ $$;
 comment on function forgetting.mark_derived(uuid, text) is
   'Writes tombstones for summaries, facts and lessons all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so on. Not executable by callers.';
 --! EndIncluded 220-forgetting/030-mark-erased.sql
---! Included 220-forgetting/035-erase-packets.sql
+--! Included 220-forgetting/040-erase-packets.sql
 create function forgetting.erase_packets(erasure_id uuid)
 returns jsonb
 language plpgsql
@@ -18185,8 +18196,8 @@ $$;
 
 comment on function forgetting.erase_packets(uuid) is
   'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by callers.';
---! EndIncluded 220-forgetting/035-erase-packets.sql
---! Included 220-forgetting/040-erase-query-texts.sql
+--! EndIncluded 220-forgetting/040-erase-packets.sql
+--! Included 220-forgetting/050-erase-query-texts.sql
 create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
 language plpgsql
@@ -18224,8 +18235,8 @@ $$;
 
 comment on function forgetting.erase_query_texts(uuid, uuid, uuid) is
   'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; for a subject, the texts of all searches of that user. The audit rows stay. Not executable by callers.';
---! EndIncluded 220-forgetting/040-erase-query-texts.sql
---! Included 220-forgetting/045-erase-feedback.sql
+--! EndIncluded 220-forgetting/050-erase-query-texts.sql
+--! Included 220-forgetting/060-erase-feedback.sql
 create policy definer_functions on public.memory_feedback for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_erasure on public.memory_feedback for delete to l9_owner
@@ -18253,8 +18264,8 @@ $$;
 
 comment on function forgetting.erase_feedback(uuid, uuid, uuid) is
   'Deletes the feedback about erased memories and, for a subject, all feedback that agents gave for that user. The access log holds no texts and stays. Not executable by callers.';
---! EndIncluded 220-forgetting/045-erase-feedback.sql
---! Included 220-forgetting/050-erase-user.sql
+--! EndIncluded 220-forgetting/060-erase-feedback.sql
+--! Included 220-forgetting/070-erase-user.sql
 create function forgetting.erase_user(tenant_id uuid, user_id uuid)
 returns jsonb
 language plpgsql
@@ -18275,8 +18286,8 @@ $$;
 
 comment on function forgetting.erase_user(uuid, uuid) is
   'Replaces the name of a user and deactivates the user. The user_id stays, because audit rows refer to it. Not executable by callers.';
---! EndIncluded 220-forgetting/050-erase-user.sql
---! Included 220-forgetting/060-erase.sql
+--! EndIncluded 220-forgetting/070-erase-user.sql
+--! Included 220-forgetting/080-erase-marked.sql
 create type public.erasure as (
   erasure_id uuid,
   memories integer,
@@ -18349,8 +18360,8 @@ $$;
 
 comment on function forgetting.erase_marked(identity.identity, uuid, text, uuid, uuid) is
   'Erases the memories that have a tombstone of this erasure, and those derived only from them, from every place that holds contents. Not executable by callers.';
---! EndIncluded 220-forgetting/060-erase.sql
---! Included 220-forgetting/070-erase-memory.sql
+--! EndIncluded 220-forgetting/080-erase-marked.sql
+--! Included 220-forgetting/090-erase-memory.sql
 create function public.erase_memory(packet_id uuid, reason text)
 returns public.erasure
 language plpgsql
@@ -18381,8 +18392,8 @@ comment on function public.erase_memory(uuid, text) is
   'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and summaries, facts and lessons that rest only on it. A tombstone without content stays. For admins, within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. Definer: deletes rows that callers can''t see, such as expired ones.';
 
 grant execute on function public.erase_memory(uuid, text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 220-forgetting/070-erase-memory.sql
---! Included 220-forgetting/080-erase-subject.sql
+--! EndIncluded 220-forgetting/090-erase-memory.sql
+--! Included 220-forgetting/100-erase-subject.sql
 create function public.erase_subject(user_id uuid, reason text, tenant_id uuid default null)
 returns public.erasure
 language plpgsql
@@ -18424,7 +18435,7 @@ comment on function public.erase_subject(uuid, text, uuid) is
   'Erases all memories that a user owns, as erase_memory() does, the texts of the searches of that user, and the name of the user; the user is deactivated. For admins whose token covers every scope and project of the tenant, and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes rows that callers can''t see, such as expired ones.';
 
 grant execute on function public.erase_subject(uuid, text, uuid) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 220-forgetting/080-erase-subject.sql
+--! EndIncluded 220-forgetting/100-erase-subject.sql
 --! Included 230-legacy/000-schema.sql
 create schema legacy;
 comment on schema legacy is 'The import of memories from the old memory.* tables. Nothing here is granted to any caller.';

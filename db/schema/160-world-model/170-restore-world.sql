@@ -28,7 +28,7 @@ begin
     where s.snapshot_id = write_world_restore.snapshot::uuid and s.audience_id = world and (s.ttl is null or s.ttl > now());
     if not found then
       perform identity.raise_error('L9OWN',
-        format('snapshot: snapshot %s does not exist, is not yours or is of another world', write_world_restore.snapshot), 'snapshot');
+        format('snapshot: snapshot %s does not exist, is not yours, or is of another world', write_world_restore.snapshot), 'snapshot');
     end if;
   end if;
   insert into public.world_model_updates as u (

@@ -21,7 +21,7 @@ declare
   result public.reflect_result;
 begin
   if source.packet_type <> 'reflection' then
-    perform identity.raise_error('L9VAL', 'source_packet: a memory of kind reflection', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind reflection', 'source_packet');
   end if;
   -- A repetition raises the confidence and the priority. The rest stays as it was first saved.
   insert into public.reflection_store as r (source_packet, reflection_type, context, entities, confidence, priority, source_agent)

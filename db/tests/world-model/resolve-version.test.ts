@@ -1,46 +1,43 @@
-// Nobody learns of another’s world, nor changes it.
-import { useTestGateway } from '../../../gateway/tests/support/gateway.ts';
-import { embedder } from '../events/words.ts';
+// Whose worlds, snapshots and versions a caller can name.
 import { addTenant } from '../support/tenants.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 import { worldsOf } from './support.ts';
 
-describe('a world', () => {
-  const gateway = useTestGateway({ embedder });
-  const { project, apply, world, state, snapshot } = worldsOf(gateway);
+describe('a version of a world', () => {
+  const db = useTestDatabase({ rollsBack: true });
+  const { project, apply, world, state, snapshot } = worldsOf(db);
 
-  it('tells C nothing of a world in l-private, of another tenant, or of another user', async () => {
+  it('hides worlds of other scopes, tenants and users as if they did not exist', async () => {
     const p = project();
-    const second = await addTenant(gateway, 'the-other');
+    const second = await addTenant(db, 'the-other');
     const hidden = await apply('L', p, [{ entity_id: 'hush', attributes: { hush: 1 } }], { scope: 'l-private' });
-    const [shot] = await gateway.sql('L', "select (r).* from public.snapshot_world('hush', 'l-private', $1) r", [p]);
+    const [shot] = await db.sql('L', "select (r).* from public.snapshot_world('hush', 'l-private', $1) r", [p]);
     const foreign = await apply('C', p, [{ entity_id: 'foreign' }], {}, second);
     const user = { 'jwt.claims.user_id': '01900000-0000-7000-8000-0000000000aa' };
     const ofUser = await apply('C', p, [{ entity_id: 'of-user' }], {}, user);
     const own = await apply('C', p, [{ entity_id: 'own' }]);
-    expect(own.state_version_after, 'a world of its own, whose versions begin with 1').toBe(1);
+    expect(own.state_version_after, 'C has a world of its own, whose versions start at 1').toBe(1);
     expect(await state('C', p)).toStrictEqual({ own: {} });
     expect(await state('C', p, '', 'developer', user)).toStrictEqual({ 'of-user': {} });
     expect(await state('C', p, `, audience_id => '${own.audience_id}'`, 'developer', user)).toStrictEqual({ own: {} });
 
     for (const table of ['world_model_entities', 'world_model_updates', 'world_model_snapshots']) {
-      const [{ n }] = await gateway.sql(
-        'C',
-        `select count(*)::int as n from public.${table} where audience_id = any ($1)`,
-        [[hidden.audience_id, foreign.audience_id, ofUser.audience_id]],
-      );
+      const [{ n }] = await db.sql('C', `select count(*)::int as n from public.${table} where audience_id = any ($1)`, [
+        [hidden.audience_id, foreign.audience_id, ofUser.audience_id],
+      ]);
       expect(n, table).toBe(0);
       for (const statement of [
         `delete from public.${table}`,
         `insert into public.${table} default values`,
         `update public.${table} set scope = 'global'`,
       ])
-        await expect(gateway.sql('C', statement)).rejects.toMatchObject({ code: '42501' });
+        await expect(db.sql('C', statement)).rejects.toMatchObject({ code: '42501' });
     }
     const missing = '01900000-0000-7000-8000-00000000dead';
-    /** The same answer for what is hidden and for what is not there, but for the id in it. */
+    /** The same answer for what is hidden and for what does not exist, apart from the id in it. */
     const alike = async (call: (id: string) => [string, unknown[]], ids: string[]) => {
       const answer = (id: string) =>
-        gateway.sql('C', ...call(id)).then(
+        db.sql('C', ...call(id)).then(
           (rows) => JSON.stringify(rows).replaceAll(id, '…'),
           (error) => `${error.code} ${error.column} ${error.message.replaceAll(id, '…')}`,
         );
@@ -86,10 +83,10 @@ describe('a world', () => {
       "merge_into_entity(gen_random_uuid(), '{}', 1, null, null)",
       "measure_world(gen_random_uuid(), '{}')",
     ])
-      await expect(gateway.sql('C', `select world_model.${call}`), call).rejects.toMatchObject({ code: '42501' });
+      await expect(db.sql('C', `select world_model.${call}`), call).rejects.toMatchObject({ code: '42501' });
     for (const table of ['worlds', 'removed_entities', 'stale_worlds'])
-      await expect(gateway.sql('C', `select * from world_model.${table}`)).rejects.toMatchObject({ code: '42501' });
-    // A token that is cut down to some projects reaches no other.
+      await expect(db.sql('C', `select * from world_model.${table}`)).rejects.toMatchObject({ code: '42501' });
+    // A token limited to some projects reaches no other project.
     const cut = { 'jwt.claims.projects': '["elsewhere"]' };
     await expect(world('C', p, '', 'developer', cut)).rejects.toMatchObject({ code: 'L9SCP', column: 'project_id' });
     await expect(world('C', p, `, audience_id => '${own.audience_id}'`, 'developer', cut)).rejects.toMatchObject({
@@ -98,9 +95,9 @@ describe('a world', () => {
     });
   });
 
-  it('lets a caller that may only read a scope change nothing in its world', async () => {
+  it('refuses changes by a caller that may only read the scope', async () => {
     const p = project();
-    await gateway.asSuperuser(
+    await db.asSuperuser(
       `insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes)
        select tenant_id, 'R', 'Reader', 'reader', 'reader', 'l9_agent', '{developer}', '{}' from public.actors where caller = 'C' limit 1`,
     );
@@ -119,8 +116,23 @@ describe('a world', () => {
       ['select public.snapshot_world(source_packet => $1)', [own.source_packet]],
       ['select public.restore_world($1, source_packet => $2)', [s.snapshot_id, own.source_packet]],
     ] as const)
-      await expect(gateway.sql('R', call, [...values]), call).rejects.toMatchObject({
+      await expect(db.sql('R', call, [...values]), call).rejects.toMatchObject({
         code: expect.stringMatching(/^(L9SCP|42501)$/),
+      });
+  });
+
+  it('rejects invalid versions, snapshots, limits and descriptions', async () => {
+    for (const call of [
+      'diff_world(null)',
+      "diff_world('x')",
+      'get_world_model(max_entities => 0)',
+      'get_world_model(version => -1)',
+      "snapshot_world(repeat('x', 1001))",
+      "restore_world('x')",
+      'restore_world(null)',
+    ])
+      await expect(db.sql('C', `select public.${call}`), call).rejects.toMatchObject({
+        code: expect.stringMatching(/^L9(VAL|LIM)$/),
       });
   });
 });

@@ -77,7 +77,7 @@ begin
   end if;
   perform world_model.check_keys(insight, '{insight_id,insight_type,content,confidence,entities}', 'insight');
   if jsonb_typeof(insight -> 'insight_type') is distinct from 'string'
-    or not world_model.is_insight_type(insight ->> 'insight_type') then
+    or insight ->> 'insight_type' !~ packets.kind_pattern() then
     perform identity.raise_error('L9VAL',
       'insight.insight_type: must be a word of lower-case letters, digits and _, at most 63 characters', 'insight.insight_type');
   elsif insight ->> 'insight_type' = 'restore' then

@@ -67,7 +67,7 @@ stable
 set search_path = ''
 return array(
   select p.packet_id from public.packet_store p where p.packet_id = any (ids)
-  order by p."timestamp" desc, p.packet_id desc limit 64);
+  order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
 
 comment on function summaries.newest_sources(uuid[]) is 'The newest 64 of these memories, as far as the caller sees them.';
 

@@ -39,7 +39,7 @@ begin
     ) visible
     limit 1;
     if not found then
-      perform identity.raise_error('L9OWN', format('audience_id: world %s does not exist or is not yours', resolve_world.audience_id), 'audience_id');
+      perform identity.raise_error('L9OWN', format('audience_id: world %s does not exist, or is not yours', resolve_world.audience_id), 'audience_id');
     end if;
   end if;
   resolved.state_version := coalesce((select w.state_version from world_model.worlds w where w.audience_id = resolved.audience_id), 0);
@@ -69,7 +69,7 @@ begin
     from public.world_model_snapshots s
     where s.snapshot_id = point::uuid and (resolve_version.audience_id is null or s.audience_id = resolve_version.audience_id);
     if not found then
-      perform identity.raise_error('L9OWN', format('%s: snapshot %s does not exist, is not yours or is of another world', field, point), field);
+      perform identity.raise_error('L9OWN', format('%s: snapshot %s does not exist, is not yours, or is of another world', field, point), field);
     end if;
     return resolved;
   end if;

@@ -46,7 +46,7 @@ begin
   where p.packet_id = any (ids) and derived.is_source(p);
   if audience.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
     perform identity.raise_error(
-      'L9OWN', 'source_packet_ids: at least one of these memories does not exist or is not yours', 'source_packet_ids');
+      'L9OWN', 'source_packet_ids: at least one of these memories does not exist, or is not yours', 'source_packet_ids');
   elsif cardinality(tenants) > 1 or cardinality(projects) > 1 or cardinality(orgs) > 1 or cardinality(users) > 1 then
     perform identity.raise_error('L9VAL',
       'source_packet_ids: these memories belong to several projects, orgs or users, and no audience may read all of them; summarise each separately',

@@ -44,28 +44,6 @@ $$;
 comment on function world_model.merge_into_entity(uuid, jsonb, double precision, uuid, timestamptz) is
   'Merges what an update says about one entity into it, with the same result as fold_world(). Not executable by callers.';
 
-create function world_model.take_next_version(audience_id uuid, expected_version integer)
-returns integer
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  version integer := world_model.lock_world(audience_id);
-begin
-  if expected_version <> version then
-    perform identity.raise_error('L9VAL', format('expected_version: the world is at version %s', version), 'expected_version',
-      'Read the world again, then decide.');
-  end if;
-  update world_model.worlds w set state_version = version + 1 where w.audience_id = take_next_version.audience_id;
-  return version + 1;
-end
-$$;
-
-comment on function world_model.take_next_version(uuid, integer) is
-  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
-
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
 language plpgsql

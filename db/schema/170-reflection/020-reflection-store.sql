@@ -45,7 +45,7 @@ comment on column public.reflection_store.context is
 comment on column public.reflection_store.entities is
   'The names of the entities that the reflection is about: at most 64, normalised (case, white space, Unicode).';
 comment on column public.reflection_store.confidence is
-  'The confidence, from 0 to 0.99. It is 1 - (1 - c) (1 - c) … over each time the reflection was saved, so it grows each time and never reaches 1.';
+  'The confidence, from 0 to 0.99. Each time the reflection is saved it becomes 1 - (1 - old) (1 - new), so it grows and never reaches 1.';
 comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that anyone gave it.';
 comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved.';
 comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';

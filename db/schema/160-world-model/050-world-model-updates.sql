@@ -23,7 +23,7 @@ create table public.world_model_updates (
   updated_at timestamptz not null,
   constraint world_versions_once unique (audience_id, state_version_after),
   constraint world_versions_rise check (state_version_before >= 0 and state_version_after = state_version_before + 1),
-  constraint world_update_type_plain check (world_model.is_insight_type(insight_type)),
+  constraint world_update_type_plain check (insight_type ~ packets.kind_pattern()),
   constraint world_update_entities_list check (jsonb_typeof(entities) = 'array'),
   constraint world_update_confidence check (confidence between 0 and 1),
   constraint world_update_restores check (
@@ -63,3 +63,27 @@ comment on column public.world_model_updates.audience_id is
 
 -- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
+
+create function world_model.tg_world_model_updates__recompute()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
+  from (
+    select o.audience_id, array_agg(o.state_version_after) as lost_versions
+    from old_rows o group by o.audience_id order by o.audience_id
+  ) stale;
+  return null;
+end
+$$;
+
+comment on function world_model.tg_world_model_updates__recompute() is
+  'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
+
+-- A statement that deletes memories fires this once, after foreign keys have deleted the updates of all of them.
+create trigger _600_recompute after delete on public.world_model_updates
+  referencing old table as old_rows
+  for each statement execute function world_model.tg_world_model_updates__recompute();
