@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:ccbfe9f97f888e22eb3d43a6431a341bd997ef52
+--! Hash: sha1:70cb60c2273c20f3fe1d260d81cc430740dcbe01
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1246,7 +1246,7 @@ begin
     where i.inhparent = parent and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
     perform identity.raise_error('L9VAL', format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: is not over yet', 'month');
+    perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
   end if;
   return partition;
 end
@@ -6695,21 +6695,11 @@ set timezone = 'UTC'
 set lock_timeout = '5s'
 as $$
 declare
-  partition text := 'memory_access_log' || to_char(date_trunc('month', month), '"_"YYYY"_"MM');
+  partition constant text := audit.require_past_partition('importance.memory_access_log', month);
   roll_up importance.access_roll_up;
   dropped bigint;
   is_rolled_up boolean;
 begin
-  if identity.current_role_name() = 'l9_platform_admin' then
-    perform identity.require_identity();
-  end if;
-  if month is null or not exists (
-    select from pg_catalog.pg_inherits i
-    where i.inhparent = 'importance.memory_access_log'::regclass and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', 'month: memory_access_log has no partition for it', 'month');
-  elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
-  end if;
   execute format('lock table only partitions.%I in access exclusive mode', partition);
   select * into strict roll_up from importance.access_roll_up;
   select count(*), coalesce(bool_and(a.xid < roll_up.to_xid or a.accessed_at <= roll_up.era_after), true) into dropped, is_rolled_up
@@ -17234,7 +17224,7 @@ begin
     result := regexp_replace(result, format('\( SELECT identity\.%s\(\) AS %1$s\)', claim.name),
       replace(format('(%s)', claim.literal), '\', '\\'), 'g');
   end loop;
-  -- This evaluates the policy for somebody else, so it must not audit a read.
+  -- This evaluates the policy on behalf of an admin, so it must not audit a read of the caller.
   result := regexp_replace(result, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
     coalesce(((subject).role = 'l9_platform_admin')::text, 'false'), 'g');
   -- pg_get_expr prints PostgreSQL's own functions without a schema. A schema-qualified call is one of our functions that the
