@@ -356,7 +356,7 @@ describe('relations', () => {
     }
     const [one, other] = await graph.triples('C', a);
     expect(Number(one!.mention_count)).toBe(20);
-    expect(one!.confidence).toBe(Math.round((1 - 0.9 ** 20) * 1e9) / 1e9);
+    expect(one!.confidence).toBe(Math.round((1 - 0.9 ** 20) * 1e12) / 1e12);
     expect(Number(other!.mention_count)).toBeGreaterThanOrEqual(5);
     const [{ n, confidence }] = await db.asSuperuser(
       `select count(*)::int as n, entities.noisy_or(array_agg(confidence)) as confidence

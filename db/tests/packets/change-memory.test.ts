@@ -30,7 +30,7 @@ describe('a saved memory', () => {
         envelope: { title: 'T', more: 1 },
         updated_at: 0,
       });
-      expect(result.memory.updated_at).toBeGreaterThan(memory.updated_at);
+      expect(Date.parse(result.memory.updated_at)).toBeGreaterThan(Date.parse(memory.updated_at));
     });
 
     it('says who wrote last: L takes over what it changes, and C can no longer', async () => {

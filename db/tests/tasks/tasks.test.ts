@@ -37,7 +37,7 @@ describe('tasks', () => {
     expect(answer).toBe(7);
     const [row] = await rows('first');
     expect([row.status, row.result, row.error]).toStrictEqual(['completed', { n: 7 }, null]);
-    expect(row.completed_at).toBeGreaterThanOrEqual(row.started_at);
+    expect(Number(row.completed_at)).toBeGreaterThanOrEqual(Number(row.started_at));
   });
 
   it('fail with the name of the error and nothing of its text', async () => {
