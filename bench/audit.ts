@@ -1,8 +1,8 @@
 // What auditing costs: the same writes with and without it, in a database of its own.
 import pg from 'pg';
+import { claimsOf } from '../db/tests/support/sessions.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
-import { createTestHome } from '../gateway/tests/support/databases.ts';
-import { claimsOf } from '../gateway/tests/support/house.ts';
+import { createTestHome } from '../gateway/tests/support/home.ts';
 import { type Bench, ratio } from './support/bench.ts';
 import { inTurn, quantile, ratioOf, timed } from './support/load.ts';
 import { memoryText } from './support/texts.ts';

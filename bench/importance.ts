@@ -3,7 +3,7 @@
 // that are equally relevant, of which one is what the asker needed and is marked useful; 10 with one answer alone. 20 rounds
 // of searching and voting, with a roll-up after each. What has one answer alone must not fall, and neither must 30 more
 // questions that are asked before and after: for each praised memory one that another of its five alone answers.
-import { openHouse } from '../gateway/tests/support/house.ts';
+import { startTestGateway } from '../gateway/tests/support/gateway.ts';
 
 const ROUNDS = 20;
 const TO_REACH = 0.15;
@@ -45,10 +45,10 @@ interface Question {
   sort: 'equals' | 'alone' | 'rival';
 }
 
-const house = await openHouse();
+const gateway = await startTestGateway();
 try {
   const save = async (content: string) => {
-    const { result, isError, text } = await house.tool('C', 'save_memory', { content, project_id: 'l9' });
+    const { result, isError, text } = await gateway.tool('C', 'save_memory', { content, project_id: 'l9' });
     if (isError) throw new Error(text);
     return result.memory.packet_id as string;
   };
@@ -67,10 +67,10 @@ try {
   }
   for (const [query, content] of alone) questions.push({ query, wanted: await save(content), sort: 'alone' });
   for (const content of filler) await save(content);
-  await house.embedded();
+  await gateway.embedded();
 
   const search = async (caller: string, query: string) => {
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       caller,
       'query ($q: String!, $k: Int!) { searchMemory(query: $q, k: $k) { hits { packetId accessId } } }',
       { q: query, k },
@@ -79,7 +79,7 @@ try {
     return data.searchMemory.hits as { packetId: string; accessId: string }[];
   };
   const rollUp = async () => {
-    const { workerPool } = house.gateway.database;
+    const { workerPool } = gateway.instance.database;
     for (;;) {
       const { rows } = await workerPool.query('select facts.roll_up_accesses() as counted');
       if (Number(rows[0].counted) === 0) return;
@@ -106,7 +106,7 @@ try {
       const hits = await search(caller, query);
       const hit = hits.find(({ packetId }) => packetId === wanted);
       if (sort === 'alone' || !hit) continue;
-      const { errors } = await house.graphql(
+      const { errors } = await gateway.graphql(
         caller,
         'mutation ($a: UUID!) { recordFeedback(input: { accessId: $a, wasUseful: true }) { feedback { packetId } } }',
         { a: hit.accessId },
@@ -130,5 +130,5 @@ try {
   for (const { query } of fallen) console.log(`  ${query}`);
   if (mean(recurrent[1]) - mean(recurrent[0]) < TO_REACH || fallen.length > 0) process.exitCode = 1;
 } finally {
-  await house.close();
+  await gateway.close();
 }

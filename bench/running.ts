@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { signToken } from '../gateway/src/auth/jwt.ts';
 import { loadConfig } from '../gateway/src/config.ts';
 import { loadCredentials } from '../gateway/src/home/credentials.ts';
-import { createTestHome } from '../gateway/tests/support/databases.ts';
+import { createTestHome } from '../gateway/tests/support/home.ts';
 import { type Bench, type Context, figure, type Row } from './support/bench.ts';
 import { residentMegabytes } from './support/child.ts';
 import { httpClient } from './support/http.ts';

@@ -66,7 +66,8 @@ export async function evaluate(
     const modes = Object.fromEntries(MODES.map((mode, index) => [mode, rest[index] as Figures]));
     const { engine, embedding_model } = await client.ready();
     process.stdout.write(table(name, collection, loaded.packets, modes, first));
-    if (ablation.length > 0) process.stdout.write(`\n${ablation.map(({ name, ...measured }) => row(name, measured)).join('')}`);
+    if (ablation.length > 0)
+      process.stdout.write(`\n${ablation.map(({ name, ...measured }) => row(name, measured)).join('')}`);
     if (options.json) {
       const { packetOf: _, ...load } = loaded;
       const server = { engine, embedding_model };
@@ -91,7 +92,11 @@ export async function evaluate(
   }
 }
 
-async function measureAblation(env: NodeJS.ProcessEnv, options: EvalOptions, measure: (mode: string) => Promise<Figures>) {
+async function measureAblation(
+  env: NodeJS.ProcessEnv,
+  options: EvalOptions,
+  measure: (mode: string) => Promise<Figures>,
+) {
   const settings = await openSettings(env, { ...options, caller: options.admin ?? 'L' });
   const ablation: (Figures & { name: string; mode: string })[] = [];
   try {

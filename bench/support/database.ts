@@ -1,6 +1,6 @@
 // The database that is measured: loaded once, and kept for the next run where asked for.
 import pg from 'pg';
-import { createNamedHome, type TestHome } from '../../gateway/tests/support/databases.ts';
+import { createNamedHome, type TestHome } from '../../gateway/tests/support/home.ts';
 import { DATA_VERSION, loadData } from './data.ts';
 
 /** Connections that load at once. */

@@ -1,4 +1,4 @@
-// The gateway as it is, with all its doors, but for the model: what the bench asks has its vector at hand, so that not the
+// The gateway as it is, with all its APIs, but for the model: what the bench asks has its vector at hand, so that not the
 // model's time is measured but everything else.
 import { readFileSync } from 'node:fs';
 import { loadConfig } from '../../gateway/src/config.ts';

@@ -1,26 +1,17 @@
 // Rules that hold for every table, view and function there is or will be, read from the catalogue.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { type House, openHouse } from '../../gateway/tests/support/house.ts';
+import { useTestDatabase } from './support/test-database.ts';
 
 const schemas = `(select nspname from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate')`;
 const ours = `n.nspname in ${schemas} and not exists (
   select from pg_depend d where d.objid = %.oid and d.deptype = 'e')`;
 
 describe('the catalogue', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse();
-  });
-  after(() => house.close());
+  const db = useTestDatabase();
 
   /** Fails with the names of what breaks the rule. */
   const none = async (query: string) => {
-    const { rows } = await house.gateway.database.pool.query(query);
-    assert.deepEqual(
-      rows.map((row) => Object.values(row).join(' ')),
-      [],
-    );
+    const { rows } = await db.pool.query(query);
+    expect(rows.map((row) => Object.values(row).join(' '))).toStrictEqual([]);
   };
   const tables = (condition: string) => `
     select n.nspname, c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -30,7 +21,7 @@ describe('the catalogue', () => {
     where ${ours.replace('%', 'p')} and (${condition})`;
 
   it('has the tables of every chapter', async () => {
-    const { rows } = await house.gateway.database.pool.query(tables('true'));
+    const { rows } = await db.pool.query(tables('true'));
     const names = rows.map(({ relname }) => relname);
     for (const name of [
       'tenants',
@@ -82,7 +73,7 @@ describe('the catalogue', () => {
       'world_model_updates',
       'world_model_snapshots',
     ]) {
-      assert.ok(names.includes(name), name);
+      expect(names, name).toContain(name);
     }
   });
 
@@ -187,7 +178,9 @@ describe('the catalogue', () => {
   it('gives l9_gateway nothing of its own', async () => {
     await none(tables(`exists (select from aclexplode(c.relacl) a where a.grantee = 'l9_gateway'::regrole)`));
     await none(functions(`exists (select from aclexplode(p.proacl) a where a.grantee = 'l9_gateway'::regrole)`));
-    await assert.rejects(house.gateway.database.pool.query('select * from public.packet_store'), { code: '42501' });
+    await expect(db.pool.query('select * from public.packet_store')).rejects.toMatchObject({
+      code: '42501',
+    });
   });
 
   it('lets l9_agent write none of what only triggers and jobs may set', async () => {
@@ -203,11 +196,11 @@ describe('the catalogue', () => {
       'updated_at',
     ];
     for (const column of columns) {
-      const { rows } = await house.gateway.database.workerPool.query(
+      const [row] = await db.asWorker(
         `select has_column_privilege('l9_agent', 'public.packet_store', $1, 'insert') as i, has_column_privilege('l9_agent', 'public.packet_store', $1, 'update') as u`,
         [column],
       );
-      assert.deepEqual(rows[0], { i: false, u: false }, column);
+      expect(row, column).toStrictEqual({ i: false, u: false });
     }
     for (const table of [
       'audit_log',
@@ -248,11 +241,11 @@ describe('the catalogue', () => {
       'extraction_settings',
       'extraction_usage',
     ]) {
-      const { rows } = await house.gateway.database.workerPool.query(
+      const [row] = await db.asWorker(
         `select has_table_privilege('l9_agent', 'public.' || $1, 'insert, update, delete, truncate') as w`,
         [table],
       );
-      assert.equal(rows[0].w, false, table);
+      expect(row.w, table).toBe(false);
     }
   });
 });

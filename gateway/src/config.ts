@@ -56,6 +56,8 @@ export interface Config {
   chat: ChatConfig | null;
   /** How often expired memories are deleted; 0: never by themselves. */
   cleanupIntervalMs: number;
+  /** JSON lines, or what a person at a terminal wants to see. */
+  logFormat: 'json' | 'pretty';
   logLevel: string;
   isProduction: boolean;
 }
@@ -114,7 +116,8 @@ export const environment = z.object({
   CHAT_API_KEY: z.string().optional(),
   CHAT_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(60_000),
   CLEANUP_INTERVAL_SECONDS: z.coerce.number().int().min(0).max(86_400).default(60),
-  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  LOG_FORMAT: z.enum(['json', 'pretty']).optional(),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).optional(),
   NODE_ENV: z.string().optional(),
 });
 
@@ -138,7 +141,7 @@ function chatConfig(given: z.infer<typeof environment>): ChatConfig | null {
   return { model: given.CHAT_MODEL, baseUrl, apiKey, timeoutMs: given.CHAT_TIMEOUT_MS };
 }
 
-export function loadConfig(env: NodeJS.ProcessEnv): Config {
+export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.isTTY === true): Config {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
   const parsed = environment.safeParse(set);
   if (!parsed.success) {
@@ -158,6 +161,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   }
   refuseSharedKeys(mcpApiKeys);
 
+  const logFormat = given.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json');
   const isOpenAi = Boolean(given.OPENAI_API_KEY || given.OPENAI_BASE_URL);
   return {
     databaseUrl: given.DATABASE_URL ?? null,
@@ -193,7 +197,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     },
     chat: chatConfig(given),
     cleanupIntervalMs: given.CLEANUP_INTERVAL_SECONDS * 1_000,
-    logLevel: given.LOG_LEVEL,
+    logFormat,
+    logLevel: given.LOG_LEVEL ?? (logFormat === 'pretty' ? 'warn' : 'info'),
     isProduction: given.NODE_ENV === 'production',
   };
 }

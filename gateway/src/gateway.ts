@@ -58,6 +58,8 @@ export interface GatewayOptions {
   buildsSchemaOnDemand?: boolean;
   /** Where the configured port is taken, another will do. */
   anyPort?: boolean;
+  /** Called with what is being done, while the gateway starts. */
+  onProgress?: (step: string) => void;
   /** Gives up starting. */
   signal?: AbortSignal;
   /** Stands in for the embedder of the configuration. */
@@ -78,13 +80,15 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     }
     if (failures.length > 0) throw failures[0];
   };
-  const { signal } = options;
+  const { signal, onProgress } = options;
 
   try {
     // The model loads while the database opens.
+    onProgress?.('loading the embedding model');
     const configured = options.embedder ?? (await createEmbedder(config.embedding, logger));
     closers.push(() => configured.close());
-    const database = await openDatabase(config, logger);
+    onProgress?.('opening the database');
+    const database = await openDatabase(config, logger, () => onProgress?.('preparing the database'));
     closers.push(() => database.close());
     signal?.throwIfAborted();
     await database.workerPool.query('select embeddings.adopt_embedding_model($1, $2)', [
@@ -175,6 +179,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
       graphiql: !config.isProduction,
     });
     closers.push(() => graphql.close());
+    onProgress?.('building the GraphQL schema');
     if (!options.buildsSchemaOnDemand) await graphql.schema();
     graphql.mount(app, server);
     mountErrors(app, logger, denials);

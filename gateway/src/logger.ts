@@ -1,8 +1,8 @@
-import { destination, type Logger, pino } from 'pino';
+import { type DestinationStream, destination, type Logger, pino } from 'pino';
 import { pinoHttp } from 'pino-http';
 
 /** JSON lines. Never contents: what is logged is named field by field, and what slips in under these names is cut out. */
-export function createLogger(level: string, fileDescriptor = 1): Logger {
+export function createLogger(level: string, to: number | DestinationStream = 1): Logger {
   return pino(
     {
       level,
@@ -23,7 +23,7 @@ export function createLogger(level: string, fileDescriptor = 1): Logger {
         censor: '[redacted]',
       },
     },
-    destination({ dest: fileDescriptor, sync: true }),
+    typeof to === 'number' ? destination({ dest: to, sync: true }) : to,
   );
 }
 

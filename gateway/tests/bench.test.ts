@@ -1,23 +1,22 @@
 // Whether every bench still runs, on little data. How fast it is, is no test's business.
-import assert from 'node:assert/strict';
+
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import type { Results } from '../../bench/support/results.ts';
-import { serverUrl } from './support/databases.ts';
+import { describeOnServer } from '../../db/tests/support/on-engine.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 /** Mem0ai would have to be installed; the embedded engine's start has tests of its own, and takes its time. */
 const benches = 'words,policies,graphql,point-read,search,few-visible,recall,graph,running,audit,save';
 
-describe('npm run bench', { skip: !serverUrl && 'needs TEST_DATABASE_URL' }, () => {
+describeOnServer('npm run bench', () => {
   const folder = mkdtempSync(join(tmpdir(), 'l9-bench-test-'));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('runs every bench to its end and writes down what each found', { timeout: 240_000 }, async () => {
+  it('runs every bench to its end and writes down what each found', async () => {
     const json = join(folder, 'results.json');
     const { stdout, stderr } = await promisify(execFile)(
       process.execPath,
@@ -29,8 +28,8 @@ describe('npm run bench', { skip: !serverUrl && 'needs TEST_DATABASE_URL' }, () 
       return error;
     });
     const { results, failures, rows } = JSON.parse(readFileSync(json, 'utf8')) as Results;
-    assert.deepEqual(failures, [], stderr);
-    assert.equal(rows, 2_000);
+    expect(failures, stderr).toStrictEqual([]);
+    expect(rows).toBe(2_000);
     const counts = Object.groupBy(results, ({ bench }) => bench!);
     const expected = {
       words: 2,
@@ -45,10 +44,13 @@ describe('npm run bench', { skip: !serverUrl && 'needs TEST_DATABASE_URL' }, () 
       audit: 3,
       save: 2,
     };
-    assert.deepEqual(Object.fromEntries(Object.entries(counts).map(([name, list]) => [name, list!.length])), expected);
+    expect(Object.fromEntries(Object.entries(counts).map(([name, list]) => [name, list!.length]))).toStrictEqual(
+      expected,
+    );
     for (const { what, ours, figure } of results) {
-      assert.ok(Number.isFinite(ours) && Number.isFinite(figure), what);
-      assert.ok(stdout.includes(what), what);
+      expect(Number.isFinite(ours), what).toBe(true);
+      expect(Number.isFinite(figure), what).toBe(true);
+      expect(stdout, what).toContain(what);
     }
   });
 });

@@ -1,14 +1,12 @@
-import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
-import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { loadCredentials } from '../src/home/credentials.ts';
-import { type House, openHouse } from './support/house.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
 
 describe('the log, with everything written to it', () => {
   const lines: string[] = [];
-  let house: House;
-  before(async () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
     const logger = pino(
       { level: 'trace' },
       new Writable({
@@ -18,33 +16,33 @@ describe('the log, with everything written to it', () => {
         },
       }),
     );
-    house = await openHouse({ logger });
+    gateway = await startTestGateway({ logger });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   it('holds no content, query, token or key', async () => {
-    const token = await house.token({ caller: 'C' });
-    await house.graphql(
+    const token = await gateway.token({ caller: 'C' });
+    await gateway.graphql(
       { token },
       'mutation { saveMemory(input: { content: "marzipan vault", projectId: "l9" }) { status } }',
     );
-    await house.tool('C', 'save_memory', { content: 'marzipan cellar', project_id: 'l9' });
-    await house.tool('C', 'save_memory', { content: 'marzipan attic', project_id: 'no spaces allowed marzipan' });
-    await house.tool('C', 'search_memory', { query: 'marzipan' });
-    await house.graphql({ token }, '{ searchMemory(query: "marzipan", k: 0) { hits { content } } }');
-    await house.graphql({ token }, '{ marzipan }');
+    await gateway.tool('C', 'save_memory', { content: 'marzipan cellar', project_id: 'l9' });
+    await gateway.tool('C', 'save_memory', { content: 'marzipan attic', project_id: 'no spaces allowed marzipan' });
+    await gateway.tool('C', 'search_memory', { query: 'marzipan' });
+    await gateway.graphql({ token }, '{ searchMemory(query: "marzipan", k: 0) { hits { content } } }');
+    await gateway.graphql({ token }, '{ marzipan }');
     for (const [path, key] of [
       ['graphql', token],
-      ['mcp', house.apiKey('C')],
+      ['mcp', gateway.apiKey('C')],
     ]) {
       const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` };
-      await fetch(`${house.gateway.url}/${path}?q=marzipan`, { method: 'POST', headers, body: '{"marzipan' });
+      await fetch(`${gateway.instance.url}/${path}?q=marzipan`, { method: 'POST', headers, body: '{"marzipan' });
     }
-    await house.embedded();
+    await gateway.embedded();
     const log = lines.join('');
-    assert.ok(lines.length > 0);
-    assert.ok(!/marzipan/.test(log));
-    const { jwtSecret, mcpApiKeys } = loadCredentials(house.config);
-    for (const secret of [token, jwtSecret!, ...Object.values(mcpApiKeys).flat()]) assert.ok(!log.includes(secret));
+    expect(lines.length).toBeGreaterThan(0);
+    expect(log).not.toMatch(/marzipan/);
+    const { jwtSecret, mcpApiKeys } = loadCredentials(gateway.config);
+    for (const secret of [token, jwtSecret!, ...Object.values(mcpApiKeys).flat()]) expect(log).not.toContain(secret);
   });
 });

@@ -2,7 +2,7 @@
 import type pg from 'pg';
 
 /** The condition on a row `n` of pg_namespace that it is a schema of this project, and not one of a library. */
-export const IS_OUR_SCHEMA = `(n.nspname = 'public' or n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate')`;
+export const IS_OUR_SCHEMA = `(n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate')`;
 
 /** Every role of this project, in the order in which pages name them. */
 export const ROLES = ['l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker', 'l9_owner', 'l9_gateway'];

@@ -9,9 +9,10 @@ import { compileIncludes, parseMigrationText, serializeMigration } from 'graphil
 const MESSAGE = 'the first schema';
 const CURRENT = '1-current.sql';
 
-const migrationsFolder = join(import.meta.dirname, '..', '..', 'db', 'migrations');
-/** graphile-migrate includes files from here. */
-const sources = join(migrationsFolder, 'fixtures');
+const db = join(import.meta.dirname, '..', '..', 'db');
+const migrationsFolder = join(db, 'migrations');
+/** graphile-migrate includes files from here: its folder `fixtures` is a link to this one. */
+const sources = join(db, 'schema');
 
 export const committedFolder = join(migrationsFolder, 'committed');
 export const committedFile = '000001-the-first-schema.sql';

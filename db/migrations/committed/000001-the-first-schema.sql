@@ -1,23 +1,25 @@
 --! Previous: -
---! Hash: sha1:f3df70b1a9bee3133b5fdb188c1de3314c8f5b00
+--! Hash: sha1:906b709b67d7afd9771dc2d0e128773d721700da
 --! Message: the first schema
 
 --! split: 1-current.sql
---! Included 010-identity/010-schemas.sql
--- Before the first function: nothing is executable, readable or usable unless a line below says so.
+--! Included 010-identity/000-schema.sql
+-- This stands before the first function, so that no function is executable unless a later line grants it.
 alter default privileges revoke execute on functions from public;
 
 create schema identity;
+
 comment on schema identity is
-  'Who calls: claims, actors, scopes, and the functions by which every policy asks for the caller. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Who is calling: claims, actors, scopes, and the functions through which every policy learns the caller. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
 
 grant usage on schema public, identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
--- So that a gateway without owner rights can tell whether all migrations have run.
+-- A gateway without owner rights checks here whether all migrations have run.
 grant usage on schema graphile_migrate to l9_worker;
+
 grant select on graphile_migrate.migrations to l9_worker;
---! EndIncluded 010-identity/010-schemas.sql
---! Included 010-identity/020-fail.sql
+--! EndIncluded 010-identity/000-schema.sql
+--! Included 010-identity/010-raise-error.sql
 create function identity.raise_error(errcode text, message text, field text default null, hint text default null)
 returns void
 language plpgsql
@@ -35,12 +37,12 @@ end
 $$;
 
 comment on function identity.raise_error(text, text, text, text) is
-  'Raises one of the documented errors (docs/reference/errors.md): SQLSTATE L9…, a text fit for the caller, and the field it is about.';
+  'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that begins with L9, a message fit for the caller, and the name of the field that the error is about.';
 
 grant execute on function identity.raise_error(text, text, text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/020-fail.sql
---! Included 010-identity/025-check-bytes.sql
-create function identity.check_bytes(value text, most integer, field text)
+--! EndIncluded 010-identity/010-raise-error.sql
+--! Included 010-identity/020-check-bytes.sql
+create function identity.check_bytes(value text, max_bytes integer, field text)
 returns void
 language plpgsql
 immutable
@@ -48,310 +50,90 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  if octet_length(value) > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s bytes, got %s', field, most, octet_length(value)), field);
+  if octet_length(value) > max_bytes then
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes, got %s', field, max_bytes, octet_length(value)), field);
   end if;
 end
 $$;
 
-comment on function identity.check_bytes(text, integer, text) is 'L9LIM, naming the field, where it is longer than that.';
+comment on function identity.check_bytes(text, integer, text) is
+  'Raises L9LIM for this field if the text exceeds the byte limit.';
 
 grant execute on function identity.check_bytes(text, integer, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/025-check-bytes.sql
---! Included 010-identity/030-tenants.sql
-create table public.tenants (
-  tenant_id uuid primary key default uuidv7(),
-  name text not null,
-  is_active boolean not null default true,
-  audits_query_text boolean not null default false,
-  created_at timestamptz not null default now(),
-  constraint tenant_name_unique unique (name),
-  constraint tenant_name_plain check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$')
-);
+--! EndIncluded 010-identity/020-check-bytes.sql
+--! Included 010-identity/030-names.sql
+-- Patterns and lists that tables and functions share. They are inlined into the statements that call them: hence no
+-- `set search_path`; their bodies are parsed here, once.
 
-comment on table public.tenants is 'Who owns memories at the widest: nothing is ever shared between tenants.';
-comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
-comment on column public.tenants.created_at is 'When it was made.';
-comment on column public.tenants.name is 'Lower-case letters, digits, - and _; unique.';
-comment on column public.tenants.is_active is 'False: no caller of this tenant has an identity any more, whatever its token says.';
-comment on column public.tenants.audits_query_text is 'Whether the texts of searches are kept, beside their hashes.';
-
-insert into public.tenants (tenant_id, name) values ('00000000-0000-7000-8000-000000000001', 'default');
---! EndIncluded 010-identity/030-tenants.sql
---! Included 010-identity/035-orgs-and-users.sql
--- Ids count within their tenant only: were they unique across tenants, one could lock out another's org by registering its id.
-create table public.orgs (
-  tenant_id uuid not null references public.tenants,
-  org_id uuid not null default uuidv7(),
-  name text not null,
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, org_id),
-  constraint org_name_unique unique (tenant_id, name),
-  constraint org_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$')
-);
-
-comment on table public.orgs is
-  'Orgs of a tenant. An id in a token need not be one of these, for an identity provider may own them; but one that is here must be active.';
-comment on column public.orgs.tenant_id is 'The tenant it belongs to.';
-comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
-comment on column public.orgs.name is 'What people call it; unique in its tenant.';
-comment on column public.orgs.is_active is 'False: whoever claims it has no identity, whatever the token says.';
-comment on column public.orgs.created_at is 'When it was registered.';
-
-create table public.users (
-  tenant_id uuid not null references public.tenants,
-  user_id uuid not null default uuidv7(),
-  org_id uuid,
-  name text not null,
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, user_id),
-  foreign key (tenant_id, org_id) references public.orgs (tenant_id, org_id),
-  constraint user_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$')
-);
-
--- The planner's statistics would keep names that are erased.
-alter table public.users alter column name set statistics 0;
-
-create index users_org_idx on public.users (tenant_id, org_id);
-
-comment on table public.users is
-  'Users of a tenant. An id in a token need not be one of these; but one that is here must be active, and claimed together with its org.';
-comment on column public.users.tenant_id is 'The tenant it belongs to.';
-comment on column public.users.user_id is 'Id, as in the claim user_id.';
-comment on column public.users.org_id is 'The org it belongs to; null: to none, or whichever the token says.';
-comment on column public.users.name is 'What people call it.';
-comment on column public.users.is_active is 'False: whoever claims it has no identity, whatever the token says.';
-comment on column public.users.created_at is 'When it was registered.';
---! EndIncluded 010-identity/035-orgs-and-users.sql
---! Included 010-identity/040-scopes.sql
-create table public.scopes (
-  tenant_id uuid not null references public.tenants,
-  scope text not null,
-  is_project_scoped boolean not null,
-  description text not null default '',
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, scope),
-  constraint scope_name_plain check (scope ~ '^[a-z0-9][a-z0-9_-]{0,62}$')
-);
-
-comment on table public.scopes is
-  'What decides visibility; never the author. developer, l-private and global are built in; a tenant can add its own.';
-comment on column public.scopes.tenant_id is 'The tenant it belongs to.';
-comment on column public.scopes.scope is 'Its name: lower-case letters, digits, - and _.';
-comment on column public.scopes.description is 'What it is for.';
-comment on column public.scopes.is_active is 'False: nobody reads or writes it, until it is active again. Its memories stay.';
-comment on column public.scopes.created_at is 'When it was made.';
-comment on column public.scopes.is_project_scoped is
-  'True: a memory of this scope belongs to a project. False: it belongs to none, and its project_id is null.';
---! EndIncluded 010-identity/040-scopes.sql
---! Included 010-identity/050-actors.sql
-create table public.actors (
-  tenant_id uuid not null references public.tenants,
-  caller text not null,
-  creator text not null,
-  source text not null,
-  agent text not null,
-  role text not null,
-  readable_scopes text[] not null,
-  writable_scopes text[] not null,
-  can_clean_up boolean not null default false,
-  login text,
-  is_active boolean not null default true,
-  created_at timestamptz not null default now(),
-  primary key (tenant_id, caller),
-  constraint actor_creator_unique unique (tenant_id, creator),
-  constraint actor_login_unique unique (login),
-  constraint actor_caller_plain check (caller ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'),
-  constraint actor_names_plain check (
-    creator ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'
-    and source ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'
-    and agent ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'),
-  constraint actor_role_known check (role in ('l9_agent', 'l9_admin', 'l9_platform_admin')),
-  -- Someone who may write what it can't read could never find its own duplicates.
-  constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
-);
-
-comment on table public.actors is
-  'The agents known to the system. A token''s claims are cut down by its actor''s row: effective scopes are those claimed and registered here.';
-comment on column public.actors.tenant_id is 'The tenant it belongs to.';
-comment on column public.actors.created_at is 'When it was registered.';
-comment on column public.actors.caller is 'The name a token''s claim `caller` or an API key stands for, such as L or C.';
-comment on column public.actors.creator is
-  'Stamped into metadata.creator of what this actor writes, by which it owns that. It never changes, and no other actor ever gets it.';
-comment on column public.actors.source is 'Stamped into metadata.source of what this actor writes.';
-comment on column public.actors.agent is 'metadata.agent where the writer gives none.';
-comment on column public.actors.role is
-  'The only database role under which this caller has an identity: a session as l9_agent that claims to be L is nobody.';
-comment on column public.actors.readable_scopes is 'Scopes it may read; {*} means every scope of the tenant.';
-comment on column public.actors.writable_scopes is 'Scopes it may write; {*} means every scope of the tenant.';
-comment on column public.actors.can_clean_up is 'Whether it may delete what has expired.';
-comment on column public.actors.login is
-  'A database login that is this actor, whatever claims its sessions set. Null: none. Logins of l9_gateway are never bound: their claims are believed.';
-comment on column public.actors.is_active is 'False: its next request fails, whatever its token says.';
---! EndIncluded 010-identity/050-actors.sql
---! Included 010-identity/052-active-actors.sql
--- What each actor's row is worth at present: every statement of every caller asks for it, most of them several times. Worked out
--- anew from three tables it took four times as long as one row read by its key.
-create table identity.active_actors (
-  tenant_id uuid not null references public.tenants on delete cascade,
-  caller text not null,
-  creator text not null,
-  source text not null,
-  agent text not null,
-  role text not null,
-  can_clean_up boolean not null,
-  readable_scopes text[] not null,
-  writable_scopes text[] not null,
-  primary key (tenant_id, caller)
-);
-
-comment on table identity.active_actors is
-  'Actors that may come in, with the scopes that their rows are worth at present. Made from actors, scopes and tenants by triggers of these, in the transaction that changes them; never written by hand.';
-
-create function identity.refresh_active_actors(tenant_id uuid)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_column
-begin
-  -- One at a time: of two that change a tenant at once, the second must see what the first did. Each statement after this
-  -- one has a snapshot of its own.
-  perform pg_advisory_xact_lock(hashtextextended('identity.active_actors ' || refresh_active_actors.tenant_id, 0));
-  delete from identity.active_actors e where e.tenant_id = refresh_active_actors.tenant_id;
-  insert into identity.active_actors
-    (tenant_id, caller, creator, source, agent, role, can_clean_up, readable_scopes, writable_scopes)
-  select a.tenant_id, a.caller, a.creator, a.source, a.agent, a.role, a.can_clean_up,
-    coalesce(array_agg(s.scope order by s.scope)
-      filter (where '*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)), '{}'),
-    coalesce(array_agg(s.scope order by s.scope)
-      filter (where '*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)), '{}')
-  from public.actors a
-  join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
-  left join public.scopes s on s.tenant_id = a.tenant_id and s.is_active
-  where a.tenant_id = refresh_active_actors.tenant_id and a.is_active
-  group by a.tenant_id, a.caller;
-end
-$$;
-
-comment on function identity.refresh_active_actors(uuid) is
-  'Makes the rows of a tenant anew. Not executable by callers.';
-
-create function identity.tg__refresh_active_actors()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  if tg_op = 'TRUNCATE' then
-    -- Of these tables none can be emptied without what rests on it.
-    delete from identity.active_actors;
-    return null;
-  end if;
-  if tg_op <> 'INSERT' then
-    perform identity.refresh_active_actors(old.tenant_id);
-  end if;
-  if tg_op = 'INSERT' or tg_op = 'UPDATE' and new.tenant_id <> old.tenant_id then
-    perform identity.refresh_active_actors(new.tenant_id);
-  end if;
-  return null;
-end
-$$;
-
-comment on function identity.tg__refresh_active_actors() is
-  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: whoever changes these can''t write it.';
-
-create trigger _600_active_actors after insert or update or delete on public.tenants
-  for each row execute function identity.tg__refresh_active_actors();
-create trigger _600_active_actors after insert or update or delete on public.scopes
-  for each row execute function identity.tg__refresh_active_actors();
-create trigger _600_active_actors after insert or update or delete on public.actors
-  for each row execute function identity.tg__refresh_active_actors();
-create trigger _610_active_actors after truncate on public.tenants
-  for each statement execute function identity.tg__refresh_active_actors();
-create trigger _610_active_actors after truncate on public.scopes
-  for each statement execute function identity.tg__refresh_active_actors();
-create trigger _610_active_actors after truncate on public.actors
-  for each statement execute function identity.tg__refresh_active_actors();
---! EndIncluded 010-identity/052-active-actors.sql
---! Included 010-identity/055-furnish-tenant.sql
-create function identity.seed_tenant(tenant_id uuid)
-returns void
+create function identity.is_identifier(value text)
+returns boolean
 language sql
-volatile
-set search_path = ''
-begin atomic
-  insert into public.scopes (tenant_id, scope, is_project_scoped, description)
-  values
-    (seed_tenant.tenant_id, 'developer', true, 'Shared by L and coding agents, within a project.'),
-    (seed_tenant.tenant_id, 'l-private', true, 'L''s own, within a project.'),
-    (seed_tenant.tenant_id, 'global', false, 'Everyone in the tenant, in no project.');
-  insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
-  values
-    (seed_tenant.tenant_id, 'L', 'L-CTO', 'l9-kernel', 'l-cto', 'l9_admin', '{*}', '{*}', true),
-    (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}', '{developer,global}', false);
-end;
+immutable
+parallel safe
+return value ~ '^[a-z0-9][a-z0-9_-]{0,62}$';
 
-comment on function identity.seed_tenant(uuid) is
-  'Gives a new tenant what every tenant has: the scopes developer, l-private and global, and the actors L and C.';
+comment on function identity.is_identifier(text) is
+  'True if the value can name a tenant or a scope: 1 to 63 lower-case letters, digits, - and _. Null for null.';
 
-select identity.seed_tenant(tenant_id) from public.tenants;
---! EndIncluded 010-identity/055-furnish-tenant.sql
---! Included 010-identity/058-api-keys.sql
-create table public.api_keys (
-  key_id uuid primary key default uuidv7(),
-  tenant_id uuid not null references public.tenants,
-  name text not null,
-  caller text not null,
-  org_id uuid,
-  user_id uuid,
-  scopes text[],
-  projects text[],
-  created_at timestamptz not null default now(),
-  created_by text not null,
-  expires_at timestamptz,
-  revoked_at timestamptz,
-  foreign key (tenant_id, caller) references public.actors (tenant_id, caller),
-  constraint api_key_name_plain check (name ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$'),
-  constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}')
-);
+create function identity.is_display_name(value text, max_length integer)
+returns boolean
+language sql
+immutable
+parallel safe
+return value ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]*[^[:cntrl:][:space:]])?$' and pg_catalog.char_length(value) <= max_length;
 
-create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
+comment on function identity.is_display_name(text, integer) is
+  'True if the value can be shown as a name: 1 to max_length characters, no control characters, no leading or trailing white space. Null for null.';
 
-comment on table public.api_keys is
-  'MCP keys that are kept in the database: whose they are and what they are cut down to. The keys themselves are kept nowhere.';
-comment on column public.api_keys.key_id is 'Id, for revoke_api_key().';
-comment on column public.api_keys.tenant_id is 'The tenant of its caller.';
-comment on column public.api_keys.name is 'What it is for.';
-comment on column public.api_keys.caller is 'The actor that it stands for.';
-comment on column public.api_keys.org_id is 'The org that it acts for, or null.';
-comment on column public.api_keys.user_id is 'The user that it acts for, or null.';
-comment on column public.api_keys.scopes is 'Only these of its caller''s scopes; null: all of them.';
-comment on column public.api_keys.projects is 'Only these projects; null: all.';
-comment on column public.api_keys.created_at is 'When it was made.';
-comment on column public.api_keys.created_by is 'Who made it: a caller, or db:<role>.';
-comment on column public.api_keys.expires_at is 'From then on it is refused; null: never.';
-comment on column public.api_keys.revoked_at is 'When it was revoked; null: it was not.';
+create function identity.is_caller_name(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+return value ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$';
 
--- Apart from the rest, so that no grant on that, of today or tomorrow, shows a hash.
-create table identity.api_key_hashes (
-  key_id uuid primary key references public.api_keys,
-  hash bytea not null,
-  constraint api_key_hash_unique unique (hash),
-  constraint api_key_hash_sha256 check (octet_length(hash) = 32)
-);
+comment on function identity.is_caller_name(text) is
+  'True if the value can name a caller: 1 to 63 letters, digits, ., _ and -. Null for null.';
 
-comment on table identity.api_key_hashes is
-  'SHA-256 of each API key. A key is 256 random bits, so that its hash can be neither guessed nor turned back.';
-comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown.';
---! EndIncluded 010-identity/058-api-keys.sql
---! Included 010-identity/060-current-identity.sql
--- The one place that reads claims. Policies call the current_*() functions inside (select …), once a query.
+create function identity.is_project_id(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+return value ~ '^[A-Za-z0-9._/@:+-]{1,200}$';
+
+comment on function identity.is_project_id(text) is
+  'True if the value can name a project: 1 to 200 letters, digits or ._/@:+-. Null for null.';
+
+create function identity.caller_roles()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['l9_agent', 'l9_admin', 'l9_platform_admin'];
+
+comment on function identity.caller_roles() is 'The database roles under which an actor can call.';
+
+create function identity.default_tenant_id()
+returns uuid
+language sql
+immutable
+parallel safe
+return '00000000-0000-7000-8000-000000000001'::uuid;
+
+comment on function identity.default_tenant_id() is 'Id of the tenant default, which every installation has.';
+
+grant execute on function
+  identity.is_identifier(text),
+  identity.is_display_name(text, integer),
+  identity.is_caller_name(text),
+  identity.is_project_id(text),
+  identity.caller_roles(),
+  identity.default_tenant_id()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/030-names.sql
+--! Included 010-identity/040-claims.sql
+-- Claims are read here and nowhere else. Policies call the current_*() functions inside (select …), once per query.
 
 create function identity.claim(name text)
 returns text
@@ -361,7 +143,7 @@ parallel safe
 set search_path = ''
 return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
 
-comment on function identity.claim(text) is 'A claim of this transaction, or null; an empty claim counts as none.';
+comment on function identity.claim(text) is 'A claim of this transaction, or null if the claim is missing or empty.';
 
 create function identity.list_claim(name text)
 returns text[]
@@ -378,8 +160,40 @@ return case
 end;
 
 comment on function identity.list_claim(text) is
-  'A claim that is a list, as JSON or separated by commas: {*} when it is missing, empty when it is malformed.';
+  'A claim that is a list, given as JSON or separated by commas: {*} if it is missing, empty if it is malformed.';
 
+create function identity.current_role_name()
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return case pg_catalog.current_setting('role')
+  when 'none' then session_user::text
+  else pg_catalog.current_setting('role')
+end;
+
+comment on function identity.current_role_name() is
+  'Role that the session has taken. Unlike current_user, it is the caller''s role inside a definer function too.';
+
+create function identity.intersect_scopes(list text[], claimed text[])
+returns text[]
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when '*' = any (claimed) then list
+  else array(select l.entry from unnest(list) with ordinality as l (entry, position) where l.entry = any (claimed) order by l.position) end;
+
+comment on function identity.intersect_scopes(text[], text[]) is 'Intersection of a list with the claimed values; {*} means all.';
+
+grant execute on function
+  identity.claim(text),
+  identity.list_claim(text),
+  identity.current_role_name()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/040-claims.sql
+--! Included 010-identity/050-current-identity.sql
 create type identity.identity as (
   tenant_id uuid,
   org_id uuid,
@@ -395,58 +209,11 @@ create type identity.identity as (
   can_clean_up boolean
 );
 
-comment on type identity.identity is 'Who this transaction acts for, and how far, after its claims were cut down by the actor''s row.';
+comment on type identity.identity is
+  'The caller of this transaction and its permissions, after its claims were limited by the actor''s row.';
 
-create function identity.current_role_name()
-returns text
-language sql
-stable
-parallel safe
-set search_path = ''
-return case pg_catalog.current_setting('role')
-  when 'none' then session_user::text
-  else pg_catalog.current_setting('role')
-end;
-
-comment on function identity.current_role_name() is
-  'The role that the session has taken. Unlike current_user it is still the caller''s inside a definer function.';
-
-create function identity.intersect_scopes(list text[], claimed text[])
-returns text[]
-language sql
-immutable
-parallel safe
-set search_path = ''
-return case when '*' = any (claimed) then list
-  else array(select l.entry from unnest(list) with ordinality as l (entry, place) where l.entry = any (claimed) order by l.place) end;
-
-comment on function identity.intersect_scopes(text[], text[]) is 'What of a list is claimed; {*} claims all of it.';
-
-create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
-returns boolean
-language sql
-stable
-parallel safe
-security definer
-set search_path = ''
-return
-  (org_id is null or not exists (
-    select from public.orgs o
-    where o.tenant_id = are_claims_valid.tenant_id and o.org_id = are_claims_valid.org_id and not o.is_active))
-  and (user_id is null or not exists (
-    select from public.users u
-    where u.tenant_id = are_claims_valid.tenant_id and u.user_id = are_claims_valid.user_id
-      and not (u.is_active and (u.org_id is null or u.org_id is not distinct from are_claims_valid.org_id))))
-  and (key_id is null or exists (
-    select from public.api_keys k
-    where k.key_id = are_claims_valid.key_id and k.tenant_id = are_claims_valid.tenant_id and k.caller = are_claims_valid.caller
-      and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())));
-
-comment on function identity.are_claims_valid(uuid, text, uuid, uuid, uuid) is
-  'Whether an org and a user that are registered are active and belong together, and an API key is its caller''s and still holds. Definer: reads identity tables. Not executable by callers.';
-
--- Every policy and row trigger asks for it, so its cost is felt: plpgsql keeps its plan for the session, claims that are
--- not there are not parsed, and what it does always is done without calling another function (20 µs each).
+-- Every policy and row trigger calls this function, so it must be fast: plpgsql caches its plan for the session, missing
+-- claims are not parsed, and the common path calls no other function (each call costs about 20 µs).
 create function identity.current_identity()
 returns identity.identity
 language plpgsql
@@ -454,7 +221,7 @@ stable
 parallel safe
 security definer
 set search_path = ''
--- A row by its key: over a page or two the planner would rather read all tenants' rows.
+-- These force the primary-key lookup: on tiny tables the planner prefers a sequential scan over all tenants.
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
@@ -468,28 +235,28 @@ declare
   scopes_claim text := nullif(current_setting('jwt.claims.scopes', true), '');
   projects_claim text := nullif(current_setting('jwt.claims.projects', true), '');
   role_name text := case current_setting('role') when 'none' then session_user else current_setting('role') end;
-  bound record;
+  bound_actor record;
 begin
-  -- Anyone with a database session can set claims. Those of the gateway's login are verified; any other login is the
-  -- actor it is bound to, or nobody, and may at most take scopes and projects away from itself.
+  -- Anyone with a database session can set claims, and only the gateway verifies them. Any other login is the actor it is
+  -- bound to or has no identity; its claims can only reduce its scopes and projects.
   if session_user <> 'l9_gateway' and not pg_has_role(session_user, 'l9_gateway', 'member') then
-    select a.tenant_id, a.caller into bound from public.actors a where a.login = session_user;
-    if not found or tenant_claim <> bound.tenant_id::text or caller_claim <> bound.caller
+    select a.tenant_id, a.caller into bound_actor from public.actors a where a.login = session_user;
+    if not found or tenant_claim <> bound_actor.tenant_id::text or caller_claim <> bound_actor.caller
       or org_claim is not null or user_claim is not null or key_claim is not null then
       return null;
     end if;
-    tenant_claim := bound.tenant_id;
-    caller_claim := bound.caller;
+    tenant_claim := bound_actor.tenant_id;
+    caller_claim := bound_actor.caller;
     if role_name = session_user then
-      -- It has not taken one of our roles, but inherits: from one, else it is not clear which it acts under.
+      -- The session has not taken one of our roles but inherits one. With more than one, its role is ambiguous.
       role_name := (
         select case count(*) when 1 then min(r.name) end
-        from unnest(array['l9_agent', 'l9_admin', 'l9_platform_admin']) as r (name)
+        from unnest(identity.caller_roles()) as r (name)
         where pg_has_role(session_user, r.name, 'usage'));
     end if;
   end if;
 
-  -- A claim that is there but malformed is no identity at all, rather than one that is shared more widely.
+  -- A malformed claim yields no identity. If it were ignored, the caller would write to a wider audience than it asked for.
   if caller_claim is null or tenant_claim is null or not pg_input_is_valid(tenant_claim, 'uuid')
     or not pg_input_is_valid(org_claim, 'uuid') or not pg_input_is_valid(user_claim, 'uuid')
     or not pg_input_is_valid(key_claim, 'uuid') then
@@ -516,8 +283,82 @@ end
 $$;
 
 comment on function identity.current_identity() is
-  'The caller of this transaction from its login, its claims, its role and its actor''s row; null when they do not fit together. Definer: reads identity tables, which callers see only in part.';
+  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not match. Definer: reads identity tables, which callers see only in part.';
 
+grant execute on function identity.current_identity() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/050-current-identity.sql
+--! Included 010-identity/060-current-claims.sql
+create function identity.current_tenant_id() returns uuid
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).tenant_id;
+
+comment on function identity.current_tenant_id() is 'The caller''s tenant, or null without an identity.';
+
+create function identity.current_org_id() returns uuid
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).org_id;
+
+comment on function identity.current_org_id() is 'The caller''s org, or null.';
+
+create function identity.current_user_id() returns uuid
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).user_id;
+
+comment on function identity.current_user_id() is 'The user that the caller acts for, or null.';
+
+create function identity.current_caller() returns text
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).caller;
+
+comment on function identity.current_caller() is 'The caller''s name, such as L or C, or null without an identity.';
+
+create function identity.current_creator() returns text
+language sql stable parallel safe set search_path = ''
+return (identity.current_identity()).creator;
+
+comment on function identity.current_creator() is 'The value of metadata.creator in the caller''s own memories, or null.';
+
+create function identity.current_scopes() returns text[]
+language sql stable parallel safe set search_path = ''
+return coalesce((identity.current_identity()).readable_scopes, '{}');
+
+comment on function identity.current_scopes() is
+  'Scopes that the caller can read: both claimed and registered. Empty without an identity.';
+
+create function identity.current_writable_scopes() returns text[]
+language sql stable parallel safe set search_path = ''
+return coalesce((identity.current_identity()).writable_scopes, '{}');
+
+comment on function identity.current_writable_scopes() is
+  'Scopes that the caller can write: both claimed and registered. Empty without an identity.';
+
+create function identity.current_projects() returns text[]
+language sql stable parallel safe set search_path = ''
+return coalesce((identity.current_identity()).projects, '{}');
+
+comment on function identity.current_projects() is
+  'Projects that the caller can work in; {*} means every project. Empty without an identity.';
+
+-- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
+create function identity.has_every_project() returns boolean
+language sql stable parallel safe set search_path = ''
+return coalesce('*' = any ((identity.current_identity()).projects), false);
+
+comment on function identity.has_every_project() is 'True if the caller can work in every project of its tenant.';
+
+grant execute on function
+  identity.current_tenant_id(),
+  identity.current_org_id(),
+  identity.current_user_id(),
+  identity.current_caller(),
+  identity.current_creator(),
+  identity.current_scopes(),
+  identity.current_writable_scopes(),
+  identity.current_projects(),
+  identity.has_every_project()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/060-current-claims.sql
+--! Included 010-identity/070-require-identity.sql
 create function identity.require_identity()
 returns identity.identity
 language plpgsql
@@ -529,13 +370,13 @@ declare
   me identity.identity := identity.current_identity();
 begin
   if me.caller is null then
-    perform identity.raise_error('L9AUT', 'this session has no identity: its claims name no active caller of its role');
+    perform identity.raise_error('L9AUT', 'this session has no identity: its claims do not name an active caller of its role');
   end if;
   return me;
 end
 $$;
 
-comment on function identity.require_identity() is 'current_identity(), or the error L9AUT where there is none.';
+comment on function identity.require_identity() is 'Returns current_identity(), or raises L9AUT if there is none.';
 
 create function identity.require_admin()
 returns identity.identity
@@ -548,86 +389,42 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if me.role not in ('l9_admin', 'l9_platform_admin') then
-    perform identity.raise_error('L9SCP', 'this is for administrators');
+    perform identity.raise_error('L9SCP', 'only administrators can do this');
   end if;
   return me;
 end
 $$;
 
 comment on function identity.require_admin() is
-  'current_identity() where it is an administrator''s; else the error L9AUT (nobody) or L9SCP (somebody else).';
+  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another role).';
 
+grant execute on function
+  identity.require_identity(),
+  identity.require_admin()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/070-require-identity.sql
+--! Included 010-identity/080-has-every-scope.sql
 create function identity.has_every_scope()
 returns boolean
-language sql
+language plpgsql
 stable
 parallel safe
 security definer
 set search_path = ''
-return '*' = any (identity.list_claim('scopes')) and exists (
-  select from public.actors a, identity.current_identity() as me
-  where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes) and '*' = any (a.writable_scopes));
+as $$
+begin
+  return '*' = any (identity.list_claim('scopes')) and exists (
+    select from public.actors a, identity.current_identity() as me
+    where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes) and '*' = any (a.writable_scopes));
+end
+$$;
 
 comment on function identity.has_every_scope() is
-  'Whether the caller may read and write every scope of its tenant, those to come included: its actor''s row says so, and its token is not cut down. Definer: reads actors.';
+  'True if the caller can read and write every present and future scope of its tenant: its actor''s row says so, and its token is not limited to some scopes. Definer: reads actors.';
 
-create function identity.current_tenant_id() returns uuid
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).tenant_id;
-
-create function identity.current_org_id() returns uuid
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).org_id;
-
-create function identity.current_user_id() returns uuid
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).user_id;
-
-create function identity.current_caller() returns text
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).caller;
-
-create function identity.current_creator() returns text
-language sql stable parallel safe set search_path = ''
-return (identity.current_identity()).creator;
-
-create function identity.current_scopes() returns text[]
-language sql stable parallel safe set search_path = ''
-return coalesce((identity.current_identity()).readable_scopes, '{}');
-
-create function identity.current_writable_scopes() returns text[]
-language sql stable parallel safe set search_path = ''
-return coalesce((identity.current_identity()).writable_scopes, '{}');
-
-create function identity.current_projects() returns text[]
-language sql stable parallel safe set search_path = ''
-return coalesce((identity.current_identity()).projects, '{}');
-
--- Asked once a query: '*' = any (…) in a policy would be asked of every row, and take longer than all the rest of it.
-create function identity.has_every_project() returns boolean
-language sql stable parallel safe set search_path = ''
-return coalesce('*' = any ((identity.current_identity()).projects), false);
-
-comment on function identity.has_every_project() is 'Whether the caller may work in every project of its tenant.';
-comment on function identity.current_tenant_id() is 'The caller''s tenant, or null without an identity.';
-comment on function identity.current_org_id() is 'The caller''s org, or null.';
-comment on function identity.current_user_id() is 'The user the caller acts for, or null.';
-comment on function identity.current_caller() is 'The caller, such as L or C, or null without an identity.';
-comment on function identity.current_creator() is 'What metadata.creator of the caller''s own memories says, or null.';
-comment on function identity.current_scopes() is 'Scopes the caller may read: claimed and registered. Empty without an identity.';
-comment on function identity.current_writable_scopes() is 'Scopes the caller may write: claimed and registered. Empty without an identity.';
-comment on function identity.current_projects() is 'Projects the caller may work in; {*} is every one. Empty without an identity.';
-
-grant execute on function
-  identity.claim(text), identity.list_claim(text),
-  identity.current_role_name(), identity.current_identity(), identity.require_identity(),
-  identity.require_admin(), identity.has_every_scope(),
-  identity.current_tenant_id(), identity.current_org_id(), identity.current_user_id(),
-  identity.current_caller(), identity.current_creator(),
-  identity.current_scopes(), identity.current_writable_scopes(), identity.current_projects(), identity.has_every_project()
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/060-current-identity.sql
---! Included 010-identity/065-platform-look.sql
+grant execute on function identity.has_every_scope() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/080-has-every-scope.sql
+--! Included 010-identity/090-operator-reads.sql
 create function identity.allow_and_audit_operator_read(table_name text)
 returns boolean
 language plpgsql
@@ -641,37 +438,100 @@ begin
   if me.role is distinct from 'l9_platform_admin' then
     return false;
   end if;
-  -- The row goes with its transaction; what was seen in one that rolled back is at least in the log of the server.
-  raise log 'l9-memory: platform admin % of tenant % looks at %', me.caller, me.tenant_id, table_name;
+  -- A rollback also removes the audit row, so the read is written to the server's log as well.
+  raise log 'l9-memory: platform admin % of tenant % reads %', me.caller, me.tenant_id, table_name;
   perform audit.write_audit('READ', table_name, details => '{"look": "platform"}');
   return true;
 end
 $$;
 
 comment on function identity.allow_and_audit_operator_read(text) is
-  'True where the caller is an active platform admin, and then leaves an audit row READ: policies for l9_platform_admin call it inside (select …), so each query leaves one for each table it looks at. In a read-only transaction it fails, and so does the look. Definer: writes audit_log.';
+  'Returns true if the caller is an active platform admin, and then writes an audit row READ. Policies for l9_platform_admin call it inside (select …), so each query writes one row per table that it reads. Raises in a read-only transaction, because the read could not be audited. It calls audit.write_audit(), which a later chapter creates: this is the only reference from a chapter to a later one. Definer: writes audit_log.';
 
 grant execute on function identity.allow_and_audit_operator_read(text) to l9_platform_admin;
---! EndIncluded 010-identity/065-platform-look.sql
---! Included 010-identity/070-policies.sql
--- Policies of the identity tables. They come after the functions they call, which in turn read these tables.
+--! EndIncluded 010-identity/090-operator-reads.sql
+--! Included 010-identity/100-refresh-active-actors.sql
+create function identity.refresh_active_actors(tenant_id uuid)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  -- The lock serialises changes of one tenant, so that the second transaction sees the changes of the first: each statement
+  -- after this one takes a new snapshot.
+  perform pg_advisory_xact_lock(hashtextextended('identity.active_actors ' || refresh_active_actors.tenant_id, 0));
+  delete from identity.active_actors cached where cached.tenant_id = refresh_active_actors.tenant_id;
+  insert into identity.active_actors
+    (tenant_id, caller, creator, source, agent, role, can_clean_up, readable_scopes, writable_scopes)
+  select a.tenant_id, a.caller, a.creator, a.source, a.agent, a.role, a.can_clean_up,
+    coalesce(array_agg(s.scope order by s.scope)
+      filter (where '*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)), '{}'),
+    coalesce(array_agg(s.scope order by s.scope)
+      filter (where '*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)), '{}')
+  from public.actors a
+  join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
+  left join public.scopes s on s.tenant_id = a.tenant_id and s.is_active
+  where a.tenant_id = refresh_active_actors.tenant_id and a.is_active
+  group by a.tenant_id, a.caller;
+end
+$$;
+
+comment on function identity.refresh_active_actors(uuid) is
+  'Recomputes the rows of a tenant in active_actors. Not executable by callers.';
+
+create function identity.tg__refresh_active_actors()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  if tg_op = 'TRUNCATE' then
+    -- Truncating one of these tables also truncates the tables that reference it, so no active actor remains.
+    delete from identity.active_actors;
+    return null;
+  end if;
+  if tg_op <> 'INSERT' then
+    perform identity.refresh_active_actors(old.tenant_id);
+  end if;
+  if tg_op = 'INSERT' or tg_op = 'UPDATE' and new.tenant_id <> old.tenant_id then
+    perform identity.refresh_active_actors(new.tenant_id);
+  end if;
+  return null;
+end
+$$;
+
+comment on function identity.tg__refresh_active_actors() is
+  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables cannot write active_actors.';
+--! EndIncluded 010-identity/100-refresh-active-actors.sql
+--! Included 010-identity/110-tenants.sql
+create table public.tenants (
+  tenant_id uuid primary key default uuidv7(),
+  name text not null,
+  is_active boolean not null default true,
+  audits_query_text boolean not null default false,
+  created_at timestamptz not null default now(),
+  constraint tenant_name_unique unique (name),
+  constraint tenant_name_plain check (identity.is_identifier(name))
+);
+
+comment on table public.tenants is 'Top-level owner. Nothing is shared between tenants.';
+comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
+comment on column public.tenants.created_at is 'When the tenant was created.';
+comment on column public.tenants.name is 'Unique name: lower-case letters, digits, - and _.';
+comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
+comment on column public.tenants.audits_query_text is
+  'If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.';
+
+create trigger _600_active_actors after insert or update or delete on public.tenants
+  for each row execute function identity.tg__refresh_active_actors();
+create trigger _610_active_actors after truncate on public.tenants
+  for each statement execute function identity.tg__refresh_active_actors();
 
 alter table public.tenants enable row level security;
 alter table public.tenants force row level security;
-alter table public.orgs enable row level security;
-alter table public.orgs force row level security;
-alter table public.users enable row level security;
-alter table public.users force row level security;
-alter table public.scopes enable row level security;
-alter table public.scopes force row level security;
-alter table public.actors enable row level security;
-alter table public.actors force row level security;
-alter table public.api_keys enable row level security;
-alter table public.api_keys force row level security;
-alter table identity.api_key_hashes enable row level security;
-alter table identity.api_key_hashes force row level security;
-alter table identity.active_actors enable row level security;
-alter table identity.active_actors force row level security;
 
 create policy tenant_isolation on public.tenants as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -683,11 +543,38 @@ create policy definer_inserts on public.tenants for insert to l9_owner with chec
 create policy definer_updates on public.tenants for update to l9_owner using (true);
 comment on policy tenant_isolation on public.tenants is 'A caller sees its own tenant.';
 comment on policy scope_access on public.tenants is 'No further limit within the tenant.';
-comment on policy platform_override on public.tenants is 'Operators see every tenant, on the record.';
-comment on policy definer_functions on public.tenants is 'current_identity() asks whether the tenant is active.';
-comment on policy definer_inserts on public.tenants is 'create_tenant().';
+comment on policy platform_override on public.tenants is 'Operators see every tenant; each read is audited.';
+comment on policy definer_functions on public.tenants is 'current_identity() checks whether the tenant is active.';
+comment on policy definer_inserts on public.tenants is 'create_tenant() inserts.';
 comment on policy definer_updates on public.tenants is
-  'deactivate_tenant(), reactivate_tenant() and set_query_text_audit(). Nothing deletes one.';
+  'deactivate_tenant(), reactivate_tenant() and set_query_text_audit() update. Nothing deletes a tenant.';
+
+grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
+-- No role can insert, update or delete: identity tables change through functions only.
+--! EndIncluded 010-identity/110-tenants.sql
+--! Included 010-identity/120-orgs.sql
+-- Ids are unique within a tenant only. If they were unique across tenants, one tenant could block another's org by registering its id.
+create table public.orgs (
+  tenant_id uuid not null references public.tenants,
+  org_id uuid not null default uuidv7(),
+  name text not null,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, org_id),
+  constraint org_name_unique unique (tenant_id, name),
+  constraint org_name_plain check (identity.is_display_name(name, 200))
+);
+
+comment on table public.orgs is
+  'Organisations of a tenant. A token may name an org that is not registered here, because an identity provider may manage orgs; a registered org must be active.';
+comment on column public.orgs.tenant_id is 'Tenant that the org belongs to.';
+comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
+comment on column public.orgs.name is 'Display name, unique in the tenant.';
+comment on column public.orgs.is_active is 'If false, a caller that claims this org has no identity, whatever its token says.';
+comment on column public.orgs.created_at is 'When the org was registered.';
+
+alter table public.orgs enable row level security;
+alter table public.orgs force row level security;
 
 create policy tenant_isolation on public.orgs as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -700,14 +587,49 @@ create policy platform_override on public.orgs for select to l9_platform_admin
 create policy definer_functions on public.orgs for select to l9_owner using (true);
 create policy definer_inserts on public.orgs for insert to l9_owner with check (true);
 create policy definer_updates on public.orgs for update to l9_owner using (true);
-comment on policy tenant_isolation on public.orgs is 'Orgs of the caller''s tenant.';
-comment on policy org_isolation on public.orgs is 'An agent could see its own org at most; no grant lets it.';
-comment on policy scope_access on public.orgs is 'No further limit; no grant lets an agent see one.';
+comment on policy tenant_isolation on public.orgs is 'A caller sees only the orgs of its tenant.';
+comment on policy org_isolation on public.orgs is
+  'Agents have no grant on this table. With one, an agent would see only its own org.';
+comment on policy scope_access on public.orgs is 'No further limit. Agents have no grant on this table.';
 comment on policy admin_override on public.orgs is 'Admins see the orgs of their tenant.';
-comment on policy platform_override on public.orgs is 'Operators see every org, on the record.';
-comment on policy definer_functions on public.orgs is 'current_identity() asks whether the org is active.';
-comment on policy definer_inserts on public.orgs is 'create_org().';
-comment on policy definer_updates on public.orgs is 'deactivate_org() and reactivate_org(). Nothing deletes one.';
+comment on policy platform_override on public.orgs is 'Operators see every org; each read is audited.';
+comment on policy definer_functions on public.orgs is 'current_identity() checks whether the org is active.';
+comment on policy definer_inserts on public.orgs is 'create_org() inserts.';
+comment on policy definer_updates on public.orgs is 'deactivate_org() and reactivate_org() update. Nothing deletes an org.';
+
+grant select on public.orgs to l9_admin, l9_platform_admin;
+-- No grant for l9_agent: an agent does not need to know the orgs of its tenant. No role can insert, update or delete: identity
+-- tables change through functions only.
+--! EndIncluded 010-identity/120-orgs.sql
+--! Included 010-identity/130-users.sql
+create table public.users (
+  tenant_id uuid not null references public.tenants,
+  user_id uuid not null default uuidv7(),
+  org_id uuid,
+  name text not null,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, user_id),
+  foreign key (tenant_id, org_id) references public.orgs (tenant_id, org_id),
+  constraint user_name_plain check (identity.is_display_name(name, 200))
+);
+
+create index users_org_idx on public.users (tenant_id, org_id);
+
+-- The planner's statistics would keep sampled names after their erasure.
+alter table public.users alter column name set statistics 0;
+
+comment on table public.users is
+  'Users of a tenant. A token may name a user that is not registered here; a registered user must be active, and its claim must come with the claim of its org.';
+comment on column public.users.tenant_id is 'Tenant that the user belongs to.';
+comment on column public.users.user_id is 'Id, as in the claim user_id.';
+comment on column public.users.org_id is 'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
+comment on column public.users.name is 'Display name.';
+comment on column public.users.is_active is 'If false, a caller that claims this user has no identity, whatever its token says.';
+comment on column public.users.created_at is 'When the user was registered.';
+
+alter table public.users enable row level security;
+alter table public.users force row level security;
 
 create policy tenant_isolation on public.users as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -722,15 +644,52 @@ create policy platform_override on public.users for select to l9_platform_admin
 create policy definer_functions on public.users for select to l9_owner using (true);
 create policy definer_inserts on public.users for insert to l9_owner with check (true);
 create policy definer_updates on public.users for update to l9_owner using (true);
-comment on policy tenant_isolation on public.users is 'Users of the caller''s tenant.';
-comment on policy org_isolation on public.users is 'An agent could see users of its org at most; no grant lets it.';
-comment on policy user_visibility on public.users is 'An agent could see the user it acts for at most; no grant lets it.';
-comment on policy scope_access on public.users is 'No further limit; no grant lets an agent see one.';
+comment on policy tenant_isolation on public.users is 'A caller sees only the users of its tenant.';
+comment on policy org_isolation on public.users is
+  'Agents have no grant on this table. With one, an agent would see only users of its own org or of none.';
+comment on policy user_visibility on public.users is
+  'Agents have no grant on this table. With one, an agent would see only the user that it acts for.';
+comment on policy scope_access on public.users is 'No further limit. Agents have no grant on this table.';
 comment on policy admin_override on public.users is 'Admins see the users of their tenant.';
-comment on policy platform_override on public.users is 'Operators see every user, on the record.';
-comment on policy definer_functions on public.users is 'current_identity() asks whether the user is active.';
-comment on policy definer_inserts on public.users is 'create_user().';
-comment on policy definer_updates on public.users is 'deactivate_user() and reactivate_user(). Nothing deletes one.';
+comment on policy platform_override on public.users is 'Operators see every user; each read is audited.';
+comment on policy definer_functions on public.users is 'current_identity() checks whether the user is active.';
+comment on policy definer_inserts on public.users is 'create_user() inserts.';
+comment on policy definer_updates on public.users is 'deactivate_user() and reactivate_user() update. Nothing deletes a user.';
+
+grant select on public.users to l9_admin, l9_platform_admin;
+-- No grant for l9_agent: an agent does not need to know the users of its tenant. No role can insert, update or delete: identity
+-- tables change through functions only.
+--! EndIncluded 010-identity/130-users.sql
+--! Included 010-identity/140-scopes.sql
+create table public.scopes (
+  tenant_id uuid not null references public.tenants,
+  scope text not null,
+  is_project_scoped boolean not null,
+  description text not null default '',
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, scope),
+  constraint scope_name_plain check (identity.is_identifier(scope))
+);
+
+comment on table public.scopes is
+  'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and global are built in, and a tenant can add its own.';
+comment on column public.scopes.tenant_id is 'Tenant that the scope belongs to.';
+comment on column public.scopes.scope is 'Name: lower-case letters, digits, - and _.';
+comment on column public.scopes.description is 'Purpose of the scope.';
+comment on column public.scopes.is_active is
+  'If false, no caller can read or write the scope until it is reactivated. Its memories are kept.';
+comment on column public.scopes.created_at is 'When the scope was registered.';
+comment on column public.scopes.is_project_scoped is
+  'True: each memory of this scope belongs to a project. False: its memories belong to no project, and their project_id is null.';
+
+create trigger _600_active_actors after insert or update or delete on public.scopes
+  for each row execute function identity.tg__refresh_active_actors();
+create trigger _610_active_actors after truncate on public.scopes
+  for each statement execute function identity.tg__refresh_active_actors();
+
+alter table public.scopes enable row level security;
+alter table public.scopes force row level security;
 
 create policy tenant_isolation on public.scopes as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -743,14 +702,72 @@ create policy platform_override on public.scopes for select to l9_platform_admin
 create policy definer_functions on public.scopes for select to l9_owner using (true);
 create policy definer_inserts on public.scopes for insert to l9_owner with check (true);
 create policy definer_updates on public.scopes for update to l9_owner using (true);
-comment on policy tenant_isolation on public.scopes is 'Scopes of the caller''s tenant.';
-comment on policy scope_access on public.scopes is 'Only scopes the caller may read: that others exist is not shown.';
+comment on policy tenant_isolation on public.scopes is 'A caller sees only the scopes of its tenant.';
+comment on policy scope_access on public.scopes is
+  'A caller sees only the scopes that it can read; it does not learn that others exist.';
 comment on policy inactive_scopes on public.scopes is
-  'An admin that has every scope also sees those that nobody can read at present, to make them active again.';
-comment on policy platform_override on public.scopes is 'Operators see every scope, on the record.';
-comment on policy definer_functions on public.scopes is 'current_identity() and the scope checks of triggers.';
-comment on policy definer_inserts on public.scopes is 'register_scope() and create_tenant().';
-comment on policy definer_updates on public.scopes is 'register_scope(), deactivate_scope() and reactivate_scope(). Nothing deletes one.';
+  'An admin that has every scope also sees the inactive scopes, so that it can reactivate them.';
+comment on policy platform_override on public.scopes is 'Operators see every scope; each read is audited.';
+comment on policy definer_functions on public.scopes is 'current_identity() and the scope checks of triggers read scopes.';
+comment on policy definer_inserts on public.scopes is 'register_scope() and create_tenant() insert.';
+comment on policy definer_updates on public.scopes is
+  'register_scope(), deactivate_scope() and reactivate_scope() update. Nothing deletes a scope.';
+
+grant select on public.scopes to l9_agent, l9_admin, l9_platform_admin;
+-- No role can insert, update or delete: identity tables change through functions only.
+--! EndIncluded 010-identity/140-scopes.sql
+--! Included 010-identity/150-actors.sql
+create table public.actors (
+  tenant_id uuid not null references public.tenants,
+  caller text not null,
+  creator text not null,
+  source text not null,
+  agent text not null,
+  role text not null,
+  readable_scopes text[] not null,
+  writable_scopes text[] not null,
+  can_clean_up boolean not null default false,
+  login text,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, caller),
+  constraint actor_creator_unique unique (tenant_id, creator),
+  constraint actor_login_unique unique (login),
+  constraint actor_caller_plain check (identity.is_caller_name(caller)),
+  constraint actor_names_plain check (
+    identity.is_display_name(creator, 100)
+    and identity.is_display_name(source, 100)
+    and identity.is_display_name(agent, 100)),
+  constraint actor_role_known check (role = any (identity.caller_roles())),
+  -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
+  constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
+);
+
+comment on table public.actors is
+  'The agents known to the system. The claims of a token are limited by its actor''s row: the effective scopes are those that are both claimed and registered here.';
+comment on column public.actors.tenant_id is 'Tenant that the actor belongs to.';
+comment on column public.actors.created_at is 'When the actor was registered.';
+comment on column public.actors.caller is 'Name that the claim `caller` of a token, or an API key, stands for, such as L or C.';
+comment on column public.actors.creator is
+  'Written to metadata.creator of every memory that this actor saves; the actor owns the memories that carry it. It never changes, and no other actor can take it.';
+comment on column public.actors.source is 'Written to metadata.source of every memory that this actor saves.';
+comment on column public.actors.agent is 'Default for metadata.agent if the writer gives none.';
+comment on column public.actors.role is
+  'The only database role under which this caller has an identity. A session as l9_agent that claims to be L has none.';
+comment on column public.actors.readable_scopes is 'Scopes that the actor can read; {*} means every scope of the tenant.';
+comment on column public.actors.writable_scopes is 'Scopes that the actor can write; {*} means every scope of the tenant.';
+comment on column public.actors.can_clean_up is 'True if the actor can delete expired memories.';
+comment on column public.actors.login is
+  'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
+comment on column public.actors.is_active is 'If false, the next request of this actor fails, whatever its token says.';
+
+create trigger _600_active_actors after insert or update or delete on public.actors
+  for each row execute function identity.tg__refresh_active_actors();
+create trigger _610_active_actors after truncate on public.actors
+  for each statement execute function identity.tg__refresh_active_actors();
+
+alter table public.actors enable row level security;
+alter table public.actors force row level security;
 
 create policy tenant_isolation on public.actors as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -763,14 +780,91 @@ create policy platform_override on public.actors for select to l9_platform_admin
 create policy definer_functions on public.actors for select to l9_owner using (true);
 create policy definer_inserts on public.actors for insert to l9_owner with check (true);
 create policy definer_updates on public.actors for update to l9_owner using (true);
-comment on policy tenant_isolation on public.actors is 'Actors of the caller''s tenant.';
+comment on policy tenant_isolation on public.actors is 'A caller sees only the actors of its tenant.';
 comment on policy scope_access on public.actors is 'An agent sees its own row.';
-comment on policy admin_override on public.actors is 'L sees its tenant''s actors.';
-comment on policy platform_override on public.actors is 'Operators see every actor, on the record.';
-comment on policy definer_functions on public.actors is 'current_identity() reads the row that cuts the claims down.';
-comment on policy definer_inserts on public.actors is 'register_actor() and create_tenant().';
+comment on policy admin_override on public.actors is 'Admins see the actors of their tenant.';
+comment on policy platform_override on public.actors is 'Operators see every actor; each read is audited.';
+comment on policy definer_functions on public.actors is 'current_identity() reads the row that limits the claims.';
+comment on policy definer_inserts on public.actors is 'register_actor() and create_tenant() insert.';
 comment on policy definer_updates on public.actors is
-  'register_actor(), bind_login(), deactivate_actor() and reactivate_actor(). Nothing deletes one: its memories name it.';
+  'register_actor(), bind_login(), deactivate_actor() and reactivate_actor() update. Nothing deletes an actor, because its memories name it.';
+
+grant select on public.actors to l9_agent, l9_admin, l9_platform_admin;
+-- No role can insert, update or delete: identity tables change through functions only.
+--! EndIncluded 010-identity/150-actors.sql
+--! Included 010-identity/160-active-actors.sql
+-- A cache of each actor's effective scopes. Every statement reads it, usually several times, and computing the scopes from
+-- three tables took four times as long as reading one row by its key.
+create table identity.active_actors (
+  tenant_id uuid not null references public.tenants on delete cascade,
+  caller text not null,
+  creator text not null,
+  source text not null,
+  agent text not null,
+  role text not null,
+  can_clean_up boolean not null,
+  readable_scopes text[] not null,
+  writable_scopes text[] not null,
+  primary key (tenant_id, caller)
+);
+
+comment on table identity.active_actors is
+  'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants recompute it in the same transaction; nothing else writes it.';
+
+alter table identity.active_actors enable row level security;
+alter table identity.active_actors force row level security;
+
+create policy tenant_isolation on identity.active_actors as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on identity.active_actors for select to l9_agent, l9_admin
+  using (caller = (select identity.current_caller()));
+create policy definer_functions on identity.active_actors to l9_owner using (true);
+comment on policy tenant_isolation on identity.active_actors is
+  'The same rule as on actors. Callers have no grant on this table.';
+comment on policy scope_access on identity.active_actors is 'The same rule as on actors. Callers have no grant on this table.';
+comment on policy definer_functions on identity.active_actors is
+  'current_identity() reads the row that limits the claims; triggers of actors, scopes and tenants write it.';
+
+-- No role has a grant on this table.
+--! EndIncluded 010-identity/160-active-actors.sql
+--! Included 010-identity/170-api-keys.sql
+create table public.api_keys (
+  key_id uuid primary key default uuidv7(),
+  tenant_id uuid not null references public.tenants,
+  name text not null,
+  caller text not null,
+  org_id uuid,
+  user_id uuid,
+  scopes text[],
+  projects text[],
+  created_at timestamptz not null default now(),
+  created_by text not null,
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  foreign key (tenant_id, caller) references public.actors (tenant_id, caller),
+  constraint api_key_name_plain check (identity.is_display_name(name, 100)),
+  constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}')
+);
+
+create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
+
+comment on table public.api_keys is
+  'MCP keys that are stored in the database: the actor that each key stands for, and the limits of the key. The keys themselves are not stored.';
+comment on column public.api_keys.key_id is 'Id, the argument of revoke_api_key().';
+comment on column public.api_keys.tenant_id is 'Tenant of the key''s caller.';
+comment on column public.api_keys.name is 'Purpose of the key, for people.';
+comment on column public.api_keys.caller is 'Actor that the key stands for.';
+comment on column public.api_keys.org_id is 'Org that the key acts for, or null.';
+comment on column public.api_keys.user_id is 'User that the key acts for, or null.';
+comment on column public.api_keys.scopes is 'Limits the key to these scopes of its caller. Null: all of them.';
+comment on column public.api_keys.projects is 'Limits the key to these projects. Null: all projects.';
+comment on column public.api_keys.created_at is 'When the key was created.';
+comment on column public.api_keys.created_by is 'Caller that created the key, or db:<role>.';
+comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';
+comment on column public.api_keys.revoked_at is 'When the key was revoked. Null: it is not revoked.';
+
+alter table public.api_keys enable row level security;
+alter table public.api_keys force row level security;
 
 create policy tenant_isolation on public.api_keys as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -785,37 +879,93 @@ create policy platform_override on public.api_keys for select to l9_platform_adm
 create policy definer_functions on public.api_keys for select to l9_owner using (true);
 create policy definer_inserts on public.api_keys for insert to l9_owner with check (true);
 create policy definer_updates on public.api_keys for update to l9_owner using (true);
-comment on policy tenant_isolation on public.api_keys is 'Keys of the caller''s tenant.';
-comment on policy org_isolation on public.api_keys is 'As everywhere; no grant lets an agent see a key.';
-comment on policy user_visibility on public.api_keys is 'As everywhere; no grant lets an agent see a key.';
-comment on policy scope_access on public.api_keys is 'No further limit; no grant lets an agent see one.';
-comment on policy admin_override on public.api_keys is 'Admins see what keys their tenant has.';
-comment on policy platform_override on public.api_keys is 'Operators see every tenant''s, on the record.';
-comment on policy definer_functions on public.api_keys is 'current_identity() asks whether a key still holds.';
-comment on policy definer_inserts on public.api_keys is 'create_api_key().';
-comment on policy definer_updates on public.api_keys is 'revoke_api_key(). Nothing deletes one.';
+comment on policy tenant_isolation on public.api_keys is 'A caller sees only the keys of its tenant.';
+comment on policy org_isolation on public.api_keys is 'The same rule as on memories. Agents have no grant on this table.';
+comment on policy user_visibility on public.api_keys is 'The same rule as on memories. Agents have no grant on this table.';
+comment on policy scope_access on public.api_keys is 'No further limit. Agents have no grant on this table.';
+comment on policy admin_override on public.api_keys is 'Admins see the keys of their tenant.';
+comment on policy platform_override on public.api_keys is 'Operators see the keys of every tenant; each read is audited.';
+comment on policy definer_functions on public.api_keys is 'current_identity() checks whether a key is still valid.';
+comment on policy definer_inserts on public.api_keys is 'create_api_key() inserts.';
+comment on policy definer_updates on public.api_keys is 'revoke_api_key() updates. Nothing deletes a key.';
+
+grant select on public.api_keys to l9_admin, l9_platform_admin;
+-- No grant for l9_agent: an agent does not need to know the keys of its tenant. No role can insert, update or delete: identity
+-- tables change through functions only.
+--! EndIncluded 010-identity/170-api-keys.sql
+--! Included 010-identity/180-api-key-hashes.sql
+-- The hashes have their own table, so that no present or future grant on api_keys reveals one.
+create table identity.api_key_hashes (
+  key_id uuid primary key references public.api_keys,
+  hash bytea not null,
+  constraint api_key_hash_unique unique (hash),
+  constraint api_key_hash_sha256 check (octet_length(hash) = 32)
+);
+
+comment on table identity.api_key_hashes is
+  'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither guessed nor reversed.';
+comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown on creation.';
+
+alter table identity.api_key_hashes enable row level security;
+alter table identity.api_key_hashes force row level security;
 
 create policy definer_functions on identity.api_key_hashes for select to l9_owner using (true);
 create policy definer_inserts on identity.api_key_hashes for insert to l9_owner with check (true);
-comment on policy definer_functions on identity.api_key_hashes is 'identity_directory() hands them to the gateway.';
-comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key().';
+comment on policy definer_functions on identity.api_key_hashes is 'identity_directory() passes the hashes to the gateway.';
+comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key() inserts.';
 
-create policy tenant_isolation on identity.active_actors as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on identity.active_actors for select to l9_agent, l9_admin
-  using (caller = (select identity.current_caller()));
-create policy definer_functions on identity.active_actors to l9_owner using (true);
-comment on policy tenant_isolation on identity.active_actors is 'As for actors; no grant lets a caller see one.';
-comment on policy scope_access on identity.active_actors is 'As for actors; no grant lets a caller see one.';
-comment on policy definer_functions on identity.active_actors is
-  'current_identity() reads the row that cuts the claims down; triggers of actors, scopes and tenants make it.';
+-- No role has a grant on this table.
+--! EndIncluded 010-identity/180-api-key-hashes.sql
+--! Included 010-identity/190-are-claims-valid.sql
+create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return
+  (org_id is null or not exists (
+    select from public.orgs o
+    where o.tenant_id = are_claims_valid.tenant_id and o.org_id = are_claims_valid.org_id and not o.is_active))
+  and (user_id is null or not exists (
+    select from public.users u
+    where u.tenant_id = are_claims_valid.tenant_id and u.user_id = are_claims_valid.user_id
+      and not (u.is_active and (u.org_id is null or u.org_id is not distinct from are_claims_valid.org_id))))
+  and (key_id is null or exists (
+    select from public.api_keys k
+    where k.key_id = are_claims_valid.key_id and k.tenant_id = are_claims_valid.tenant_id and k.caller = are_claims_valid.caller
+      and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())));
 
-grant select on public.tenants, public.scopes, public.actors to l9_agent, l9_admin, l9_platform_admin;
--- Nothing for l9_agent: who else there is, it need not know.
-grant select on public.orgs, public.users, public.api_keys to l9_admin, l9_platform_admin;
--- No insert, update or delete on identity tables for anyone: they change by functions. No grant at all on the hashes and on active_actors.
---! EndIncluded 010-identity/070-policies.sql
---! Included 010-identity/080-visibility.sql
+comment on function identity.are_claims_valid(uuid, text, uuid, uuid, uuid) is
+  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked nor expired. Definer: reads identity tables. Not executable by callers.';
+--! EndIncluded 010-identity/190-are-claims-valid.sql
+--! Included 010-identity/200-seed-tenant.sql
+create function identity.seed_tenant(tenant_id uuid)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.scopes (tenant_id, scope, is_project_scoped, description)
+  values
+    (seed_tenant.tenant_id, 'developer', true, 'Shared by L and coding agents, within a project.'),
+    (seed_tenant.tenant_id, 'l-private', true, 'L''s own, within a project.'),
+    (seed_tenant.tenant_id, 'global', false, 'Everyone in the tenant, in no project.');
+  insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
+  values
+    (seed_tenant.tenant_id, 'L', 'L-CTO', 'l9-kernel', 'l-cto', 'l9_admin', '{*}', '{*}', true),
+    (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}', '{developer,global}', false);
+end;
+
+comment on function identity.seed_tenant(uuid) is
+  'Inserts what every new tenant has: the scopes developer, l-private and global, and the actors L and C.';
+
+insert into public.tenants (tenant_id, name) values (identity.default_tenant_id(), 'default');
+
+select identity.seed_tenant(tenant_id) from public.tenants;
+--! EndIncluded 010-identity/200-seed-tenant.sql
+--! Included 010-identity/210-visibility.sql
 -- Who sees a row that belongs to a tenant, org, user, project and scope: the product's promise, written down once.
 -- Policies get it as text, so that they stay plain expressions that the planner and explain_access() understand;
 -- functions that run as the owner, to which those policies do not apply, call may_read(), which PostgreSQL inlines.
@@ -962,19 +1112,153 @@ grant execute on function
   identity.may_read(identity.identity, uuid, uuid, uuid, text, text),
   identity.may_write(identity.identity, text, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 010-identity/080-visibility.sql
+--! EndIncluded 010-identity/210-visibility.sql
 --! Included 020-audit/000-schema.sql
 create schema audit;
+
 comment on schema audit is
-  'Writing, sealing, verifying and exporting the audit log. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Writing, sealing, verifying and exporting the audit log. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
+
 grant usage on schema audit to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create schema partitions;
+
 comment on schema partitions is
-  'Monthly partitions of audit_log and memory_access_log. Nobody is granted anything on them: rows are read through the partitioned table.';
+  'Monthly partitions of audit_log and memory_access_log. No role has a grant on them: rows are read through the partitioned table.';
+
 grant usage on schema partitions to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 020-audit/000-schema.sql
---! Included 020-audit/010-audit-log.sql
+--! Included 020-audit/010-month-partitions.sql
+create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  trigger_of_parent record;
+begin
+  execute format(
+    'create table partitions.%I (like %s including defaults including constraints including generated including storage including comments)',
+    partition, parent);
+  execute format('alter table partitions.%I enable row level security', partition);
+  execute format('alter table partitions.%I force row level security', partition);
+  -- Attaching a partition clones row triggers but not statement triggers, and the append-only trigger is a statement trigger.
+  for trigger_of_parent in
+    select t.tgname, pg_get_triggerdef(t.oid) as definition, t.tgenabled = 'A' as is_always
+    from pg_catalog.pg_trigger t
+    where t.tgrelid = parent and not t.tgisinternal and t.tgtype & 1 = 0
+  loop
+    execute replace(trigger_of_parent.definition, format(' ON %s ', parent), format(' ON partitions.%I ', partition));
+    if trigger_of_parent.is_always then
+      execute format('alter table partitions.%I enable always trigger %I', partition, trigger_of_parent.tgname);
+    end if;
+  end loop;
+  execute format('comment on table partitions.%I is %L', partition, case
+    when from_time is null then format('Rows of %s that fit no other partition, so that no row is ever lost.', parent)
+    else format('%s from %s to %s.', parent, from_time, until_time) end);
+  execute format('alter table %s attach partition partitions.%I ', parent, partition) || case
+    when from_time is null then 'default'
+    else format('for values from (%L) to (%L)', from_time, until_time) end;
+end
+$$;
+
+comment on function audit.add_partition(regclass, text, timestamptz, timestamptz) is
+  'Creates a partition with row-level security, no grants and the statement triggers of its parent, then attaches it. Without times it creates the default partition. Not executable by callers.';
+
+create function audit.partition_name(parent regclass, month timestamptz)
+returns text
+language sql
+stable
+set search_path = ''
+set timezone = 'UTC'
+return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_catalog.to_char(month, '"_"YYYY"_"MM');
+
+comment on function audit.partition_name(regclass, timestamptz) is
+  'Name, in the schema partitions, of the partition of a table for the month of this time (in UTC).';
+
+create function audit.create_month_partitions(parent regclass, from_month date, months integer)
+returns text[]
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set timezone = 'UTC'
+set lock_timeout = '3s'
+as $$
+declare
+  table_name text;
+  partition text;
+  month timestamptz;
+  created text[] := '{}';
+begin
+  select c.relname into table_name
+  from pg_catalog.pg_partitioned_table p
+  join pg_catalog.pg_class c on c.oid = p.partrelid and c.relowner = 'l9_owner'::regrole
+  join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.atttypid = 'timestamptz'::regtype
+  where p.partrelid = parent and p.partstrat = 'r' and p.partnatts = 1;
+  if not found then
+    perform identity.raise_error('L9VAL', 'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column', 'parent');
+  elsif from_month is null or months is null or months not between 1 and 120 then
+    perform identity.raise_error('L9VAL', 'months: from 1 to 120, and from_month: a date', 'months');
+  end if;
+
+  if to_regclass(format('partitions.%I', table_name || '_default')) is null then
+    perform audit.add_partition(parent, table_name || '_default', null, null);
+  end if;
+  for i in 0 .. months - 1 loop
+    month := date_trunc('month', from_month::timestamptz) + make_interval(months => i);
+    partition := audit.partition_name(parent, month);
+    -- This also skips a month that was detached, whose table keeps the name: new rows of it go to the default partition.
+    if to_regclass(format('partitions.%I', partition)) is not null then
+      continue;
+    end if;
+    begin
+      perform audit.add_partition(parent, partition, month, month + interval '1 month');
+      created := created || partition;
+    exception when check_violation then
+      -- Rows of this month were written before the partition existed; they stay in the default partition.
+      null;
+    end;
+  end loop;
+  return created;
+end
+$$;
+
+comment on function audit.create_month_partitions(regclass, date, integer) is
+  'Creates the missing partitions for the given number of months (1 to 120, in UTC) and the default partition; returns the names of those created. A month whose rows are already in the default partition stays there. Definer: only the owner of a table can create its partitions.';
+
+create function audit.require_past_partition(parent regclass, month date)
+returns text
+language plpgsql
+stable
+set search_path = ''
+set timezone = 'UTC'
+as $$
+declare
+  partition text := audit.partition_name(parent, month);
+begin
+  if identity.current_role_name() = 'l9_platform_admin' then
+    perform identity.require_identity();
+  end if;
+  if month is null or not exists (
+    select from pg_inherits i
+    where i.inhparent = parent and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
+    perform identity.raise_error('L9VAL', format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
+  elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
+    perform identity.raise_error('L9VAL', 'month: must be over', 'month');
+  end if;
+  return partition;
+end
+$$;
+
+comment on function audit.require_past_partition(regclass, date) is
+  'Returns the name of the partition of a month that is over. Raises L9VAL if the table has no such partition or the month is not over, and L9AUT for an operator without an identity. Not executable by callers: the functions that detach and drop partitions call it.';
+
+grant execute on function audit.create_month_partitions(regclass, date, integer) to l9_worker;
+-- No grant on the other functions: only functions that run as l9_owner can call them.
+--! EndIncluded 020-audit/010-month-partitions.sql
+--! Included 020-audit/020-audit-log.sql
 create table public.audit_log (
   audit_id uuid not null default uuidv7(),
   occurred_at timestamptz not null default clock_timestamp(),
@@ -988,7 +1272,7 @@ create table public.audit_log (
   status text not null default 'success',
   sqlstate text,
   details jsonb not null,
-  -- Virtual: details are the one place where who did it is kept.
+  -- These columns are virtual, because the caller is stored in details only.
   caller text not null generated always as (details ->> 'caller') virtual,
   creator text generated always as (details ->> 'creator') virtual,
   source text generated always as (details ->> 'source') virtual,
@@ -1004,128 +1288,39 @@ create table public.audit_log (
 ) partition by range (occurred_at);
 
 create index audit_log_xid_idx on public.audit_log (xid);
+
 create index audit_log_tenant_idx on public.audit_log (tenant_id, occurred_at, audit_id);
+
 create index audit_log_row_idx on public.audit_log (row_id) where row_id is not null;
 
 comment on table public.audit_log is
-  'Who did what, and who was refused. Append-only for everyone, its owner included; read by admins of the tenant. A partition a month.';
-comment on column public.audit_log.audit_id is 'UUID version 7: ordered by time.';
-comment on column public.audit_log.occurred_at is 'When, by the clock of the database.';
-comment on column public.audit_log.xid is 'The transaction that wrote it: rows are sealed in this order, once nothing before them is still in flight.';
-comment on column public.audit_log.tenant_id is 'Tenant of the row, or of the caller.';
+  'What each caller did, and what was refused. Append-only for every role, its owner included. Admins read the rows of their tenant. One partition per month.';
+comment on column public.audit_log.audit_id is 'Id, a UUID version 7: it sorts by time.';
+comment on column public.audit_log.occurred_at is 'When it happened, by the clock of the database.';
+comment on column public.audit_log.xid is
+  'Transaction that wrote the row. Rows are sealed in this order, once no earlier transaction is still in flight.';
+comment on column public.audit_log.tenant_id is 'Tenant of the row that was affected, or of the caller.';
 comment on column public.audit_log.operation is
-  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED: refused before it was known what was asked, or without an identity, or by GraphQL.';
-comment on column public.audit_log.table_name is 'The table it was about.';
-comment on column public.audit_log.row_id is 'The row it was about, where it was one.';
-comment on column public.audit_log.project_id is 'Project of the row, or the one asked for.';
-comment on column public.audit_log.scope is 'Scope of the row, or the one asked for.';
-comment on column public.audit_log.caller is 'The actor; db:<role> for work that no actor asked for, such as a migration.';
-comment on column public.audit_log.creator is 'The actor''s creator name at the time.';
-comment on column public.audit_log.source is 'The actor''s source at the time.';
-comment on column public.audit_log.tool_name is 'The tool, mutation or query; sql for a database session.';
+  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.';
+comment on column public.audit_log.table_name is 'Table that was affected or read.';
+comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';
+comment on column public.audit_log.project_id is 'Project of that row, or the project that was asked for.';
+comment on column public.audit_log.scope is 'Scope of that row, or the scope that was asked for.';
+comment on column public.audit_log.caller is
+  'Actor that did it; db:<role> for work that no actor asked for, such as a migration.';
+comment on column public.audit_log.creator is 'Creator name of the actor at that time.';
+comment on column public.audit_log.source is 'Source of the actor at that time.';
+comment on column public.audit_log.tool_name is 'Tool, mutation or query; sql for a database session.';
 comment on column public.audit_log.status is 'success or error.';
-comment on column public.audit_log.sqlstate is 'Why it failed: a code of docs/reference/errors.md or of PostgreSQL.';
+comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.';
 comment on column public.audit_log.details is
-  'Always caller, creator, source and tool_name; org_id and user_id where the caller acted for them; then ids, filters and counts. Never contents.';
+  'Always holds caller, creator, source and tool_name, and org_id and user_id if the caller acted for them; then ids, filters and counts. It never holds contents.';
 
-create trigger _100_append_only
+create trigger _200_append_only
   before update or delete or truncate on public.audit_log
   for each statement execute function l9_guard.tg_append_only();
-alter table public.audit_log enable always trigger _100_append_only;
---! EndIncluded 020-audit/010-audit-log.sql
---! Included 020-audit/020-month-partitions.sql
-create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-declare
-  trigger_of_parent record;
-begin
-  execute format(
-    'create table partitions.%I (like %s including defaults including constraints including generated including storage including comments)',
-    partition, parent);
-  execute format('alter table partitions.%I enable row level security', partition);
-  execute format('alter table partitions.%I force row level security', partition);
-  -- Triggers for each row come with the attachment; those for each statement, which append-only rests on, don't.
-  for trigger_of_parent in
-    select t.tgname, pg_get_triggerdef(t.oid) as definition, t.tgenabled = 'A' as is_always
-    from pg_catalog.pg_trigger t
-    where t.tgrelid = parent and not t.tgisinternal and t.tgtype & 1 = 0
-  loop
-    execute replace(trigger_of_parent.definition, format(' ON %s ', parent), format(' ON partitions.%I ', partition));
-    if trigger_of_parent.is_always then
-      execute format('alter table partitions.%I enable always trigger %I', partition, trigger_of_parent.tgname);
-    end if;
-  end loop;
-  execute format('comment on table partitions.%I is %L', partition, case
-    when from_time is null then format('What no other partition of %s takes, so that no row is ever lost.', parent)
-    else format('%s from %s to %s.', parent, from_time, until_time) end);
-  execute format('alter table %s attach partition partitions.%I ', parent, partition) || case
-    when from_time is null then 'default'
-    else format('for values from (%L) to (%L)', from_time, until_time) end;
-end
-$$;
 
-comment on function audit.add_partition(regclass, text, timestamptz, timestamptz) is
-  'Makes a partition with row-level security, no grants and the statement triggers of its parent, then attaches it; without times: the default one.';
-
-create function audit.create_month_partitions(parent regclass, from_month date, months integer)
-returns text[]
-language plpgsql
-volatile
-security definer
-set search_path = ''
-set timezone = 'UTC'
-set lock_timeout = '3s'
-as $$
-declare
-  table_name text;
-  partition text;
-  month timestamptz;
-  made text[] := '{}';
-begin
-  select c.relname into table_name
-  from pg_catalog.pg_partitioned_table p
-  join pg_catalog.pg_class c on c.oid = p.partrelid and c.relowner = 'l9_owner'::regrole
-  join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.atttypid = 'timestamptz'::regtype
-  where p.partrelid = parent and p.partstrat = 'r' and p.partnatts = 1;
-  if not found then
-    perform identity.raise_error('L9VAL', 'parent: a table of ours that is partitioned by range of one timestamptz column', 'parent');
-  elsif from_month is null or months is null or months not between 1 and 120 then
-    perform identity.raise_error('L9VAL', 'from_month: a date; months: from 1 to 120', 'months');
-  end if;
-
-  if to_regclass(format('partitions.%I', table_name || '_default')) is null then
-    perform audit.add_partition(parent, table_name || '_default', null, null);
-  end if;
-  for i in 0 .. months - 1 loop
-    month := date_trunc('month', from_month::timestamptz) + make_interval(months => i);
-    partition := table_name || to_char(month, '"_"YYYY"_"MM');
-    -- Also where it was detached: its rows are not to come back in another guise.
-    if to_regclass(format('partitions.%I', partition)) is not null then
-      continue;
-    end if;
-    begin
-      perform audit.add_partition(parent, partition, month, month + interval '1 month');
-      made := made || partition;
-    exception when check_violation then
-      -- Rows that came before their partition are in the default one, and stay there.
-      null;
-    end;
-  end loop;
-  return made;
-end
-$$;
-
-comment on function audit.create_month_partitions(regclass, date, integer) is
-  'Makes the partitions of so many months (1 to 120, in UTC) that are not there yet, and a default one; returns their names. A month whose rows already lie in the default partition stays there. Definer: only the owner of a table makes partitions.';
-
-grant execute on function audit.create_month_partitions(regclass, date, integer) to l9_worker;
--- No grant on add_partition: only functions that run as l9_owner may call it.
---! EndIncluded 020-audit/020-month-partitions.sql
---! Included 020-audit/030-policies.sql
+alter table public.audit_log enable always trigger _200_append_only;
 alter table public.audit_log enable row level security;
 alter table public.audit_log force row level security;
 
@@ -1137,21 +1332,20 @@ create policy platform_override on public.audit_log for select to l9_platform_ad
   using ((select identity.allow_and_audit_operator_read('audit_log')));
 create policy definer_inserts on public.audit_log for insert to l9_owner with check (true);
 create policy definer_functions on public.audit_log for select to l9_owner using (true);
-
-comment on policy tenant_isolation on public.audit_log is 'The record of the caller''s tenant.';
-comment on policy scope_access on public.audit_log is 'Admins read it, within the scopes of their claims.';
-comment on policy platform_override on public.audit_log is 'Operators read every tenant''s record, on the record.';
+comment on policy tenant_isolation on public.audit_log is 'A caller sees only the audit rows of its tenant.';
+comment on policy scope_access on public.audit_log is 'Admins read them, within the scopes of their claims.';
+comment on policy platform_override on public.audit_log is 'Operators read the rows of every tenant; each read is audited.';
 comment on policy definer_inserts on public.audit_log is 'write_audit() and the audit triggers insert.';
-comment on policy definer_functions on public.audit_log is 'seal_audit() and verify_audit() read what they hash.';
+comment on policy definer_functions on public.audit_log is 'seal_audit() and verify_audit() read the rows that they hash.';
 
 grant select on public.audit_log to l9_admin, l9_platform_admin;
--- Nothing for l9_agent: rows about others would tell it what it may not know.
--- No insert for anyone: a row that a caller could write is no evidence.
+-- No grant for l9_agent: rows about other callers would reveal what it must not know.
+-- No role can insert: a row that a caller could write would prove nothing.
 
--- Only now, so that they are guarded like it from the first moment.
+-- The partitions are created last, so that each of them is protected like the table from the start.
 select audit.create_month_partitions('public.audit_log', now()::date, 14);
---! EndIncluded 020-audit/030-policies.sql
---! Included 020-audit/040-write-audit.sql
+--! EndIncluded 020-audit/020-audit-log.sql
+--! Included 020-audit/030-write-audit.sql
 create function audit.current_tool()
 returns text
 language sql
@@ -1160,7 +1354,8 @@ parallel safe
 set search_path = ''
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
 
-comment on function audit.current_tool() is 'The tool, query or mutation that the gateway says it is running; sql in a database session.';
+comment on function audit.current_tool() is
+  'Tool, query or mutation that the gateway says it is running; sql in a database session.';
 
 create function audit.audit_actor()
 returns jsonb
@@ -1180,7 +1375,7 @@ begin atomic
 end;
 
 comment on function audit.audit_actor() is
-  'Who acts, as the details of every audit row say it: caller, creator, source and tool_name, and org_id and user_id where there are any.';
+  'The caller as the details of every audit row name it: caller, creator, source and tool_name, and org_id and user_id if the caller acts for them.';
 
 create function audit.add_audit_row(
   audit_id uuid,
@@ -1206,7 +1401,7 @@ begin atomic
 end;
 
 comment on function audit.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is
-  'Adds a row under the id given. Not executable by callers, and as one of them it could not insert.';
+  'Inserts an audit row under the given id. Not executable by callers, and callers could not insert.';
 
 create function audit.write_audit(
   operation text,
@@ -1227,73 +1422,8 @@ begin atomic
 end;
 
 comment on function audit.write_audit(text, text, uuid, text, text, jsonb, text) is
-  'Adds a row about the present caller, whose name in details overrules any other. Definer: callers can''t insert into audit_log. Not executable by callers: functions of the owner call it.';
+  'Inserts an audit row about the current caller, whose name overrides any caller in details. Definer: callers cannot insert into audit_log. Not executable by callers: functions of the owner call it.';
 
-create function audit.audit_read(
-  operation text,
-  details jsonb,
-  row_id uuid default null,
-  project_id text default null,
-  scope text default null,
-  query text default null
-)
-returns uuid
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  audit_id uuid := uuidv7();
-begin
-  perform identity.require_identity();
-  if operation not in ('SEARCH', 'READ', 'STATS') then
-    perform identity.raise_error('L9VAL', 'operation: SEARCH, READ or STATS', 'operation');
-  end if;
-  if octet_length(details::text) > 65536 or octet_length(query) > 32768 then
-    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, query: at most 32768', 'details');
-  end if;
-  perform audit.add_audit_row(
-    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - 'org_id' - 'user_id', null);
-  if query is not null then
-    perform audit.keep_query_text(audit_id, left(scope, 63), query);
-  end if;
-  return audit_id;
-end
-$$;
-
-comment on function audit.audit_read(text, jsonb, uuid, text, text, text) is
-  'Records a read by the present caller, and the text of a search where its tenant keeps these; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
-
-create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  perform identity.require_identity();
-  if sqlstate !~ '^[0-9A-Z]{5}$' then
-    perform identity.raise_error('L9VAL', 'sqlstate: five letters or digits', 'sqlstate');
-  end if;
-  perform audit.write_audit(
-    operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
-    case when pg_catalog.octet_length(details::text) <= 4096 then details - 'org_id' - 'user_id' else '{"cut": true}' end, sqlstate);
-end
-$$;
-
-comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
-  'The gateway calls this after a call was refused or failed and its own transaction, with its audit row, rolled back. A caller can only report its own failures. Definer: writes audit_log.';
-
-grant execute on function audit.current_tool() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
-  to l9_agent, l9_admin, l9_platform_admin;
-grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
-  to l9_agent, l9_admin, l9_platform_admin;
--- No grant on write_audit, add_audit_row: only functions that run as l9_owner may call them.
---! EndIncluded 020-audit/040-write-audit.sql
---! Included 020-audit/041-write-audit-of-tenant.sql
 create function audit.write_audit_of_tenant(
   tenant_id uuid,
   operation text,
@@ -1317,60 +1447,12 @@ begin atomic
 end;
 
 comment on function audit.write_audit_of_tenant(uuid, text, text, uuid, text, text, jsonb) is
-  'As write_audit(), on the record of the tenant whose rows they were: for jobs, which have none, and for operators, who may work in another''s. Definer: callers can''t insert into audit_log. Not executable by callers.';
---! EndIncluded 020-audit/041-write-audit-of-tenant.sql
---! Included 020-audit/042-audit-graphql-read.sql
-create function audit.audit_graphql_read(operation_name text, tables jsonb, totals jsonb, ids uuid[])
-returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  perform identity.require_identity();
-  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
-    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
-    perform identity.raise_error('L9VAL', 'tables, totals: objects of 8192 bytes at most; ids: at most 10000', 'tables');
-  end if;
-  perform audit.write_audit(
-    'READ',
-    case when tables ? 'packet_store' then 'packet_store'
-      else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
-    case when cardinality(ids) = 1 then ids[1] end,
-    details => jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables, 'ids', to_jsonb(ids))
-      || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end);
-end
-$$;
+  'Like write_audit(), but the audit row belongs to the given tenant: for jobs, which have no tenant, and for operators, who can work in other tenants. Definer: callers cannot insert into audit_log. Not executable by callers.';
 
-comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) is
-  'Records what one GraphQL request read: its operation''s name, how many rows of which tables, the totals it was told, and the ids of the memories among them that were asked for. The answer goes out only when this has been written. Definer: writes audit_log. A caller can only add rows about itself.';
-
-grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/042-audit-graphql-read.sql
---! Included 020-audit/043-audit-denial.sql
-create function audit.audit_denial(
-  door text, reason text, address text, tenant_id uuid, caller text, times integer)
-returns void
-language sql
-volatile
-security definer
-set search_path = ''
-begin atomic
-  insert into public.audit_log (operation, table_name, tenant_id, status, sqlstate, details)
-  values ('DENIED', 'actors', tenant_id, 'error', 'L9AUT',
-    pg_catalog.jsonb_build_object(
-      'caller', coalesce(pg_catalog.left(nullif(caller, ''), 63), 'unknown'), 'creator', null, 'source', null,
-      'tool_name', coalesce(pg_catalog.left(nullif(door, ''), 100), 'unknown'),
-      'reason', pg_catalog.left(reason, 200), 'address', pg_catalog.left(address, 100), 'times', times));
-end;
-
-comment on function audit.audit_denial(text, text, text, uuid, text, integer) is
-  'Records that the gateway turned somebody away, `times` times alike. tenant_id and caller are what a token with a good signature, or a known key, stood for; null and unknown where nothing says who it was. Definer: writes audit_log.';
-
-grant execute on function audit.audit_denial(text, text, text, uuid, text, integer) to l9_worker;
---! EndIncluded 020-audit/043-audit-denial.sql
---! Included 020-audit/045-query-texts.sql
+grant execute on function audit.current_tool() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+-- No grant on the other functions: only functions that run as l9_owner can call them.
+--! EndIncluded 020-audit/030-write-audit.sql
+--! Included 020-audit/040-audit-query-texts.sql
 create table public.audit_query_texts (
   audit_id uuid primary key,
   tenant_id uuid not null references public.tenants,
@@ -1382,17 +1464,17 @@ create table public.audit_query_texts (
 
 create index audit_query_texts_user_idx on public.audit_query_texts (tenant_id, user_id) where user_id is not null;
 
--- What is erased must not stay in the planner's statistics.
+-- The planner's statistics would keep sampled texts after their erasure.
 alter table public.audit_query_texts alter column query set statistics 0;
 
 comment on table public.audit_query_texts is
-  'Texts of searches, of tenants that keep them (set_query_text_audit). Beside audit_log, not in it, so that they can be erased.';
-comment on column public.audit_query_texts.audit_id is 'The search in audit_log.';
+  'Texts of searches, for tenants that keep them (set_query_text_audit). They are stored beside audit_log, not in it, so that they can be erased.';
+comment on column public.audit_query_texts.audit_id is 'Audit row of the search.';
 comment on column public.audit_query_texts.tenant_id is 'Tenant of the caller.';
-comment on column public.audit_query_texts.occurred_at is 'When it was searched.';
-comment on column public.audit_query_texts.scope is 'As in audit_log.';
-comment on column public.audit_query_texts.query is 'What was searched for.';
-comment on column public.audit_query_texts.user_id is 'The user the caller acted for.';
+comment on column public.audit_query_texts.occurred_at is 'When the search ran.';
+comment on column public.audit_query_texts.scope is 'Scope, as in audit_log.';
+comment on column public.audit_query_texts.query is 'Text that was searched for.';
+comment on column public.audit_query_texts.user_id is 'User that the caller acted for.';
 
 alter table public.audit_query_texts enable row level security;
 alter table public.audit_query_texts force row level security;
@@ -1406,16 +1488,30 @@ create policy scope_access on public.audit_query_texts for select to l9_admin
 create policy platform_override on public.audit_query_texts for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('audit_query_texts')));
 create policy definer_functions on public.audit_query_texts to l9_owner using (true);
-
-comment on policy tenant_isolation on public.audit_query_texts is 'Searches of the caller''s tenant.';
-comment on policy user_visibility on public.audit_query_texts is 'Agents are granted nothing; were they, then not the searches of other users.';
-comment on policy scope_access on public.audit_query_texts is 'Admins read them, as the rows of audit_log they belong to.';
-comment on policy platform_override on public.audit_query_texts is 'Operators read every tenant''s, on the record.';
-comment on policy definer_functions on public.audit_query_texts is 'Searches add them, erasure deletes them.';
+comment on policy tenant_isolation on public.audit_query_texts is 'A caller sees only the searches of its tenant.';
+comment on policy user_visibility on public.audit_query_texts is
+  'Agents have no grant on this table. With one, an agent would not see the searches of other users.';
+comment on policy scope_access on public.audit_query_texts is 'Admins read them, like the rows of audit_log that they belong to.';
+comment on policy platform_override on public.audit_query_texts is
+  'Operators read the texts of every tenant; each read is audited.';
+comment on policy definer_functions on public.audit_query_texts is 'Searches insert the texts, erasure deletes them.';
 
 grant select on public.audit_query_texts to l9_admin, l9_platform_admin;
--- Nothing for l9_agent, and no insert for anyone.
+-- No grant for l9_agent, and no role can insert.
 
+create function public.audit_log_query_text(audit_row public.audit_log)
+returns text
+language sql
+stable
+set search_path = ''
+return (select q.query from public.audit_query_texts q where q.audit_id = (audit_row).audit_id);
+
+comment on function public.audit_log_query_text(public.audit_log) is
+  'Text of the search, if the tenant keeps these texts and this one was not erased.';
+
+grant execute on function public.audit_log_query_text(public.audit_log) to l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/040-audit-query-texts.sql
+--! Included 020-audit/050-audit-read.sql
 create function audit.keep_query_text(audit_id uuid, scope text, query text)
 returns void
 language sql
@@ -1429,20 +1525,124 @@ begin atomic
 end;
 
 comment on function audit.keep_query_text(uuid, text, text) is
-  'Keeps the text of a search, where the caller''s tenant wants that. Not executable by callers: audit_read() calls it.';
+  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
 
-create function public.audit_log_query_text(audit_row public.audit_log)
-returns text
-language sql
-stable
+create function audit.audit_read(
+  operation text,
+  details jsonb,
+  row_id uuid default null,
+  project_id text default null,
+  scope text default null,
+  query text default null
+)
+returns uuid
+language plpgsql
+volatile
+security definer
 set search_path = ''
-return (select q.query from public.audit_query_texts q where q.audit_id = (audit_row).audit_id);
+as $$
+declare
+  audit_id uuid := uuidv7();
+begin
+  perform identity.require_identity();
+  if operation not in ('SEARCH', 'READ', 'STATS') then
+    perform identity.raise_error('L9VAL', 'operation: must be SEARCH, READ or STATS', 'operation');
+  end if;
+  if octet_length(details::text) > 65536 or octet_length(query) > 32768 then
+    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, query: at most 32768', 'details');
+  end if;
+  perform audit.add_audit_row(
+    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - 'org_id' - 'user_id', null);
+  if query is not null then
+    perform audit.keep_query_text(audit_id, left(scope, 63), query);
+  end if;
+  return audit_id;
+end
+$$;
 
-comment on function public.audit_log_query_text(public.audit_log) is 'What was searched for, where the tenant keeps that and it was not erased.';
+comment on function audit.audit_read(text, jsonb, uuid, text, text, text) is
+  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
 
-grant execute on function public.audit_log_query_text(public.audit_log) to l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/045-query-texts.sql
---! Included 020-audit/050-seals.sql
+grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/050-audit-read.sql
+--! Included 020-audit/060-audit-graphql-read.sql
+create function audit.audit_graphql_read(operation_name text, tables jsonb, totals jsonb, ids uuid[])
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
+    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
+    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: at most 10000', 'tables');
+  end if;
+  perform audit.write_audit(
+    'READ',
+    case when tables ? 'packet_store' then 'packet_store'
+      else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
+    case when cardinality(ids) = 1 then ids[1] end,
+    details => jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables, 'ids', to_jsonb(ids))
+      || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end);
+end
+$$;
+
+comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) is
+  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, and the ids of the memories that it asked for. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself.';
+
+grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/060-audit-graphql-read.sql
+--! Included 020-audit/070-audit-refusal.sql
+create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if sqlstate !~ '^[0-9A-Z]{5}$' then
+    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
+  end if;
+  perform audit.write_audit(
+    operation, 'packet_store', row_id, pg_catalog.left(project_id, 200), pg_catalog.left(scope, 63),
+    case when pg_catalog.octet_length(details::text) <= 4096 then details - 'org_id' - 'user_id' else '{"cut": true}' end, sqlstate);
+end
+$$;
+
+comment on function audit.audit_refusal(text, uuid, text, text, text, jsonb) is
+  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was rolled back. A caller can only report its own failures. Definer: writes audit_log.';
+
+grant execute on function audit.audit_refusal(text, uuid, text, text, text, jsonb)
+  to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/070-audit-refusal.sql
+--! Included 020-audit/080-audit-denial.sql
+create function audit.audit_denial(
+  entry_point text, reason text, address text, tenant_id uuid, caller text, times integer)
+returns void
+language sql
+volatile
+security definer
+set search_path = ''
+begin atomic
+  insert into public.audit_log (operation, table_name, tenant_id, status, sqlstate, details)
+  values ('DENIED', 'actors', tenant_id, 'error', 'L9AUT',
+    pg_catalog.jsonb_build_object(
+      'caller', coalesce(pg_catalog.left(nullif(caller, ''), 63), 'unknown'), 'creator', null, 'source', null,
+      'tool_name', coalesce(pg_catalog.left(nullif(entry_point, ''), 100), 'unknown'),
+      'reason', pg_catalog.left(reason, 200), 'address', pg_catalog.left(address, 100), 'times', times));
+end;
+
+comment on function audit.audit_denial(text, text, text, uuid, text, integer) is
+  'Audits that the gateway refused a request without an identity; `times` counts requests that were refused alike. tenant_id and caller are those of a token with a valid signature or of a known key; if nothing names the caller, they are null and unknown. Definer: writes audit_log.';
+
+grant execute on function audit.audit_denial(text, text, text, uuid, text, integer) to l9_worker;
+--! EndIncluded 020-audit/080-audit-denial.sql
+--! Included 020-audit/090-audit-seals.sql
 create table public.audit_seals (
   seal_id bigint primary key,
   sealed_at timestamptz not null default clock_timestamp(),
@@ -1467,26 +1667,29 @@ create table public.audit_seals (
 create index audit_seals_time_idx on public.audit_seals (last_occurred_at);
 
 comment on table public.audit_seals is
-  'A chain of hashes over audit_log. Each seal covers what a range of transactions wrote, and the seal before it; its rows are hashed one by one, so that a changed one can be named.';
-comment on column public.audit_seals.seal_id is 'Counts up from 1, without gaps.';
-comment on column public.audit_seals.sealed_at is 'When it was made.';
-comment on column public.audit_seals.era is 'Counts the database clusters this database has lived in: transactions are numbered anew in each.';
-comment on column public.audit_seals.era_after is 'Rows of this era occurred after it, and not after that of the next era.';
-comment on column public.audit_seals.from_xid is 'The first transaction it covers.';
-comment on column public.audit_seals.to_xid is 'The first transaction it does not cover; the next seal begins there.';
-comment on column public.audit_seals.row_count is 'How many rows it covers.';
-comment on column public.audit_seals.first_occurred_at is 'The earliest time of its rows.';
-comment on column public.audit_seals.last_occurred_at is 'The latest time of its rows.';
-comment on column public.audit_seals.audit_ids is 'Its rows, by transaction, then id.';
-comment on column public.audit_seals.row_hashes is 'SHA-256 of each, in the same order.';
+  'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions wrote, and the hash of the previous seal. Its rows are hashed one by one, so that an altered row can be named.';
+comment on column public.audit_seals.seal_id is 'Number of the seal: 1, 2, 3 and so on, without gaps.';
+comment on column public.audit_seals.sealed_at is 'When the seal was made.';
+comment on column public.audit_seals.era is
+  'Number of the database cluster, counted from 1: a restored database lives in a new cluster, which numbers its transactions from the start again.';
+comment on column public.audit_seals.era_after is
+  'Rows of this era occurred after this time, and not after the era_after of the next era.';
+comment on column public.audit_seals.from_xid is 'First transaction that the seal covers.';
+comment on column public.audit_seals.to_xid is 'First transaction that the seal does not cover; the next seal begins there.';
+comment on column public.audit_seals.row_count is 'Number of rows that the seal covers.';
+comment on column public.audit_seals.first_occurred_at is 'Earliest time of its rows.';
+comment on column public.audit_seals.last_occurred_at is 'Latest time of its rows.';
+comment on column public.audit_seals.audit_ids is 'Ids of its rows, sorted by transaction, then id.';
+comment on column public.audit_seals.row_hashes is 'SHA-256 of each row, in the same order.';
 comment on column public.audit_seals.rows_hash is 'SHA-256 over the ids and hashes of its rows.';
-comment on column public.audit_seals.previous_hash is 'seal_hash of the seal before; null for the first.';
-comment on column public.audit_seals.seal_hash is 'SHA-256 over everything else of the seal.';
+comment on column public.audit_seals.previous_hash is 'seal_hash of the previous seal; null for the first.';
+comment on column public.audit_seals.seal_hash is 'SHA-256 over all other columns of the seal.';
 
-create trigger _100_append_only
+create trigger _200_append_only
   before update or delete or truncate on public.audit_seals
   for each statement execute function l9_guard.tg_append_only();
-alter table public.audit_seals enable always trigger _100_append_only;
+
+alter table public.audit_seals enable always trigger _200_append_only;
 alter table public.audit_seals enable row level security;
 alter table public.audit_seals force row level security;
 
@@ -1494,13 +1697,15 @@ create policy platform_override on public.audit_seals for select to l9_platform_
   using ((select identity.allow_and_audit_operator_read('audit_seals')));
 create policy definer_functions on public.audit_seals for select to l9_owner using (true);
 create policy definer_inserts on public.audit_seals for insert to l9_owner with check (true);
-comment on policy platform_override on public.audit_seals is 'Operators see the seals, which span all tenants.';
+comment on policy platform_override on public.audit_seals is
+  'Operators see the seals, which span all tenants; each read is audited.';
 comment on policy definer_functions on public.audit_seals is 'verify_audit() and audit_head() read the chain.';
-comment on policy definer_inserts on public.audit_seals is 'seal_audit() adds to it.';
+comment on policy definer_inserts on public.audit_seals is 'seal_audit() inserts.';
 
 grant select on public.audit_seals to l9_platform_admin;
--- Nothing for l9_admin: how much other tenants do is not its business. It has verify_audit() and audit_head().
-
+-- No grant for l9_admin: seals reveal how active other tenants are. It has verify_audit() and audit_head().
+--! EndIncluded 020-audit/090-audit-seals.sql
+--! Included 020-audit/100-audit-archives.sql
 create table public.audit_archives (
   table_name text primary key,
   month date not null,
@@ -1512,19 +1717,22 @@ create table public.audit_archives (
   constraint audit_archive_counts_by_seal check (cardinality(seal_ids) = cardinality(seal_rows))
 );
 
-comment on table public.audit_archives is 'Months of audit_log that were detached, and how many rows of which seals went with them.';
-comment on column public.audit_archives.table_name is 'What was a partition, and is now a table by itself, until a superuser drops it.';
-comment on column public.audit_archives.month is 'The first day of its month, in UTC.';
-comment on column public.audit_archives.row_count is 'How many rows it holds.';
-comment on column public.audit_archives.seal_ids is 'The seals that cover its rows.';
-comment on column public.audit_archives.seal_rows is 'How many of its rows each of them covers.';
+comment on table public.audit_archives is
+  'Months of audit_log that were detached, with the number of rows that each seal lost with them.';
+comment on column public.audit_archives.table_name is
+  'Table that was a partition. It stays as a table of its own until a superuser drops it.';
+comment on column public.audit_archives.month is 'First day of the month, in UTC.';
+comment on column public.audit_archives.row_count is 'Number of rows that it holds.';
+comment on column public.audit_archives.seal_ids is 'Seals that cover its rows.';
+comment on column public.audit_archives.seal_rows is 'Number of its rows that each of these seals covers, in the same order.';
 comment on column public.audit_archives.archived_at is 'When it was detached.';
-comment on column public.audit_archives.archived_by is 'Who detached it.';
+comment on column public.audit_archives.archived_by is 'Caller that detached it.';
 
-create trigger _100_append_only
+create trigger _200_append_only
   before update or delete or truncate on public.audit_archives
   for each statement execute function l9_guard.tg_append_only();
-alter table public.audit_archives enable always trigger _100_append_only;
+
+alter table public.audit_archives enable always trigger _200_append_only;
 alter table public.audit_archives enable row level security;
 alter table public.audit_archives force row level security;
 
@@ -1532,14 +1740,16 @@ create policy platform_override on public.audit_archives for select to l9_platfo
   using ((select identity.allow_and_audit_operator_read('audit_archives')));
 create policy definer_functions on public.audit_archives for select to l9_owner using (true);
 create policy definer_inserts on public.audit_archives for insert to l9_owner with check (true);
-comment on policy platform_override on public.audit_archives is 'Operators see what was archived.';
-comment on policy definer_functions on public.audit_archives is 'verify_audit() does not miss what was archived.';
-comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() adds to it.';
+comment on policy platform_override on public.audit_archives is 'Operators see what was archived; each read is audited.';
+comment on policy definer_functions on public.audit_archives is
+  'verify_audit() reads which rows were archived, so that it does not report them as missing.';
+comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() inserts.';
 
 grant select on public.audit_archives to l9_platform_admin;
---! EndIncluded 020-audit/050-seals.sql
---! Included 020-audit/055-hashes.sql
--- What is hashed is JSON, so that no two rows have one text; times are seconds since 1970, so that no setting matters.
+--! EndIncluded 020-audit/100-audit-archives.sql
+--! Included 020-audit/110-hashes.sql
+-- The hashed text is JSON, so that two different rows never have the same text. Times are seconds since 1970, so that the text
+-- does not depend on session settings.
 
 create function audit.audit_row_hash(audit_row public.audit_log)
 returns bytea
@@ -1553,7 +1763,7 @@ return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   (audit_row).scope, (audit_row).status, (audit_row).sqlstate, (audit_row).details)::text, 'UTF8'));
 
 comment on function audit.audit_row_hash(public.audit_log) is
-  'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details], times in seconds since 1970.';
+  'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details]. Times are seconds since 1970.';
 
 create function audit.audit_rows_hash(audit_ids uuid[], row_hashes bytea[])
 returns bytea
@@ -1562,10 +1772,10 @@ immutable
 parallel safe
 set search_path = ''
 return (
-  select pg_catalog.sha256(coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.place), ''))
-  from rows from (pg_catalog.unnest(audit_ids), pg_catalog.unnest(row_hashes)) with ordinality as r (audit_id, hash, place));
+  select pg_catalog.sha256(coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.position), ''))
+  from rows from (pg_catalog.unnest(audit_ids), pg_catalog.unnest(row_hashes)) with ordinality as r (audit_id, hash, position));
 
-comment on function audit.audit_rows_hash(uuid[], bytea[]) is 'SHA-256 over ids and hashes of rows, in order.';
+comment on function audit.audit_rows_hash(uuid[], bytea[]) is 'SHA-256 over the ids and hashes of rows, in order.';
 
 create function audit.audit_seal_hash(seal public.audit_seals)
 returns bytea
@@ -1580,9 +1790,9 @@ return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   pg_catalog.encode((seal).previous_hash, 'hex'))::text, 'UTF8'));
 
 comment on function audit.audit_seal_hash(public.audit_seals) is
-  'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, last_occurred_at, rows_hash, previous_hash], times in seconds since 1970, hashes in hexadecimal.';
---! EndIncluded 020-audit/055-hashes.sql
---! Included 020-audit/060-seal-audit.sql
+  'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, last_occurred_at, rows_hash, previous_hash]. Times are seconds since 1970, hashes are hexadecimal.';
+--! EndIncluded 020-audit/110-hashes.sql
+--! Included 020-audit/120-seal-audit.sql
 create function audit.seal_audit_until(horizon xid8, max_rows integer)
 returns bigint
 language plpgsql
@@ -1606,13 +1816,13 @@ begin
   seal.previous_hash := last.seal_hash;
 
   if last.to_xid = last_xid then
-    -- The last seal closed an era: what is newer than all that is sealed belongs to the next.
+    -- The last seal closed an era: rows newer than every sealed row belong to the next era.
     seal.era := last.era + 1;
     seal.era_after := coalesce((select max(s.last_occurred_at) from public.audit_seals s), last.era_after);
     seal.from_xid := '0';
   elsif last.to_xid > pg_snapshot_xmax(pg_current_snapshot()) then
-    -- Sealed up to a transaction that is yet to come: this database was restored from a dump into another cluster.
-    -- What came with it and was not sealed closes its era.
+    -- The last sealed transaction lies in the future, so this database was restored from a dump into another cluster.
+    -- The restored rows that were not sealed yet get the last seal of their era.
     seal.to_xid := last_xid;
   end if;
 
@@ -1623,7 +1833,7 @@ begin
     if not found then
       return 0;
     end if;
-    -- At most so many rows, but a transaction is never split: it is sealed whole, even where it alone is more.
+    -- A seal covers at most max_rows rows, but a transaction is never split: one that exceeds max_rows is sealed whole.
     select case when a.xid > first_xid then a.xid else ((a.xid::text::bigint + 1)::text)::xid8 end into seal.to_xid
     from public.audit_log a
     where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after
@@ -1640,13 +1850,13 @@ begin
   seal.rows_hash := audit.audit_rows_hash(seal.audit_ids, seal.row_hashes);
   seal.seal_hash := audit.audit_seal_hash(seal);
   insert into public.audit_seals select seal.*;
-  -- A closed era is never the end: the next one may have something to seal.
+  -- After closing an era this never returns 0, because the next era may have rows to seal.
   return greatest(seal.row_count, case when seal.to_xid = last_xid then 1 else 0 end);
 end
 $$;
 
 comment on function audit.seal_audit_until(xid8, integer) is
-  'Adds one seal over what transactions before the horizon wrote and is not sealed yet, in order; returns how many rows, 0 where there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: seal_audit() knows the horizon.';
+  'Adds one seal, in order, over the unsealed rows of transactions before the horizon; returns the number of rows, 0 if there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: seal_audit() computes the horizon.';
 
 create function audit.seal_audit(max_rows integer default 10000)
 returns bigint
@@ -1659,15 +1869,15 @@ begin
   if max_rows is null or max_rows not between 1 and 100000 then
     perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
   end if;
-  -- One at a time. Whoever had to wait sees the other's seal: each statement takes a snapshot of its own.
+  -- The lock serialises sealing. A caller that had to wait sees the other seal, because each statement takes a new snapshot.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
-  -- Every transaction before the oldest that still runs has ended: no row of theirs can appear any more.
+  -- All transactions before the oldest running one have ended, so no further row of theirs can appear.
   return audit.seal_audit_until(pg_snapshot_xmin(pg_current_snapshot()), max_rows);
 end
 $$;
 
 comment on function audit.seal_audit(integer) is
-  'Adds one seal of about max_rows rows at most (whole transactions) over all that has committed in order, and returns how many rows it covers; 0: nothing left. Nothing in flight is ever skipped. Definer: reads audit_log, writes audit_seals.';
+  'Adds one seal of at most about max_rows rows (whole transactions) over the committed rows, in order, and returns how many rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: reads audit_log, writes audit_seals.';
 
 create function audit.is_audit_unsealed()
 returns boolean
@@ -1685,7 +1895,7 @@ begin atomic
 end;
 
 comment on function audit.is_audit_unsealed() is
-  'Whether there may be something to seal: cheap, for a job that asks often. Definer: jobs can''t read audit_log.';
+  'True if there may be rows to seal; it is cheap, for a job that calls it often. Definer: jobs cannot read audit_log.';
 
 create function audit.audit_backlog()
 returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
@@ -1695,22 +1905,46 @@ security definer
 set search_path = ''
 begin atomic
   with last as (select s.to_xid, s.era_after, s.sealed_at from public.audit_seals s order by s.seal_id desc limit 1)
-  select count(*), coalesce(extract(epoch from clock_timestamp() - min(waiting.occurred_at)), 0)::double precision,
+  select count(*), coalesce(extract(epoch from clock_timestamp() - min(unsealed_rows.occurred_at)), 0)::double precision,
     (select last.sealed_at from last)
   from (
     select a.occurred_at from public.audit_log a
     where a.xid >= coalesce((select last.to_xid from last), '0')
       and a.occurred_at > coalesce((select last.era_after from last), '-infinity')
     limit 100000
-  ) as waiting;
+  ) as unsealed_rows;
 end;
 
 comment on function audit.audit_backlog() is
-  'How many rows of audit_log are not sealed yet (100,000 at most are counted), the age of the oldest in seconds, and when the last seal was made. Definer: jobs can''t read audit_log.';
+  'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the age of the oldest in seconds, and when the last seal was made. Definer: jobs cannot read audit_log.';
 
 grant execute on function audit.seal_audit(integer), audit.is_audit_unsealed(), audit.audit_backlog() to l9_worker;
---! EndIncluded 020-audit/060-seal-audit.sql
---! Included 020-audit/070-verify-audit.sql
+--! EndIncluded 020-audit/120-seal-audit.sql
+--! Included 020-audit/130-require-auditor.sql
+create function audit.require_auditor(function_name text)
+returns identity.identity
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  me identity.identity := identity.current_identity();
+begin
+  -- A database administrator has no claims and can read every row anyway.
+  if identity.current_role_name() = any (identity.caller_roles() || 'l9_worker'::text) then
+    me := identity.require_identity();
+    if me.role not in ('l9_admin', 'l9_platform_admin') then
+      perform identity.raise_error('L9SCP', pg_catalog.format('%s: only administrators can call this', function_name));
+    end if;
+  end if;
+  return me;
+end
+$$;
+
+comment on function audit.require_auditor(text) is
+  'Returns the identity of an admin or operator, or of a DBA in psql, who may have none; else raises L9AUT or L9SCP. function_name begins the error text. Not executable by callers.';
+--! EndIncluded 020-audit/130-require-auditor.sql
+--! Included 020-audit/140-verify-audit.sql
 create type public.audit_verification as (
   ok boolean,
   seals bigint,
@@ -1725,18 +1959,25 @@ create type public.audit_verification as (
   is_complete boolean
 );
 
-comment on type public.audit_verification is 'Whether the record is whole. An admin of a tenant is told of the rows of its tenant only; the chain is one for all tenants.';
-comment on column public.audit_verification.ok is 'False: something was altered, removed or added; the rest says what.';
-comment on column public.audit_verification.seals is 'How many seals were checked.';
-comment on column public.audit_verification.rows is 'How many rows were checked against their seals.';
-comment on column public.audit_verification.unsealed is 'How many rows are too new to be sealed; null where the end was not reached.';
-comment on column public.audit_verification.archived is 'How many rows of these seals lie in detached partitions: the chain vouches for their hashes, they themselves were not read. Null for an admin of a tenant.';
-comment on column public.audit_verification.broken_seal is 'The first seal that is broken, or whose rows are not what they were.';
-comment on column public.audit_verification.broken_row is 'The first row that is not what it was, where it is one row and the caller may know of it.';
+comment on type public.audit_verification is
+  'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; the chain itself is one for all tenants.';
+comment on column public.audit_verification.ok is
+  'False if a row or seal was altered, removed or added; the other columns say which.';
+comment on column public.audit_verification.seals is 'Number of seals that were checked.';
+comment on column public.audit_verification.rows is 'Number of rows that were checked against their seals.';
+comment on column public.audit_verification.unsealed is
+  'Number of rows that are too new to be sealed; null if the end of the chain was not reached.';
+comment on column public.audit_verification.archived is
+  'Number of rows of these seals that lie in detached partitions: the chain still covers their hashes, but the rows were not read. Null for an admin of a tenant.';
+comment on column public.audit_verification.broken_seal is 'First seal that is broken, or whose rows were changed.';
+comment on column public.audit_verification.broken_row is
+  'First row that was changed, if it is a single row and the caller may know of it.';
 comment on column public.audit_verification.reason is 'What is wrong.';
-comment on column public.audit_verification.head is 'The hash of the newest seal: store it outside of the database, and give it to a later verify_audit.';
-comment on column public.audit_verification.last_seal is 'The last seal that was checked.';
-comment on column public.audit_verification.is_complete is 'False: max_rows was reached; go on with after_seal => last_seal.';
+comment on column public.audit_verification.head is
+  'Hash of the newest seal. Store it outside the database, and pass it to a later verify_audit.';
+comment on column public.audit_verification.last_seal is 'Last seal that was checked.';
+comment on column public.audit_verification.is_complete is
+  'False if max_rows was reached; continue with after_seal => last_seal.';
 
 create function audit.audit_seal_problem(
   seal public.audit_seals, era_until timestamptz, only_tenant uuid,
@@ -1760,33 +2001,33 @@ begin
   select coalesce(sum(a.seal_rows[array_position(a.seal_ids, seal.seal_id)]), 0) into archived
   from public.audit_archives a where seal.seal_id = any (a.seal_ids);
 
-  with present as (
+  with current_rows as (
     select r.audit_id, r.tenant_id, audit.audit_row_hash(r) as hash
     from public.audit_log r
     where r.xid >= seal.from_xid and r.xid < seal.to_xid and r.occurred_at > seal.era_after and r.occurred_at <= era_until
-  ), sealed as (
-    select s.audit_id, s.hash, s.place
-    from rows from (unnest(seal.audit_ids), unnest(seal.row_hashes)) with ordinality as s (audit_id, hash, place)
+  ), sealed_rows as (
+    select s.audit_id, s.hash, s.position
+    from rows from (unnest(seal.audit_ids), unnest(seal.row_hashes)) with ordinality as s (audit_id, hash, position)
   )
   select
     count(*) filter (where p.audit_id is not null and (only_tenant is null or p.tenant_id = only_tenant)),
     count(*) filter (where p.audit_id is null),
     count(*) filter (where s.audit_id is null),
-    (array_agg(s.audit_id order by s.place) filter (where p.hash <> s.hash))[1],
-    (array_agg(s.audit_id order by s.place) filter (where p.audit_id is null))[1],
+    (array_agg(s.audit_id order by s.position) filter (where p.hash <> s.hash))[1],
+    (array_agg(s.audit_id order by s.position) filter (where p.audit_id is null))[1],
     (array_agg(p.audit_id order by p.audit_id) filter (where s.audit_id is null))[1]
   into row_count, missing, added, first_altered, first_missing, first_added
-  from present p full join sealed s on s.audit_id = p.audit_id;
+  from current_rows p full join sealed_rows s on s.audit_id = p.audit_id;
 
   if first_altered is not null then
     reason := 'a row was altered';
     broken_row := first_altered;
   elsif missing <> archived then
     reason := case when archived = 0 then 'a row was removed'
-      else format('%s rows were archived, but %s are not there', archived, missing) end;
+      else format('%s rows were archived, but %s are missing', archived, missing) end;
     if archived = 0 then
       broken_row := first_missing;
-      -- Moved to where this seal does not look, it is still there.
+      -- If it still exists, its xid or time was altered, so that this seal no longer covers it.
       if exists (select from public.audit_log r where r.audit_id = first_missing) then
         reason := 'a row was altered';
       end if;
@@ -1804,7 +2045,7 @@ end
 $$;
 
 comment on function audit.audit_seal_problem(public.audit_seals, timestamptz, uuid) is
-  'Compares a seal with itself and with its rows. reason is null where all is well.';
+  'Compares a seal with its own hash and with its rows. reason is null if nothing is wrong.';
 
 create function public.verify_audit(
   "from" timestamptz default null,
@@ -1820,7 +2061,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  me identity.identity := identity.current_identity();
+  me identity.identity := audit.require_auditor('verify_audit');
   only_tenant uuid;
   result public.audit_verification;
   seal public.audit_seals;
@@ -1829,20 +2070,14 @@ declare
   era_until timestamptz;
   first_seal bigint;
   final_seal bigint;
-  found_problem record;
+  problem record;
   rows_read bigint := 0;
 begin
-  -- A database administrator has no claims, and sees it all anyway.
-  if identity.current_role_name() in ('l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker') then
-    me := identity.require_identity();
-    if me.role not in ('l9_admin', 'l9_platform_admin') then
-      perform identity.raise_error('L9SCP', 'verify_audit: only for admins');
-    elsif me.role = 'l9_admin' then
-      only_tenant := me.tenant_id;
-    end if;
+  if me.role = 'l9_admin' then
+    only_tenant := me.tenant_id;
   end if;
   if head !~ '^[0-9a-f]{64}$' then
-    perform identity.raise_error('L9VAL', 'head: 64 hexadecimal digits, as audit_head gives them', 'head');
+    perform identity.raise_error('L9VAL', 'head: must be 64 hexadecimal digits, as audit_head returns them', 'head');
   elsif max_rows < 1 then
     perform identity.raise_error('L9VAL', 'max_rows: at least 1', 'max_rows');
   end if;
@@ -1851,7 +2086,7 @@ begin
   select * into newest from public.audit_seals s order by s.seal_id desc limit 1;
   result.head := encode(newest.seal_hash, 'hex');
 
-  -- The seals from the first to the last that cover any of this time, without gaps.
+  -- The range of seals that covers this time, from the first to the last, without gaps.
   select coalesce(min(s.seal_id), newest.seal_id + 1) into first_seal
   from public.audit_seals s where verify_audit."from" is null or s.last_occurred_at >= verify_audit."from";
   select coalesce(max(s.seal_id), 0) into final_seal
@@ -1873,7 +2108,7 @@ begin
       result.is_complete := false;
       exit;
     end if;
-    -- Where one is missing the next does not follow.
+    -- If a seal is missing, the next one does not match its predecessor.
     if seal.seal_id <> coalesce(previous.seal_id, 0) + 1
       or seal.previous_hash is distinct from previous.seal_hash
       or previous.seal_id is null and (seal.era <> 1 or seal.from_xid <> '0')
@@ -1881,22 +2116,22 @@ begin
       or seal.era <> previous.era and (
         seal.era <> previous.era + 1 or previous.to_xid <> '18446744073709551615' or seal.from_xid <> '0') then
       result.broken_seal := seal.seal_id;
-      result.reason := 'the seal does not follow the one before it: one was removed, or the chain was made anew';
+      result.reason := 'the seal does not match the previous one: a seal was removed, or the chain was rebuilt';
       exit;
     end if;
     if era_until is null or seal.era is distinct from previous.era then
       select coalesce(min(s.era_after), 'infinity') into era_until from public.audit_seals s where s.era > seal.era;
     end if;
-    select * into found_problem from audit.audit_seal_problem(seal, era_until, only_tenant);
-    if found_problem.reason is not null then
+    select * into problem from audit.audit_seal_problem(seal, era_until, only_tenant);
+    if problem.reason is not null then
       result.broken_seal := seal.seal_id;
-      result.broken_row := found_problem.broken_row;
-      result.reason := found_problem.reason;
+      result.broken_row := problem.broken_row;
+      result.reason := problem.reason;
       exit;
     end if;
     rows_read := rows_read + greatest(seal.row_count, 1);
-    result.rows := result.rows + found_problem.row_count;
-    result.archived := result.archived + found_problem.archived;
+    result.rows := result.rows + problem.row_count;
+    result.archived := result.archived + problem.archived;
     result.seals := result.seals + 1;
     result.last_seal := seal.seal_id;
     previous := seal;
@@ -1904,7 +2139,7 @@ begin
 
   if result.reason is null and head is not null and not exists (
     select from public.audit_seals s where s.seal_hash = decode(verify_audit.head, 'hex')) then
-    result.reason := 'no seal has the hash given as head: the end of the chain was removed, or the chain was made anew';
+    result.reason := 'no seal has the hash given as head: the end of the chain was removed, or the chain was rebuilt';
   end if;
   if result.reason is null and result.is_complete and final_seal is not distinct from newest.seal_id then
     select count(*) into result.unsealed from public.audit_log a
@@ -1917,12 +2152,16 @@ end
 $$;
 
 comment on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) is
-  'Checks the audit log against its seals, seal by seal: those that cover the time from … to, or all. head: a hash that audit_head gave before and that was stored outside; it must still be in the chain, else its end was cut off. after_seal and max_rows: in parts, for logs of any size. For admins; those of a tenant learn nothing of the rows of others. Definer: reads audit_log of every tenant, and audit_seals.';
+  'Checks the audit log against its seals, seal by seal: the seals that cover the time between from and to, or all seals. head is a hash that audit_head returned earlier and that was stored outside the database; if it is no longer in the chain, the end of the chain was removed. after_seal and max_rows split the check of a large log into parts. For admins; an admin of a tenant learns nothing about the rows of other tenants. Definer: reads audit_log of every tenant, and audit_seals.';
 
+grant execute on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint) to l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/140-verify-audit.sql
+--! Included 020-audit/150-audit-head.sql
 create type public.audit_head as (hash text, sealed_at timestamptz);
+
 comment on type public.audit_head is 'The newest seal.';
-comment on column public.audit_head.hash is 'Its hash, in hexadecimal.';
-comment on column public.audit_head.sealed_at is 'When it was made.';
+comment on column public.audit_head.hash is 'Hash of the seal, in hexadecimal.';
+comment on column public.audit_head.sealed_at is 'When the seal was made.';
 
 create function public.audit_head()
 returns public.audit_head
@@ -1932,27 +2171,20 @@ security definer
 set search_path = ''
 as $$
 declare
-  me identity.identity := identity.current_identity();
   newest public.audit_head;
 begin
-  if identity.current_role_name() in ('l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker') then
-    me := identity.require_identity();
-    if me.role not in ('l9_admin', 'l9_platform_admin') then
-      perform identity.raise_error('L9SCP', 'audit_head: only for admins');
-    end if;
-  end if;
+  perform audit.require_auditor('audit_head');
   select encode(s.seal_hash, 'hex'), s.sealed_at into newest from public.audit_seals s order by s.seal_id desc limit 1;
   return newest;
 end
 $$;
 
 comment on function public.audit_head() is
-  'The newest seal of the chain, to be stored outside of the database: whoever has it can prove later that nothing up to then was removed (verify_audit). Definer: admins of a tenant can''t read audit_seals.';
+  'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that no earlier row was removed. Definer: admins of a tenant cannot read audit_seals.';
 
-grant execute on function public.verify_audit(timestamptz, timestamptz, text, bigint, bigint), public.audit_head()
-  to l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/070-verify-audit.sql
---! Included 020-audit/080-detach-partition.sql
+grant execute on function public.audit_head() to l9_admin, l9_platform_admin;
+--! EndIncluded 020-audit/150-audit-head.sql
+--! Included 020-audit/160-detach-audit-partition.sql
 create function public.detach_audit_partition(month date)
 returns public.audit_archives
 language plpgsql
@@ -1963,22 +2195,12 @@ set timezone = 'UTC'
 set lock_timeout = '5s'
 as $$
 declare
-  partition text := 'audit_log' || to_char(date_trunc('month', month), '"_"YYYY"_"MM');
+  partition constant text := audit.require_past_partition('public.audit_log', month);
   archive public.audit_archives;
   newest public.audit_seals;
   is_sealed boolean;
 begin
-  if identity.current_role_name() = 'l9_platform_admin' then
-    perform identity.require_identity();
-  end if;
-  if month is null or not exists (
-    select from pg_catalog.pg_inherits i
-    where i.inhparent = 'public.audit_log'::regclass and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', 'month: not one that audit_log has a partition for', 'month');
-  elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: it is not over yet', 'month');
-  end if;
-  -- No seal comes between, and none is missed.
+  -- The lock keeps a seal from being added meanwhile, which this count would miss.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
   select * into newest from public.audit_seals s order by s.seal_id desc limit 1;
   execute format('lock table only partitions.%I in share mode', partition);
@@ -1993,7 +2215,7 @@ begin
   from public.audit_log a
   where a.occurred_at >= archive.month::timestamptz and a.occurred_at < archive.month::timestamptz + interval '1 month';
   if not is_sealed then
-    perform identity.raise_error('L9VAL', 'month: not all of its rows are sealed yet; try again in a minute', 'month');
+    perform identity.raise_error('L9VAL', 'month: some of its rows are not sealed yet; try again in a minute', 'month');
   end if;
   select coalesce(array_agg(c.seal_id order by c.seal_id), '{}'), coalesce(array_agg(c.n order by c.seal_id), '{}')
   into archive.seal_ids, archive.seal_rows
@@ -2008,10 +2230,10 @@ begin
     group by s.seal_id
   ) as c;
 
-  -- In this order: the guard lets a partition go only once it is listed here.
+  -- The insert must come first: the guard allows detaching a partition only once it is listed in audit_archives.
   insert into public.audit_archives select archive.*;
   execute format('alter table public.audit_log detach partition partitions.%I', partition);
-  -- Erasure finds the texts of searches by their rows: where those are gone, texts can't stay.
+  -- Erasure finds the texts of searches through their audit rows. Without those rows it could not erase them, so delete them now.
   delete from public.audit_query_texts q
   where q.occurred_at >= archive.month::timestamptz and q.occurred_at < archive.month::timestamptz + interval '1 month';
   perform audit.write_audit('CLEANUP', 'audit_log', details => jsonb_build_object(
@@ -2021,16 +2243,17 @@ end
 $$;
 
 comment on function public.detach_audit_partition(date) is
-  'Detaches a month of audit_log that is over and sealed. It stays, unreadable and append-only, as the table partitions.audit_log_YYYY_MM, for a superuser to dump and drop; verify_audit knows what it held. Texts of its searches, which erasure could not find any more, are deleted. Audited. Definer: only the owner of a table detaches partitions.';
+  'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and append-only, for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its searches are deleted, because erasure could no longer find them. Audited. Definer: only the owner of a table can detach its partitions.';
 
 grant execute on function public.detach_audit_partition(date) to l9_platform_admin;
---! EndIncluded 020-audit/080-detach-partition.sql
---! Included 020-audit/090-export-audit.sql
+--! EndIncluded 020-audit/160-detach-audit-partition.sql
+--! Included 020-audit/170-export-audit.sql
 create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
-comment on type public.audit_page is 'A part of the audit log.';
-comment on column public.audit_page.rows is 'Rows as objects, in order of time, with their transaction (xid).';
-comment on column public.audit_page.cursor is 'Where the next page begins (after); null: this was the last.';
-comment on column public.audit_page."to" is 'The end of the time that is exported: give it with the next page.';
+
+comment on type public.audit_page is 'A page of the audit log.';
+comment on column public.audit_page.rows is 'Rows as JSON objects, in order of time, with their transaction (xid).';
+comment on column public.audit_page.cursor is 'Start of the next page (its after argument). Null: this was the last page.';
+comment on column public.audit_page."to" is 'End of the exported time; pass it as to with the next page.';
 
 create function audit.audit_export(details jsonb)
 returns void
@@ -2043,7 +2266,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if me.role not in ('l9_admin', 'l9_platform_admin') then
-    perform identity.raise_error('L9SCP', 'export_audit: only for admins');
+    perform identity.raise_error('L9SCP', 'export_audit: only administrators can call this');
   elsif octet_length(details::text) > 4096 then
     perform identity.raise_error('L9LIM', 'details: at most 4096 bytes', 'details');
   end if;
@@ -2052,7 +2275,7 @@ end
 $$;
 
 comment on function audit.audit_export(jsonb) is
-  'Records an export of the audit log by the present caller. Definer: writes audit_log. An admin can only add rows about itself.';
+  'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows about itself.';
 
 create function public.export_audit(
   "from" timestamptz default null,
@@ -2078,15 +2301,15 @@ begin
   if after is not null then
     if after !~ '^\S+Z_[0-9a-f-]{36}$' or not pg_input_is_valid(split_part(after, '_', 1), 'timestamptz')
       or not pg_input_is_valid(split_part(after, '_', 2), 'uuid') then
-      perform identity.raise_error('L9VAL', 'after: the cursor of another page', 'after');
+      perform identity.raise_error('L9VAL', 'after: must be the cursor of the previous page', 'after');
     end if;
     after_time := split_part(after, '_', 1);
     after_id := split_part(after, '_', 2);
   end if;
-  -- Its own rows, and all that comes while it runs, are for the next export.
+  -- The audit rows of this export, and all rows written while it runs, belong to the next export.
   page."to" := least(coalesce(export_audit."to", now()), now());
 
-  with listed as (
+  with candidate_rows as (
     select a.audit_id, a.occurred_at,
       jsonb_build_object(
         'audit_id', a.audit_id, 'occurred_at', to_char(a.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'xid', a.xid::text,
@@ -2096,18 +2319,18 @@ begin
     where a.occurred_at >= after_time and a.occurred_at < page."to" and (a.occurred_at, a.audit_id) > (after_time, after_id)
     order by a.occurred_at, a.audit_id
     limit page_size
-  ), counted as (
-    select *, sum(octet_length(l.line::text)) over (order by l.occurred_at, l.audit_id) as bytes from listed l
-  ), kept as (
-    -- Details may be long: a page ends early rather than being too much for whoever fetches it.
-    select *, count(*) over () < (select count(*) from listed) as is_cut from counted c
-    where c.bytes <= 4000000 or c.audit_id = (select l.audit_id from listed l order by l.occurred_at, l.audit_id limit 1)
+  ), sized_rows as (
+    select *, sum(octet_length(l.line::text)) over (order by l.occurred_at, l.audit_id) as bytes from candidate_rows l
+  ), page_rows as (
+    -- Details can be long, so a page ends early when it reaches 4 MB, but holds at least one row.
+    select *, count(*) over () < (select count(*) from candidate_rows) as is_cut from sized_rows c
+    where c.bytes <= 4000000 or c.audit_id = (select l.audit_id from candidate_rows l order by l.occurred_at, l.audit_id limit 1)
   )
   select coalesce(jsonb_agg(k.line order by k.occurred_at, k.audit_id), '[]'),
     case when count(*) = page_size or bool_or(k.is_cut) then
       (array_agg(to_char(k.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || k.audit_id order by k.occurred_at desc, k.audit_id desc))[1] end
   into page.rows, page.cursor
-  from kept k;
+  from page_rows k;
   perform audit.audit_export(jsonb_strip_nulls(jsonb_build_object(
     'from', export_audit."from", 'to', page."to", 'after', after, 'rows', jsonb_array_length(page.rows))));
   return page;
@@ -2115,48 +2338,232 @@ end
 $$;
 
 comment on function public.export_audit(timestamptz, timestamptz, text, integer) is
-  'A page of the audit log, as far as the caller may read it, in order of time: from, and before to (now, if left out). after: the cursor of the page before; page_size: 1 to 5000. Each page leaves an audit row EXPORT, which is not part of the same export. For admins.';
+  'A page of the audit log, as far as the caller can read it, in order of time, from (inclusive) to (exclusive; by default now). after is the cursor of the previous page; page_size is 1 to 5000. Each page writes an audit row EXPORT, which is not part of the same export. For admins.';
 
 grant execute on function audit.audit_export(jsonb) to l9_admin, l9_platform_admin;
+
 grant execute on function public.export_audit(timestamptz, timestamptz, text, integer) to l9_admin, l9_platform_admin;
---! EndIncluded 020-audit/090-export-audit.sql
+--! EndIncluded 020-audit/170-export-audit.sql
 --! Included 030-administration/000-schema.sql
 create schema administration;
+
 comment on schema administration is
-  'Creating and changing tenants, orgs, users, scopes, actors and API keys. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Creating and changing tenants, orgs, users, scopes, actors and API keys. Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
+
 grant usage on schema administration to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 030-administration/000-schema.sql
---! Included 030-administration/010-watch-changes.sql
+--! Included 030-administration/010-require-administrator.sql
+create type administration.administrator as (
+  target_tenant_id uuid,
+  own_tenant_id uuid,
+  caller text,
+  org_id uuid,
+  user_id uuid,
+  is_operator boolean,
+  readable_scopes text[],
+  writable_scopes text[],
+  projects text[],
+  can_clean_up boolean
+);
+
+comment on type administration.administrator is
+  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and future scopes.';
+
+create function administration.is_owner()
+returns boolean
+language sql
+stable
+parallel safe
+set search_path = ''
+return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
+
+comment on function administration.is_owner() is
+  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a function that runs as the owner.';
+
+create function administration.require_administrator(tenant_id uuid)
+returns administration.administrator
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  me identity.identity;
+  admin administration.administrator;
+begin
+  if administration.is_owner() then
+    admin.target_tenant_id := coalesce(require_administrator.tenant_id, identity.default_tenant_id());
+    admin.is_operator := true;
+  else
+    me := identity.require_admin();
+    admin.target_tenant_id := coalesce(require_administrator.tenant_id, me.tenant_id);
+    admin.own_tenant_id := me.tenant_id;
+    admin.caller := me.caller;
+    admin.org_id := me.org_id;
+    admin.user_id := me.user_id;
+    admin.is_operator := me.role = 'l9_platform_admin';
+  end if;
+
+  if admin.is_operator then
+    if me.caller is not null and not ('*' = any (me.projects) and '*' = any (identity.list_claim('scopes'))) then
+      perform identity.raise_error('L9SCP', 'a token that is limited to some scopes or projects cannot administer other tenants');
+    elsif not exists (select from public.tenants t where t.tenant_id = admin.target_tenant_id) then
+      perform identity.raise_error('L9VAL', 'tenant_id: no such tenant', 'tenant_id');
+    end if;
+    admin.readable_scopes := '{*}';
+    admin.writable_scopes := '{*}';
+    admin.projects := '{*}';
+    admin.can_clean_up := true;
+    return admin;
+  end if;
+
+  if admin.target_tenant_id <> me.tenant_id then
+    perform identity.raise_error('L9SCP', 'tenant_id: not your tenant', 'tenant_id');
+  end if;
+  admin.readable_scopes := case when identity.has_every_scope() then '{*}' else me.readable_scopes end;
+  admin.writable_scopes := case when identity.has_every_scope() then '{*}' else me.writable_scopes end;
+  admin.projects := me.projects;
+  admin.can_clean_up := me.can_clean_up;
+  return admin;
+end
+$$;
+
+comment on function administration.require_administrator(uuid) is
+  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, operators and the owner in psql for any. Else raises L9AUT or L9SCP.';
+
+create function administration.require_operator()
+returns administration.administrator
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  admin administration.administrator := administration.require_administrator(null);
+begin
+  if not admin.is_operator then
+    perform identity.raise_error('L9SCP', 'only operators (l9_platform_admin) and l9_owner in psql can do this');
+  end if;
+  return admin;
+end
+$$;
+
+comment on function administration.require_operator() is 'Returns an administrator of all tenants; else raises L9AUT or L9SCP.';
+
+create function administration.require_whole_token(admin administration.administrator)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
+    perform identity.raise_error('L9SCP', 'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
+  end if;
+end
+$$;
+
+comment on function administration.require_whole_token(administration.administrator) is
+  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and projects.';
+--! EndIncluded 030-administration/010-require-administrator.sql
+--! Included 030-administration/020-check-grantable.sql
+create function administration.check_grantable(
+  admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if admin.is_operator then
+    return;
+  end if;
+  if role = 'l9_platform_admin' then
+    perform identity.raise_error('L9SCP', 'role: only operators can create or change operators (l9_platform_admin)', 'role');
+  elsif not ('*' = any (admin.readable_scopes) or readable_scopes <@ admin.readable_scopes) then
+    perform identity.raise_error('L9SCP',
+      format('readable_scopes: you can grant only %s', array_to_string(admin.readable_scopes, ', ')), 'readable_scopes');
+  elsif not ('*' = any (admin.writable_scopes) or writable_scopes <@ admin.writable_scopes) then
+    perform identity.raise_error('L9SCP',
+      format('writable_scopes: you can grant only %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
+  elsif not ('*' = any (admin.projects) or projects <@ admin.projects) then
+    perform identity.raise_error('L9SCP', format('projects: you can grant only %s', array_to_string(admin.projects, ', ')), 'projects');
+  elsif can_clean_up and not admin.can_clean_up then
+    perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it', 'can_clean_up');
+  end if;
+end
+$$;
+
+comment on function administration.check_grantable(administration.administrator, text, text[], text[], text[], boolean) is
+  'Raises L9SCP unless the administrator has all of these permissions itself.';
+
+create function administration.check_scope_list(tenant_id uuid, field text, list text[])
+returns text[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  unknown_scope text;
+begin
+  if list is null then
+    return null;
+  elsif '*' = any (list) then
+    return '{*}';
+  end if;
+  select l.scope into unknown_scope from unnest(list) as l (scope)
+  where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope)
+  limit 1;
+  if found then
+    perform identity.raise_error('L9VAL', format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);
+  end if;
+  return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
+end
+$$;
+
+comment on function administration.check_scope_list(uuid, text, text[]) is
+  'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not registered.';
+
+create function administration.raise_not_found(field text)
+returns void
+language sql
+immutable
+parallel safe
+set search_path = ''
+return identity.raise_error('L9OWN', pg_catalog.format('%s: not found, or not yours', field), field);
+
+comment on function administration.raise_not_found(text) is
+  'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error never tells the two apart.';
+--! EndIncluded 030-administration/020-check-grantable.sql
+--! Included 030-administration/030-watch-changes.sql
 create function administration.tg__audit_identity()
 returns trigger
 language plpgsql
 set search_path = ''
 as $$
 declare
-  is_now jsonb := to_jsonb(new);
-  was jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
+  new_row jsonb := to_jsonb(new);
+  old_row jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
   id_column text := tg_argv[0];
-  told text[] := tg_argv[1:];
+  audited_columns text[] := tg_argv[1:];
 begin
-  if is_now = was then
+  if new_row = old_row then
     return null;
   end if;
-  -- Names of people stay out: the audit log can't forget them.
-  -- On the record of the tenant that it is about, also where an operator or the owner does it.
+  -- Names of people are left out, because the audit log cannot erase them. The audit row belongs to the tenant that was changed,
+  -- even if an operator or the owner changed it.
   perform audit.write_audit_of_tenant(
-    (is_now ->> 'tenant_id')::uuid, tg_op, tg_table_name::text, (is_now ->> id_column)::uuid,
-    scope => case tg_table_name when 'scopes' then is_now ->> 'scope' end,
-    -- Within `row`: beside it details say who did it, in some of the same words.
+    (new_row ->> 'tenant_id')::uuid, tg_op, tg_table_name::text, (new_row ->> id_column)::uuid,
+    scope => case tg_table_name when 'scopes' then new_row ->> 'scope' end,
+    -- The columns are nested in `row`, because details itself has keys of the same names for the caller.
     details => jsonb_build_object('row', (
       select jsonb_object_agg(t.name, t.value)
-      from jsonb_each(is_now) as t (name, value)
-      where t.name in ('tenant_id', 'caller', 'scope') or t.name = any (told) and t.value is distinct from was -> t.name)));
+      from jsonb_each(new_row) as t (name, value)
+      where t.name in ('tenant_id', 'caller', 'scope') or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
   return null;
 end
 $$;
 
 comment on function administration.tg__audit_identity() is
-  'An audit row for a row made or changed: what identifies it, and those of the columns named that are new.';
+  'Audits a row that was inserted or updated: its key columns, and those of the named columns that changed.';
 
 create trigger _500_audit after insert or update on public.tenants
   for each row execute function administration.tg__audit_identity('tenant_id', 'name', 'is_active', 'audits_query_text');
@@ -2185,7 +2592,7 @@ end
 $$;
 
 comment on function administration.tg__notify() is
-  'Tells the running gateways, on the channel named, to read anew what they keep in mind. It says that something changed, never what.';
+  'Tells the running gateways, on the channel given as argument, to reload what they cache. The notification has no payload.';
 
 create trigger _900_notify after insert or update or delete or truncate on public.tenants
   for each statement execute function administration.tg__notify('l9_identity');
@@ -2199,161 +2606,8 @@ create trigger _900_notify after insert or update or delete or truncate on publi
   for each statement execute function administration.tg__notify('l9_identity');
 create trigger _900_notify after insert or update or delete or truncate on public.api_keys
   for each statement execute function administration.tg__notify('l9_identity');
---! EndIncluded 030-administration/010-watch-changes.sql
---! Included 030-administration/020-require-administrator.sql
-create type administration.administrator as (
-  target_tenant_id uuid,
-  own_tenant_id uuid,
-  caller text,
-  org_id uuid,
-  user_id uuid,
-  is_operator boolean,
-  readable_scopes text[],
-  writable_scopes text[],
-  projects text[],
-  can_clean_up boolean
-);
-
-comment on type administration.administrator is
-  'Who administers, which tenant, and what it can give: scopes {*} only where it has every scope, those to come included.';
-
-create function administration.is_owner()
-returns boolean
-language sql
-stable
-parallel safe
-set search_path = ''
-return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
-
-comment on function administration.is_owner() is
-  'Whether this is a DBA''s session with the rights of l9_owner, of no role below it, rather than a function that runs as the owner.';
-
-create function administration.require_administrator(tenant_id uuid)
-returns administration.administrator
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  me identity.identity;
-  answer administration.administrator;
-begin
-  if administration.is_owner() then
-    answer.target_tenant_id := coalesce(require_administrator.tenant_id, '00000000-0000-7000-8000-000000000001');
-    answer.is_operator := true;
-  else
-    me := identity.require_admin();
-    answer.target_tenant_id := coalesce(require_administrator.tenant_id, me.tenant_id);
-    answer.own_tenant_id := me.tenant_id;
-    answer.caller := me.caller;
-    answer.org_id := me.org_id;
-    answer.user_id := me.user_id;
-    answer.is_operator := me.role = 'l9_platform_admin';
-  end if;
-
-  if answer.is_operator then
-    if me.caller is not null and not ('*' = any (me.projects) and '*' = any (identity.list_claim('scopes'))) then
-      perform identity.raise_error('L9SCP', 'a token that is cut down to some scopes or projects administers nothing across tenants');
-    elsif not exists (select from public.tenants t where t.tenant_id = answer.target_tenant_id) then
-      perform identity.raise_error('L9VAL', 'tenant_id: there is no such tenant', 'tenant_id');
-    end if;
-    answer.readable_scopes := '{*}';
-    answer.writable_scopes := '{*}';
-    answer.projects := '{*}';
-    answer.can_clean_up := true;
-    return answer;
-  end if;
-
-  if answer.target_tenant_id <> me.tenant_id then
-    perform identity.raise_error('L9SCP', 'tenant_id: not your tenant', 'tenant_id');
-  end if;
-  answer.readable_scopes := case when identity.has_every_scope() then '{*}' else me.readable_scopes end;
-  answer.writable_scopes := case when identity.has_every_scope() then '{*}' else me.writable_scopes end;
-  answer.projects := me.projects;
-  answer.can_clean_up := me.can_clean_up;
-  return answer;
-end
-$$;
-
-comment on function administration.require_administrator(uuid) is
-  'Who administers this tenant (its own, if none is named): L its own, operators and the owner in psql any. Else L9AUT or L9SCP.';
-
-create function administration.require_operator()
-returns administration.administrator
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  admin administration.administrator := administration.require_administrator(null);
-begin
-  if not admin.is_operator then
-    perform identity.raise_error('L9SCP', 'this is for operators (l9_platform_admin) and for l9_owner in psql');
-  end if;
-  return admin;
-end
-$$;
-
-comment on function administration.require_operator() is 'An administrator across tenants; else L9AUT or L9SCP.';
-
-create function administration.require_whole_token(admin administration.administrator)
-returns void
-language plpgsql
-stable
-set search_path = ''
-as $$
-begin
-  if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
-    perform identity.raise_error('L9SCP', 'this takes an administrator of every scope, with a token that is not cut down to some scopes or projects');
-  end if;
-end
-$$;
-
-comment on function administration.require_whole_token(administration.administrator) is
-  'L9SCP for an administrator whose token is cut down: what it changes would be felt beyond its scopes and projects.';
-
-create function administration.check_reach(
-  admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
-returns void
-language plpgsql
-stable
-set search_path = ''
-as $$
-begin
-  if admin.is_operator then
-    return;
-  end if;
-  if role = 'l9_platform_admin' then
-    perform identity.raise_error('L9SCP', 'role: operators (l9_platform_admin) are for operators to make and to change', 'role');
-  elsif not ('*' = any (admin.readable_scopes) or readable_scopes <@ admin.readable_scopes) then
-    perform identity.raise_error('L9SCP',
-      format('readable_scopes: you may give %s', array_to_string(admin.readable_scopes, ', ')), 'readable_scopes');
-  elsif not ('*' = any (admin.writable_scopes) or writable_scopes <@ admin.writable_scopes) then
-    perform identity.raise_error('L9SCP',
-      format('writable_scopes: you may give %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
-  elsif not ('*' = any (admin.projects) or projects <@ admin.projects) then
-    perform identity.raise_error('L9SCP', format('projects: you may give %s', array_to_string(admin.projects, ', ')), 'projects');
-  elsif can_clean_up and not admin.can_clean_up then
-    perform identity.raise_error('L9SCP', 'can_clean_up: you may not clean up yourself', 'can_clean_up');
-  end if;
-end
-$$;
-
-comment on function administration.check_reach(administration.administrator, text, text[], text[], text[], boolean) is
-  'L9SCP unless the administrator has all of this itself.';
-
-create function administration.raise_not_found(what text, field text)
-returns void
-language sql
-immutable
-parallel safe
-set search_path = ''
-return identity.raise_error('L9OWN', pg_catalog.format('%s: not there, or not yours', what), field);
-
-comment on function administration.raise_not_found(text, text) is
-  'The error for an org, user, scope, actor or key that is not there, or of another tenant: the two are never told apart.';
---! EndIncluded 030-administration/020-require-administrator.sql
---! Included 030-administration/030-tenants.sql
+--! EndIncluded 030-administration/030-watch-changes.sql
+--! Included 030-administration/040-tenants.sql
 create function public.create_tenant(name text)
 returns public.tenants
 language plpgsql
@@ -2363,23 +2617,23 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  made public.tenants;
+  created public.tenants;
 begin
   perform administration.require_operator();
-  if create_tenant.name is null or create_tenant.name !~ '^[a-z0-9][a-z0-9_-]{0,62}$' then
+  if identity.is_identifier(create_tenant.name) is not true then
     perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits, - and _', 'name');
   end if;
-  insert into public.tenants (name) values (create_tenant.name) on conflict do nothing returning tenants.* into made;
+  insert into public.tenants (name) values (create_tenant.name) on conflict do nothing returning tenants.* into created;
   if not found then
-    perform identity.raise_error('L9VAL', 'name: another tenant has it', 'name');
+    perform identity.raise_error('L9VAL', 'name: already used by another tenant', 'name');
   end if;
-  perform identity.seed_tenant(made.tenant_id);
-  return made;
+  perform identity.seed_tenant(created.tenant_id);
+  return created;
 end
 $$;
 
 comment on function public.create_tenant(text) is
-  'Makes a tenant, with the scopes developer, l-private and global and the actors L and C. For operators. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+  'Creates a tenant with the scopes developer, l-private and global and the actors L and C. For operators. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_tenant_active(tenant_id uuid, is_active boolean)
 returns public.tenants
@@ -2393,38 +2647,40 @@ declare
   changed public.tenants;
 begin
   if set_tenant_active.tenant_id = admin.own_tenant_id then
-    perform identity.raise_error('L9SCP', 'tenant_id: your own tenant; you would lock yourself out', 'tenant_id');
+    perform identity.raise_error('L9SCP', 'tenant_id: this is your own tenant; you would lock yourself out', 'tenant_id');
   end if;
   update public.tenants t set is_active = set_tenant_active.is_active
   where t.tenant_id = set_tenant_active.tenant_id
   returning t.* into changed;
   if not found then
-    perform administration.raise_not_found('tenant_id', 'tenant_id');
+    perform administration.raise_not_found('tenant_id');
   end if;
   return changed;
 end
 $$;
 
-comment on function administration.set_tenant_active(uuid, boolean) is 'deactivate_tenant() and reactivate_tenant().';
+comment on function administration.set_tenant_active(uuid, boolean) is 'Implements deactivate_tenant() and reactivate_tenant().';
 
 create function public.deactivate_tenant(tenant_id uuid)
 returns public.tenants
 language sql volatile security definer set search_path = ''
 return administration.set_tenant_active(tenant_id, false);
 
+comment on function public.deactivate_tenant(uuid) is
+  'From the next request on no caller of this tenant has an identity, whatever its token or key says. For operators; not for their own tenant. Definer: identity tables change through functions only.';
+
 create function public.reactivate_tenant(tenant_id uuid)
 returns public.tenants
 language sql volatile security definer set search_path = ''
 return administration.set_tenant_active(tenant_id, true);
 
-comment on function public.deactivate_tenant(uuid) is
-  'From the next request on nobody of this tenant has an identity, whatever its token or key says. For operators, and not for their own. Definer: identity tables change by functions only.';
 comment on function public.reactivate_tenant(uuid) is
-  'Undoes deactivate_tenant(). For operators. Definer: identity tables change by functions only.';
+  'Undoes deactivate_tenant(). For operators. Definer: identity tables change through functions only.';
 
 grant execute on function public.create_tenant(text), public.deactivate_tenant(uuid), public.reactivate_tenant(uuid)
   to l9_platform_admin;
-
+--! EndIncluded 030-administration/040-tenants.sql
+--! Included 030-administration/050-set-query-text-audit.sql
 create function public.set_query_text_audit(enabled boolean, tenant_id uuid default null)
 returns public.tenants
 language plpgsql
@@ -2439,7 +2695,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if enabled is null then
-    perform identity.raise_error('L9VAL', 'enabled: true or false', 'enabled');
+    perform identity.raise_error('L9VAL', 'enabled: must be true or false', 'enabled');
   end if;
   update public.tenants t set audits_query_text = enabled where t.tenant_id = admin.target_tenant_id returning * into changed;
   return changed;
@@ -2447,11 +2703,11 @@ end
 $$;
 
 comment on function public.set_query_text_audit(boolean, uuid) is
-  'Whether the texts of searches are kept for the tenant (the caller''s, if none is named), for its admins to read; those kept before stay. For admins with a whole token. Audited. Definer: identity tables change by functions only.';
+  'Sets whether the texts of searches are kept for the tenant (by default the caller''s own), for its admins to read. Texts that are already stored are kept. For admins with an unlimited token. Audited. Definer: identity tables change through functions only.';
 
 grant execute on function public.set_query_text_audit(boolean, uuid) to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/030-tenants.sql
---! Included 030-administration/040-orgs-and-users.sql
+--! EndIncluded 030-administration/050-set-query-text-audit.sql
+--! Included 030-administration/060-orgs.sql
 create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null)
 returns public.orgs
 language plpgsql
@@ -2462,58 +2718,25 @@ as $$
 #variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(create_org.tenant_id);
-  made public.orgs;
+  created public.orgs;
 begin
   perform administration.require_whole_token(admin);
-  if create_org.name is null or create_org.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$' then
-    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, no white space around them', 'name');
+  if identity.is_display_name(create_org.name, 200) is not true then
+    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
   end if;
   insert into public.orgs (tenant_id, org_id, name)
   values (admin.target_tenant_id, coalesce(create_org.org_id, uuidv7()), create_org.name)
   on conflict do nothing
-  returning orgs.* into made;
+  returning orgs.* into created;
   if not found then
-    perform identity.raise_error('L9VAL', 'name, org_id: another org of this tenant has it', 'name');
+    perform identity.raise_error('L9VAL', 'name, org_id: already used by another org of this tenant', 'name');
   end if;
-  return made;
+  return created;
 end
 $$;
 
 comment on function public.create_org(text, uuid, uuid) is
-  'Registers an org, under the id that an identity provider knows it by, or a new one. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change by functions only.';
-
-create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
-returns public.users
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  admin administration.administrator := administration.require_administrator(create_user.tenant_id);
-  made public.users;
-begin
-  perform administration.require_whole_token(admin);
-  if create_user.name is null or create_user.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,198}[^[:cntrl:][:space:]])?$' then
-    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, no white space around them', 'name');
-  elsif create_user.org_id is not null and not exists (
-      select from public.orgs o where o.tenant_id = admin.target_tenant_id and o.org_id = create_user.org_id) then
-    perform identity.raise_error('L9VAL', 'org_id: there is no such org in this tenant', 'org_id');
-  end if;
-  insert into public.users (tenant_id, user_id, org_id, name)
-  values (admin.target_tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
-  on conflict do nothing
-  returning users.* into made;
-  if not found then
-    perform identity.raise_error('L9VAL', 'user_id: another user of this tenant has it', 'user_id');
-  end if;
-  return made;
-end
-$$;
-
-comment on function public.create_user(text, uuid, uuid, uuid) is
-  'Registers a user, under the id that an identity provider knows it by, or a new one; with an org: only tokens that name that org act for it. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+  'Registers an org, under the id that an identity provider uses for it or a new one. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_org_active(org_id uuid, tenant_id uuid, is_active boolean)
 returns public.orgs
@@ -2528,17 +2751,73 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if admin.own_tenant_id = admin.target_tenant_id and set_org_active.org_id = admin.org_id then
-    perform identity.raise_error('L9SCP', 'org_id: the org that your token acts for; you would lock yourself out', 'org_id');
+    perform identity.raise_error('L9SCP', 'org_id: your token acts for this org; you would lock yourself out', 'org_id');
   end if;
   update public.orgs o set is_active = set_org_active.is_active
   where o.tenant_id = admin.target_tenant_id and o.org_id = set_org_active.org_id
   returning o.* into changed;
   if not found then
-    perform administration.raise_not_found('org_id', 'org_id');
+    perform administration.raise_not_found('org_id');
   end if;
   return changed;
 end
 $$;
+
+comment on function administration.set_org_active(uuid, uuid, boolean) is 'Implements deactivate_org() and reactivate_org().';
+
+create function public.deactivate_org(org_id uuid, tenant_id uuid default null)
+returns public.orgs
+language sql volatile security definer set search_path = ''
+return administration.set_org_active(org_id, tenant_id, false);
+
+comment on function public.deactivate_org(uuid, uuid) is
+  'From the next request on a token or key that names this org has no identity. For admins of the tenant. Raises L9OWN if the org is not registered. Definer: identity tables change through functions only.';
+
+create function public.reactivate_org(org_id uuid, tenant_id uuid default null)
+returns public.orgs
+language sql volatile security definer set search_path = ''
+return administration.set_org_active(org_id, tenant_id, true);
+
+comment on function public.reactivate_org(uuid, uuid) is
+  'Undoes deactivate_org(). Definer: identity tables change through functions only.';
+
+grant execute on function
+  public.create_org(text, uuid, uuid), public.deactivate_org(uuid, uuid), public.reactivate_org(uuid, uuid)
+to l9_admin, l9_platform_admin;
+--! EndIncluded 030-administration/060-orgs.sql
+--! Included 030-administration/070-users.sql
+create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
+returns public.users
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(create_user.tenant_id);
+  created public.users;
+begin
+  perform administration.require_whole_token(admin);
+  if identity.is_display_name(create_user.name, 200) is not true then
+    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
+  elsif create_user.org_id is not null and not exists (
+      select from public.orgs o where o.tenant_id = admin.target_tenant_id and o.org_id = create_user.org_id) then
+    perform identity.raise_error('L9VAL', 'org_id: no such org in this tenant', 'org_id');
+  end if;
+  insert into public.users (tenant_id, user_id, org_id, name)
+  values (admin.target_tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
+  on conflict do nothing
+  returning users.* into created;
+  if not found then
+    perform identity.raise_error('L9VAL', 'user_id: already used by another user of this tenant', 'user_id');
+  end if;
+  return created;
+end
+$$;
+
+comment on function public.create_user(text, uuid, uuid, uuid) is
+  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only tokens that claim that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_user_active(user_id uuid, tenant_id uuid, is_active boolean)
 returns public.users
@@ -2553,56 +2832,41 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if admin.own_tenant_id = admin.target_tenant_id and set_user_active.user_id = admin.user_id then
-    perform identity.raise_error('L9SCP', 'user_id: the user that your token acts for; you would lock yourself out', 'user_id');
+    perform identity.raise_error('L9SCP', 'user_id: your token acts for this user; you would lock yourself out', 'user_id');
   end if;
   update public.users u set is_active = set_user_active.is_active
   where u.tenant_id = admin.target_tenant_id and u.user_id = set_user_active.user_id
   returning u.* into changed;
   if not found then
-    perform administration.raise_not_found('user_id', 'user_id');
+    perform administration.raise_not_found('user_id');
   end if;
   return changed;
 end
 $$;
 
-comment on function administration.set_org_active(uuid, uuid, boolean) is 'deactivate_org() and reactivate_org().';
-comment on function administration.set_user_active(uuid, uuid, boolean) is 'deactivate_user() and reactivate_user().';
-
-create function public.deactivate_org(org_id uuid, tenant_id uuid default null)
-returns public.orgs
-language sql volatile security definer set search_path = ''
-return administration.set_org_active(org_id, tenant_id, false);
-
-create function public.reactivate_org(org_id uuid, tenant_id uuid default null)
-returns public.orgs
-language sql volatile security definer set search_path = ''
-return administration.set_org_active(org_id, tenant_id, true);
+comment on function administration.set_user_active(uuid, uuid, boolean) is 'Implements deactivate_user() and reactivate_user().';
 
 create function public.deactivate_user(user_id uuid, tenant_id uuid default null)
 returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, false);
 
+comment on function public.deactivate_user(uuid, uuid) is
+  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises L9OWN if the user is not registered. Definer: identity tables change through functions only.';
+
 create function public.reactivate_user(user_id uuid, tenant_id uuid default null)
 returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, true);
 
-comment on function public.deactivate_org(uuid, uuid) is
-  'From the next request on no token or key that names this org is an identity. For admins of the tenant. L9OWN where it is not registered. Definer: identity tables change by functions only.';
-comment on function public.reactivate_org(uuid, uuid) is
-  'Undoes deactivate_org(). Definer: identity tables change by functions only.';
-comment on function public.deactivate_user(uuid, uuid) is
-  'From the next request on no token or key that names this user is an identity. For admins of the tenant. L9OWN where it is not registered. Definer: identity tables change by functions only.';
 comment on function public.reactivate_user(uuid, uuid) is
-  'Undoes deactivate_user(). Definer: identity tables change by functions only.';
+  'Undoes deactivate_user(). Definer: identity tables change through functions only.';
 
 grant execute on function
-  public.create_org(text, uuid, uuid), public.deactivate_org(uuid, uuid), public.reactivate_org(uuid, uuid),
   public.create_user(text, uuid, uuid, uuid), public.deactivate_user(uuid, uuid), public.reactivate_user(uuid, uuid)
 to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/040-orgs-and-users.sql
---! Included 030-administration/050-scopes.sql
+--! EndIncluded 030-administration/070-users.sql
+--! Included 030-administration/080-scopes.sql
 create function public.register_scope(
   scope text, is_project_scoped boolean default true, description text default null, tenant_id uuid default null)
 returns public.scopes
@@ -2617,10 +2881,10 @@ declare
   registered public.scopes;
 begin
   perform administration.require_whole_token(admin);
-  if register_scope.scope is null or register_scope.scope !~ '^[a-z0-9][a-z0-9_-]{0,62}$' then
+  if identity.is_identifier(register_scope.scope) is not true then
     perform identity.raise_error('L9VAL', 'scope: 1 to 63 lower-case letters, digits, - and _', 'scope');
   elsif register_scope.is_project_scoped is null then
-    perform identity.raise_error('L9VAL', 'is_project_scoped: true or false', 'is_project_scoped');
+    perform identity.raise_error('L9VAL', 'is_project_scoped: must be true or false', 'is_project_scoped');
   elsif octet_length(register_scope.description) > 1000 then
     perform identity.raise_error('L9LIM', 'description: at most 1000 bytes', 'description');
   end if;
@@ -2630,7 +2894,7 @@ begin
   returning s.* into registered;
   if registered.is_project_scoped <> register_scope.is_project_scoped then
     perform identity.raise_error('L9VAL',
-      format('is_project_scoped: scope %s is registered as %s, and has its memories', registered.scope, registered.is_project_scoped),
+      format('is_project_scoped: scope %s is registered as %s and cannot change', registered.scope, registered.is_project_scoped),
       'is_project_scoped');
   end if;
   return registered;
@@ -2638,7 +2902,7 @@ end
 $$;
 
 comment on function public.register_scope(text, boolean, text, uuid) is
-  'Adds a scope to a tenant, or changes its description. At first those read it who may read every scope: register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+  'Adds a scope to a tenant, or changes its description. At first only actors with every scope can read it; register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_scope_active(scope text, tenant_id uuid, is_active boolean)
 returns public.scopes
@@ -2656,61 +2920,36 @@ begin
   where s.tenant_id = admin.target_tenant_id and s.scope = set_scope_active.scope
   returning s.* into changed;
   if not found then
-    perform administration.raise_not_found('scope', 'scope');
+    perform administration.raise_not_found('scope');
   end if;
   return changed;
 end
 $$;
 
-comment on function administration.set_scope_active(text, uuid, boolean) is 'deactivate_scope() and reactivate_scope().';
+comment on function administration.set_scope_active(text, uuid, boolean) is
+  'Implements deactivate_scope() and reactivate_scope().';
 
 create function public.deactivate_scope(scope text, tenant_id uuid default null)
 returns public.scopes
 language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, false);
 
+comment on function public.deactivate_scope(text, uuid) is
+  'From the next statement on no caller of the tenant can read or write this scope; its memories are kept. For admins of the tenant. Definer: identity tables change through functions only.';
+
 create function public.reactivate_scope(scope text, tenant_id uuid default null)
 returns public.scopes
 language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, true);
 
-comment on function public.deactivate_scope(text, uuid) is
-  'From the next statement on nobody in the tenant reads or writes this scope; its memories stay. For admins of the tenant. Definer: identity tables change by functions only.';
 comment on function public.reactivate_scope(text, uuid) is
-  'Undoes deactivate_scope(). Definer: identity tables change by functions only.';
+  'Undoes deactivate_scope(). Definer: identity tables change through functions only.';
 
 grant execute on function
   public.register_scope(text, boolean, text, uuid), public.deactivate_scope(text, uuid), public.reactivate_scope(text, uuid)
 to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/050-scopes.sql
---! Included 030-administration/060-actors.sql
-create function administration.check_scope_list(tenant_id uuid, field text, list text[])
-returns text[]
-language plpgsql
-stable
-set search_path = ''
-as $$
-declare
-  unknown text;
-begin
-  if list is null then
-    return null;
-  elsif '*' = any (list) then
-    return '{*}';
-  end if;
-  select l.scope into unknown from unnest(list) as l (scope)
-  where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope)
-  limit 1;
-  if found then
-    perform identity.raise_error('L9VAL', format('%s: scope %s is not registered', field, coalesce(left(unknown, 63), 'null')), field);
-  end if;
-  return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
-end
-$$;
-
-comment on function administration.check_scope_list(uuid, text, text[]) is
-  'A list of scopes, sorted and without repeats ({*} for every scope); L9VAL where one is not registered.';
-
+--! EndIncluded 030-administration/080-scopes.sql
+--! Included 030-administration/090-register-actor.sql
 create function public.register_actor(
   caller text,
   creator text default null,
@@ -2731,11 +2970,10 @@ as $$
 #variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_actor.tenant_id);
-  plain constant text := '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$';
   actor public.actors;
   is_new boolean;
 begin
-  if register_actor.caller is null or register_actor.caller !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$' then
+  if identity.is_caller_name(register_actor.caller) is not true then
     perform identity.raise_error('L9VAL', 'caller: 1 to 63 letters, digits, ., _ and -', 'caller');
   end if;
   select a.* into actor from public.actors a
@@ -2754,12 +2992,13 @@ begin
     actor.writable_scopes := coalesce(register_actor.readable_scopes, '{developer,global}');
     actor.can_clean_up := false;
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
-    perform identity.raise_error('L9SCP', 'caller: your own actor is another administrator''s to change', 'caller');
+    perform identity.raise_error('L9SCP', 'caller: this is your own actor; only another administrator can change it', 'caller');
   elsif register_actor.creator <> actor.creator then
-    -- Agents own what carries their creator: under a new one it would lose its memories, and whoever took the old one would get them.
-    perform identity.raise_error('L9IMM', 'creator: it never changes, for the memories of this actor carry it', 'creator');
+    -- An agent owns the memories that carry its creator. With a new creator it would lose them, and the next actor with the old
+    -- creator would get them.
+    perform identity.raise_error('L9IMM', 'creator: cannot change, because the memories of this actor carry it', 'creator');
   else
-    perform administration.check_reach(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+    perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   end if;
 
   actor.source := coalesce(register_actor.source, actor.source);
@@ -2769,20 +3008,20 @@ begin
   actor.writable_scopes := coalesce(register_actor.writable_scopes, actor.writable_scopes);
   actor.can_clean_up := coalesce(register_actor.can_clean_up, actor.can_clean_up);
 
-  if actor.creator !~ plain then
-    perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, no white space around them', 'creator');
-  elsif actor.source !~ plain then
-    perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, no white space around them', 'source');
-  elsif actor.agent !~ plain then
-    perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, no white space around them', 'agent');
-  elsif actor.role not in ('l9_agent', 'l9_admin', 'l9_platform_admin') then
-    perform identity.raise_error('L9VAL', 'role: l9_agent, l9_admin or l9_platform_admin', 'role');
+  if not identity.is_display_name(actor.creator, 100) then
+    perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, with no leading or trailing white space', 'creator');
+  elsif not identity.is_display_name(actor.source, 100) then
+    perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, with no leading or trailing white space', 'source');
+  elsif not identity.is_display_name(actor.agent, 100) then
+    perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, with no leading or trailing white space', 'agent');
+  elsif actor.role <> all (identity.caller_roles()) then
+    perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
   end if;
-  perform administration.check_reach(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   actor.readable_scopes := administration.check_scope_list(admin.target_tenant_id, 'readable_scopes', actor.readable_scopes);
   actor.writable_scopes := administration.check_scope_list(admin.target_tenant_id, 'writable_scopes', actor.writable_scopes);
   if not ('*' = any (actor.readable_scopes) or actor.writable_scopes <@ actor.readable_scopes) then
-    perform identity.raise_error('L9VAL', 'writable_scopes: only such as it may also read', 'writable_scopes');
+    perform identity.raise_error('L9VAL', 'writable_scopes: must be scopes that the actor can also read', 'writable_scopes');
   end if;
 
   if is_new then
@@ -2792,7 +3031,7 @@ begin
     on conflict do nothing
     returning actors.* into actor;
     if not found then
-      perform identity.raise_error('L9VAL', 'caller, creator: another actor of this tenant has it', 'creator');
+      perform identity.raise_error('L9VAL', 'caller, creator: already used by another actor of this tenant', 'creator');
     end if;
   else
     update public.actors a set
@@ -2806,8 +3045,12 @@ end
 $$;
 
 comment on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid) is
-  'Registers an actor, or changes what is given of one that is there; its creator never changes. Left out, a new one is an agent that reads and writes developer and global, as C. Nobody can give more than it has, or change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change by functions only.';
+  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
 
+grant execute on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid)
+  to l9_admin, l9_platform_admin;
+--! EndIncluded 030-administration/090-register-actor.sql
+--! Included 030-administration/100-deactivate-actor.sql
 create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean)
 returns public.actors
 language plpgsql
@@ -2823,11 +3066,11 @@ begin
   where a.tenant_id = admin.target_tenant_id and a.caller = set_actor_active.caller
   for update;
   if not found then
-    perform administration.raise_not_found('caller', 'caller');
+    perform administration.raise_not_found('caller');
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
-    perform identity.raise_error('L9SCP', 'caller: your own actor; you would lock yourself out', 'caller');
+    perform identity.raise_error('L9SCP', 'caller: this is your own actor; you would lock yourself out', 'caller');
   end if;
-  perform administration.check_reach(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   update public.actors a set is_active = set_actor_active.is_active
   where a.tenant_id = actor.tenant_id and a.caller = actor.caller
   returning a.* into actor;
@@ -2835,23 +3078,28 @@ begin
 end
 $$;
 
-comment on function administration.set_actor_active(text, uuid, boolean) is 'deactivate_actor() and reactivate_actor().';
+comment on function administration.set_actor_active(text, uuid, boolean) is
+  'Implements deactivate_actor() and reactivate_actor().';
 
 create function public.deactivate_actor(caller text, tenant_id uuid default null)
 returns public.actors
 language sql volatile security definer set search_path = ''
 return administration.set_actor_active(caller, tenant_id, false);
 
+comment on function public.deactivate_actor(text, uuid) is
+  'The next request of this actor fails, whatever its token or key says. For admins of the tenant; not for their own actor. Definer: identity tables change through functions only.';
+
 create function public.reactivate_actor(caller text, tenant_id uuid default null)
 returns public.actors
 language sql volatile security definer set search_path = ''
 return administration.set_actor_active(caller, tenant_id, true);
 
-comment on function public.deactivate_actor(text, uuid) is
-  'The next request of this actor fails, whatever its token or key says. For admins of the tenant, and not for their own actor. Definer: identity tables change by functions only.';
 comment on function public.reactivate_actor(text, uuid) is
-  'Undoes deactivate_actor(). Definer: identity tables change by functions only.';
+  'Undoes deactivate_actor(). Definer: identity tables change through functions only.';
 
+grant execute on function public.deactivate_actor(text, uuid), public.reactivate_actor(text, uuid) to l9_admin, l9_platform_admin;
+--! EndIncluded 030-administration/100-deactivate-actor.sql
+--! Included 030-administration/110-bind-login.sql
 create function public.bind_login(caller text, login text, tenant_id uuid default null)
 returns public.actors
 language plpgsql
@@ -2870,18 +3118,18 @@ begin
   where a.tenant_id = admin.target_tenant_id and a.caller = bind_login.caller
   for update;
   if not found then
-    perform administration.raise_not_found('caller', 'caller');
+    perform administration.raise_not_found('caller');
   elsif bind_login.login is not null then
     if not exists (select from pg_roles r where r.rolname = bind_login.login and r.rolcanlogin) then
-      perform identity.raise_error('L9VAL', 'login: there is no such login', 'login');
+      perform identity.raise_error('L9VAL', 'login: no such login', 'login');
     elsif pg_has_role(bind_login.login, 'l9_gateway', 'member') then
-      perform identity.raise_error('L9VAL', 'login: the claims of l9_gateway and its members are believed, so it can''t be bound', 'login');
+      perform identity.raise_error('L9VAL', 'login: l9_gateway and its members cannot be bound, because their claims are trusted', 'login');
     elsif not pg_has_role(bind_login.login, actor.role, 'member') then
-      perform identity.raise_error('L9VAL', format('login: not a member of %s, the role of this actor', actor.role), 'login');
+      perform identity.raise_error('L9VAL', format('login: must be a member of %s, the role of this actor', actor.role), 'login');
     elsif exists (
         select from public.actors a
         where a.login = bind_login.login and (a.tenant_id, a.caller) <> (actor.tenant_id, actor.caller)) then
-      perform identity.raise_error('L9VAL', 'login: another actor is bound to it', 'login');
+      perform identity.raise_error('L9VAL', 'login: already bound to another actor', 'login');
     end if;
   end if;
   update public.actors a set login = bind_login.login
@@ -2892,15 +3140,11 @@ end
 $$;
 
 comment on function public.bind_login(text, text, uuid) is
-  'Makes a database login this actor, whatever claims its sessions set; null: none any more. For operators, since logins are shared by all tenants. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
-grant execute on function
-  public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid),
-  public.deactivate_actor(text, uuid), public.reactivate_actor(text, uuid)
-to l9_admin, l9_platform_admin;
 grant execute on function public.bind_login(text, text, uuid) to l9_platform_admin;
---! EndIncluded 030-administration/060-actors.sql
---! Included 030-administration/070-api-keys.sql
+--! EndIncluded 030-administration/110-bind-login.sql
+--! Included 030-administration/120-create-api-key.sql
 create type public.new_api_key as (
   api_key text,
   key_id uuid,
@@ -2908,19 +3152,20 @@ create type public.new_api_key as (
   caller text,
   expires_at timestamptz
 );
-comment on type public.new_api_key is 'An API key just made.';
-comment on column public.new_api_key.api_key is 'The key. It is shown here and never again.';
-comment on column public.new_api_key.key_id is 'Its id, for revoke_api_key().';
-comment on column public.new_api_key.name is 'What it is for.';
-comment on column public.new_api_key.caller is 'The actor that it stands for.';
-comment on column public.new_api_key.expires_at is 'From then on it is refused; null: never.';
 
-create function administration.check_key_reach(admin administration.administrator, actor public.actors, scopes text[], projects text[])
+comment on type public.new_api_key is 'An API key that was just created.';
+comment on column public.new_api_key.api_key is 'The key. It is returned only once, here.';
+comment on column public.new_api_key.key_id is 'Id, the argument of revoke_api_key().';
+comment on column public.new_api_key.name is 'Purpose of the key, for people.';
+comment on column public.new_api_key.caller is 'Actor that the key stands for.';
+comment on column public.new_api_key.expires_at is 'The key is refused from this time on. Null: it does not expire.';
+
+create function administration.check_key_grantable(admin administration.administrator, actor public.actors, scopes text[], projects text[])
 returns void
 language sql
 stable
 set search_path = ''
-return administration.check_reach(
+return administration.check_grantable(
   admin, (actor).role,
   case
     when scopes is null then (actor).readable_scopes
@@ -2934,8 +3179,8 @@ return administration.check_reach(
   end,
   coalesce(projects, '{*}'), (actor).can_clean_up);
 
-comment on function administration.check_key_reach(administration.administrator, public.actors, text[], text[]) is
-  'L9SCP unless the administrator has itself what a key of this actor, so cut down, can do.';
+comment on function administration.check_key_grantable(administration.administrator, public.actors, text[], text[]) is
+  'Raises L9SCP unless the administrator has all permissions of a key of this actor with these limits.';
 
 create function public.create_api_key(
   name text,
@@ -2957,48 +3202,52 @@ as $$
 declare
   admin administration.administrator := administration.require_administrator(create_api_key.tenant_id);
   actor public.actors;
-  wanted_scopes text[] := case when '*' = any (create_api_key.scopes) then null else create_api_key.scopes end;
-  wanted_projects text[] := case when '*' = any (create_api_key.projects) then null else create_api_key.projects end;
-  made public.new_api_key;
+  key_scopes text[] := case when '*' = any (create_api_key.scopes) then null else create_api_key.scopes end;
+  key_projects text[] := case when '*' = any (create_api_key.projects) then null else create_api_key.projects end;
+  created public.new_api_key;
 begin
   select a.* into actor from public.actors a
   where a.tenant_id = admin.target_tenant_id and a.caller = create_api_key.caller and a.is_active;
   if not found then
     perform identity.raise_error('L9VAL', 'caller: no active actor of this tenant', 'caller');
   end if;
-  perform administration.check_key_reach(admin, actor, wanted_scopes, wanted_projects);
-  wanted_scopes := administration.check_scope_list(admin.target_tenant_id, 'scopes', wanted_scopes);
+  perform administration.check_key_grantable(admin, actor, key_scopes, key_projects);
+  key_scopes := administration.check_scope_list(admin.target_tenant_id, 'scopes', key_scopes);
 
-  if create_api_key.name is null or create_api_key.name !~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]{0,98}[^[:cntrl:][:space:]])?$' then
-    perform identity.raise_error('L9VAL', 'name: 1 to 100 characters, no white space around them', 'name');
+  if identity.is_display_name(create_api_key.name, 100) is not true then
+    perform identity.raise_error('L9VAL', 'name: 1 to 100 characters, with no leading or trailing white space', 'name');
   elsif cardinality(create_api_key.scopes) = 0 then
-    perform identity.raise_error('L9VAL', 'scopes: at least one, or leave it out', 'scopes');
+    perform identity.raise_error('L9VAL', 'scopes: must name at least one, or be omitted', 'scopes');
   elsif cardinality(create_api_key.projects) = 0 then
-    perform identity.raise_error('L9VAL', 'projects: at least one, or leave it out', 'projects');
-  elsif cardinality(wanted_projects) > 1000 then
+    perform identity.raise_error('L9VAL', 'projects: must name at least one, or be omitted', 'projects');
+  elsif cardinality(key_projects) > 1000 then
     perform identity.raise_error('L9LIM', 'projects: at most 1000', 'projects');
-  elsif exists (select from unnest(wanted_projects) as p (id) where (p.id ~ '^[A-Za-z0-9._/@:+-]{1,200}$') is not true) then
-    perform identity.raise_error('L9VAL', 'projects: 1 to 200 letters, digits or ._/@:+- each', 'projects');
+  elsif exists (select from unnest(key_projects) as p (id) where identity.is_project_id(p.id) is not true) then
+    perform identity.raise_error('L9VAL', 'projects: each must be 1 to 200 letters, digits or ._/@:+-', 'projects');
   elsif create_api_key.expires_at <= clock_timestamp() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   elsif not identity.are_claims_valid(admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
-    perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or they do not belong together', 'user_id');
+    perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or the user belongs to another org', 'user_id');
   end if;
 
-  made.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
+  created.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
   insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, created_by, expires_at)
-  values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, wanted_scopes,
-    wanted_projects, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
+  values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, key_scopes,
+    key_projects, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
   returning api_keys.key_id, api_keys.name, api_keys.caller, api_keys.expires_at
-  into made.key_id, made.name, made.caller, made.expires_at;
-  insert into identity.api_key_hashes (key_id, hash) values (made.key_id, sha256(convert_to(made.api_key, 'UTF8')));
-  return made;
+  into created.key_id, created.name, created.caller, created.expires_at;
+  insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));
+  return created;
 end
 $$;
 
 comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid) is
-  'Makes an MCP key for an actor, cut down to scopes and projects where these are given, and shows it: this once, since only its hash is kept. Nobody can make one that does more than it may itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change by functions only.';
+  'Creates an MCP key for an actor, limited to the given scopes and projects, and returns it. Only its hash is stored, so the key cannot be returned again. An administrator cannot create a key that can do more than itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
+grant execute on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid)
+  to l9_admin, l9_platform_admin;
+--! EndIncluded 030-administration/120-create-api-key.sql
+--! Included 030-administration/130-revoke-api-key.sql
 create function public.revoke_api_key(key_id uuid)
 returns public.api_keys
 language plpgsql
@@ -3016,10 +3265,10 @@ begin
   where k.key_id = revoke_api_key.key_id and (admin.is_operator or k.tenant_id = admin.target_tenant_id)
   for update;
   if not found then
-    perform administration.raise_not_found('key_id', 'key_id');
+    perform administration.raise_not_found('key_id');
   end if;
   select a.* into actor from public.actors a where a.tenant_id = old_key.tenant_id and a.caller = old_key.caller;
-  perform administration.check_key_reach(admin, actor, old_key.scopes, old_key.projects);
+  perform administration.check_key_grantable(admin, actor, old_key.scopes, old_key.projects);
   update public.api_keys k set revoked_at = clock_timestamp()
   where k.key_id = old_key.key_id and k.revoked_at is null
   returning k.* into old_key;
@@ -3031,14 +3280,12 @@ end
 $$;
 
 comment on function public.revoke_api_key(uuid) is
-  'From the next request on this key is refused; again: changes nothing. For admins of the tenant. L9OWN where there is none. Definer: identity tables change by functions only.';
+  'From the next request on this key is refused. Revoking it again changes nothing. For admins of the tenant. Raises L9OWN if there is no such key. Definer: identity tables change through functions only.';
 
-grant execute on function
-  public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid), public.revoke_api_key(uuid)
-to l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/070-api-keys.sql
---! Included 030-administration/080-act-as.sql
-create function administration.why_not_acting(tenant_id uuid, caller text)
+grant execute on function public.revoke_api_key(uuid) to l9_admin, l9_platform_admin;
+--! EndIncluded 030-administration/130-revoke-api-key.sql
+--! Included 030-administration/140-act-as.sql
+create function administration.explain_refusal(tenant_id uuid, caller text)
 returns text
 language sql
 stable
@@ -3046,17 +3293,17 @@ security definer
 set search_path = ''
 return case
   when not pg_catalog.pg_has_role(session_user, 'l9_gateway', 'member') then
-    'this login acts only as the actor it is bound to (bind_login)'
+    'this login can act only as the actor that it is bound to (bind_login)'
   else coalesce(
-    (select pg_catalog.format('%s acts under the role %s: first `begin; set local role %s;`', a.caller, a.role, a.role)
+    (select pg_catalog.format('%s acts under the role %s: run `begin; set local role %s;` first', a.caller, a.role, a.role)
      from public.actors a
-     where a.tenant_id = why_not_acting.tenant_id and a.caller = why_not_acting.caller and a.is_active
+     where a.tenant_id = explain_refusal.tenant_id and a.caller = explain_refusal.caller and a.is_active
        and a.role <> identity.current_role_name()),
-    'caller, tenant_id, org_id, user_id: not active, or they do not belong together')
+    'caller, tenant_id, org_id, user_id: one of them is not active, or they do not match')
 end;
 
-comment on function administration.why_not_acting(uuid, text) is
-  'Why act_as() gives no identity. Definer: reads actors; it tells of them only sessions whose claims are believed.';
+comment on function administration.explain_refusal(uuid, text) is
+  'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims are trusted.';
 
 create function public.act_as(
   caller text,
@@ -3072,15 +3319,15 @@ volatile
 set search_path = ''
 as $$
 declare
-  tenant uuid := coalesce(act_as.tenant_id, '00000000-0000-7000-8000-000000000001');
+  target_tenant_id uuid := coalesce(act_as.tenant_id, identity.default_tenant_id());
   me identity.identity;
 begin
   if act_as.caller is null then
-    perform identity.raise_error('L9VAL', 'caller: whose eyes?', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: required, for example C', 'caller');
   end if;
   perform
     set_config('jwt.claims.caller', act_as.caller, true),
-    set_config('jwt.claims.tenant_id', tenant::text, true),
+    set_config('jwt.claims.tenant_id', target_tenant_id::text, true),
     set_config('jwt.claims.org_id', coalesce(act_as.org_id::text, ''), true),
     set_config('jwt.claims.user_id', coalesce(act_as.user_id::text, ''), true),
     set_config('jwt.claims.projects', coalesce(to_json(act_as.projects)::text, ''), true),
@@ -3090,7 +3337,7 @@ begin
     set_config('jwt.claims.trace_id', '', true);
   me := identity.current_identity();
   if me.caller is null then
-    perform identity.raise_error('L9AUT', administration.why_not_acting(tenant, act_as.caller), 'caller');
+    perform identity.raise_error('L9AUT', administration.explain_refusal(target_tenant_id, act_as.caller), 'caller');
   end if;
   return format('%s reads %s; writes %s; projects %s', me.caller,
     coalesce(nullif(array_to_string(me.readable_scopes, ', '), ''), 'nothing'),
@@ -3100,12 +3347,12 @@ end
 $$;
 
 comment on function public.act_as(text, uuid, uuid, uuid, text[], text[]) is
-  'In psql, after `begin; set local role …`: this transaction sees and does what that caller would, in the default tenant if none is given. L9AUT where the caller does not act under that role. It grants nothing: whoever logs in as l9_gateway can set claims anyway, and in other sessions they count for nothing.';
+  'For psql, after `begin; set local role …`: for the rest of the transaction the session has the permissions of that caller, in the default tenant if none is given. Raises L9AUT if the caller does not act under that role. It grants nothing: a session of l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
 
-grant execute on function administration.why_not_acting(uuid, text), public.act_as(text, uuid, uuid, uuid, text[], text[])
+grant execute on function administration.explain_refusal(uuid, text), public.act_as(text, uuid, uuid, uuid, text[], text[])
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 030-administration/080-act-as.sql
---! Included 030-administration/090-identity-directory.sql
+--! EndIncluded 030-administration/140-act-as.sql
+--! Included 030-administration/150-identity-directory.sql
 create function administration.identity_directory()
 returns jsonb
 language sql
@@ -3136,10 +3383,10 @@ return pg_catalog.jsonb_build_object(
     where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
 
 comment on function administration.identity_directory() is
-  'Who may come in, for the gateway to keep in memory, so that strangers are turned away without a database call: active actors, scopes, orgs and users that are out, and the hashes of live API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
+  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active actors, scopes, inactive orgs, inactive or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
 
 grant execute on function administration.identity_directory() to l9_worker;
---! EndIncluded 030-administration/090-identity-directory.sql
+--! EndIncluded 030-administration/150-identity-directory.sql
 --! Included 040-packets/000-schema.sql
 create schema packets;
 comment on schema packets is
@@ -4024,7 +4271,7 @@ create trigger _550_keep_version after update on public.packet_store
 --! Included 050-embeddings/000-schema.sql
 create schema embeddings;
 comment on schema embeddings is
-  'Embedding models, vectors, and the queues of what waits for them. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Embedding models, vectors, and the queues of memories that wait for vectors. Not exposed over GraphQL; callers may execute only the functions that are granted to them one by one.';
 grant usage on schema embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 050-embeddings/000-schema.sql
 --! Included 050-embeddings/010-embedding-models.sql
@@ -4038,19 +4285,18 @@ create table public.embedding_models (
   constraint embedding_dimensions_fit check (dimensions between 1 and 1536),
   constraint embedding_state_known check (state in ('serving', 'arriving', 'leaving')),
   constraint embedding_state_dated check ((state is null) = (state_since is null)),
-  -- Deferred, so that the switch can be one update of two rows.
+  -- The constraint is deferred so that the switch can be one update of two rows.
   constraint embedding_state_one_each exclude using btree (state with =) where (state in ('serving', 'arriving'))
     deferrable initially deferred
 );
 
-comment on table public.embedding_models is 'Models whose vectors are stored. A search compares vectors of one model only.';
-comment on column public.embedding_models.model is 'Its name, as each of its vectors carries it.';
-comment on column public.embedding_models.created_at is 'When it was registered.';
-comment on column public.embedding_models.dimensions is 'The model''s own dimensions; its vectors are padded with zeros to 1536, which leaves cosines as they are.';
-
+comment on table public.embedding_models is 'Embedding models whose vectors are stored. A search compares vectors of one model only.';
+comment on column public.embedding_models.model is 'Name of the model. Each of its vectors carries this name.';
+comment on column public.embedding_models.created_at is 'Time when the model was registered.';
+comment on column public.embedding_models.dimensions is 'Number of dimensions of the model, at most 1536. Its vectors are padded with zeros to 1536 dimensions, which does not change cosine similarities.';
 comment on column public.embedding_models.state is
-  'serving: searches compare its vectors; arriving: memories are embedded with it too, so that it can serve; leaving: its vectors are being dropped; null: none of these.';
-comment on column public.embedding_models.state_since is 'Since when.';
+  'serving: searches compare the vectors of this model; arriving: memories are also embedded with this model, so that it can serve later; leaving: the vectors of this model are being deleted; null: none of these.';
+comment on column public.embedding_models.state_since is 'Time when the model entered its state.';
 
 alter table public.embedding_models enable row level security;
 alter table public.embedding_models force row level security;
@@ -4058,9 +4304,9 @@ alter table public.embedding_models force row level security;
 create policy scope_access on public.embedding_models for select to l9_agent, l9_admin, l9_platform_admin, l9_worker using (true);
 create policy worker_access on public.embedding_models for update to l9_worker using (true);
 create policy definer_functions on public.embedding_models to l9_owner using (true);
-comment on policy scope_access on public.embedding_models is 'Which models there are is nobody''s secret.';
-comment on policy worker_access on public.embedding_models is 'The change from one model to another is the jobs'' to make.';
-comment on policy definer_functions on public.embedding_models is 'register_embedding_model() adds rows, drop_embedding_model() takes them away.';
+comment on policy scope_access on public.embedding_models is 'The list of models is not secret.';
+comment on policy worker_access on public.embedding_models is 'Jobs change from one model to another.';
+comment on policy definer_functions on public.embedding_models is 'register_embedding_model() inserts rows, and drop_embedding_model() deletes them.';
 
 grant select on public.embedding_models to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant update (state, state_since) on public.embedding_models to l9_worker;
@@ -4076,11 +4322,78 @@ parallel safe
 set search_path = ''
 return (select m.model from public.embedding_models m where m.state = 'serving');
 
-comment on function embeddings.serving_model() is 'The model whose vectors searches compare; null where no gateway has ever started.';
+comment on function embeddings.serving_model() is 'The model whose vectors searches compare; null before a gateway has started for the first time.';
 
 grant execute on function embeddings.serving_model() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 050-embeddings/010-embedding-models.sql
---! Included 050-embeddings/015-memory-contexts.sql
+--! Included 050-embeddings/020-pending-embeddings.sql
+create table embeddings.pending_embeddings (
+  packet_id uuid not null references public.packet_store on delete cascade,
+  model text not null references public.embedding_models on delete cascade,
+  enqueued_at timestamptz not null default clock_timestamp(),
+  attempts integer not null default 0,
+  next_attempt_at timestamptz not null default now(),
+  leased_until timestamptz,
+  last_error text,
+  primary key (packet_id, model)
+);
+
+create index pending_embeddings_due_idx on embeddings.pending_embeddings (model, next_attempt_at);
+
+comment on table embeddings.pending_embeddings is
+  'Queue of memories that wait for their vectors. A row is inserted in the transaction of the save and deleted in the transaction that stores the vectors, so no memory is lost or embedded twice.';
+comment on column embeddings.pending_embeddings.model is
+  'The model that the memory waits for: the one that serves and, during a model change, also the one that arrives.';
+comment on column embeddings.pending_embeddings.leased_until is 'A job works on the memory until this time; after it, another job may lease the row.';
+comment on column embeddings.pending_embeddings.attempts is 'Number of times that the content of this memory was refused or failed.';
+comment on column embeddings.pending_embeddings.last_error is 'Name of the last error. It never holds a text of the memory.';
+
+alter table embeddings.pending_embeddings enable row level security;
+alter table embeddings.pending_embeddings force row level security;
+
+create policy worker_access on embeddings.pending_embeddings to l9_worker using (true);
+create policy definer_functions on embeddings.pending_embeddings to l9_owner using (true);
+comment on policy worker_access on embeddings.pending_embeddings is 'Jobs work through the queue.';
+comment on policy definer_functions on embeddings.pending_embeddings is 'Triggers of packet_store insert memories into the queue.';
+
+grant select, insert (packet_id, model), update, delete on embeddings.pending_embeddings to l9_worker;
+
+create function embeddings.enqueue_memory(packet_id uuid)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into embeddings.pending_embeddings (packet_id, model)
+  select enqueue_memory.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
+  order by m.model
+  on conflict (packet_id, model) do update
+    set attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null;
+end;
+
+comment on function embeddings.enqueue_memory(uuid) is
+  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, its lease and failed attempts are reset.';
+--! EndIncluded 050-embeddings/020-pending-embeddings.sql
+--! Included 050-embeddings/030-stale-contexts.sql
+create table embeddings.stale_contexts (
+  -- No foreign key: rows are inserted while memories are being deleted, and the job checks whether the memory still exists.
+  packet_id uuid primary key
+);
+
+comment on table embeddings.stale_contexts is 'Queue of memories whose context must be created again.';
+comment on column embeddings.stale_contexts.packet_id is 'The memory, which may have been deleted since.';
+
+alter table embeddings.stale_contexts enable row level security;
+alter table embeddings.stale_contexts force row level security;
+
+create policy worker_access on embeddings.stale_contexts to l9_worker using (true);
+create policy definer_functions on embeddings.stale_contexts to l9_owner using (true);
+comment on policy worker_access on embeddings.stale_contexts is 'Jobs work through the queue.';
+comment on policy definer_functions on embeddings.stale_contexts is 'Triggers insert memories into the queue.';
+
+grant select, insert, delete on embeddings.stale_contexts to l9_worker;
+--! EndIncluded 050-embeddings/030-stale-contexts.sql
+--! Included 050-embeddings/040-memory-contexts.sql
 create table public.memory_contexts (
   context_id uuid primary key default uuidv7(),
   packet_id uuid not null unique references public.packet_store on delete cascade,
@@ -4095,7 +4408,7 @@ create table public.memory_contexts (
   created_at timestamptz not null default now()
 );
 
--- The planner's statistics would keep samples of what was said.
+-- Statistics are off because the planner would keep samples of the texts.
 alter table public.memory_contexts alter column context set statistics 0;
 
 do $$
@@ -4113,35 +4426,68 @@ create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, s
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
 
 comment on table public.memory_contexts is
-  'Memories together with the one before them in their thread, to be found by what an answer leaves unsaid. Only a predecessor of the same owner, scope and project is taken: whoever reads the row may read both.';
-comment on column public.memory_contexts.context_id is 'UUID version 7. Another text is another context: vectors hang on the one they were made of.';
+  'Memories together with their predecessor in the thread, so that an answer is also found by the question before it. A predecessor is used only if it has the same owner, scope and project: a caller who may read the row may read both memories.';
+comment on column public.memory_contexts.context_id is 'UUID version 7. A changed text gets a new context_id, because vectors refer to the text that they were made from.';
 comment on column public.memory_contexts.packet_id is 'The memory.';
 comment on column public.memory_contexts.predecessor_id is 'The memory before it in the thread.';
-comment on column public.memory_contexts.context is 'The end of the predecessor (500 characters) and the beginning of the memory (2000). Never shown in a search.';
-comment on column public.memory_contexts.tenant_id is 'As of both memories.';
-comment on column public.memory_contexts.org_id is 'As of both memories.';
-comment on column public.memory_contexts.user_id is 'As of both memories.';
-comment on column public.memory_contexts.project_id is 'As of both memories.';
-comment on column public.memory_contexts.scope is 'As of both memories.';
-comment on column public.memory_contexts.ttl is 'When the first of the two expires: from then on nobody reads it.';
-comment on column public.memory_contexts.created_at is 'When it was put together.';
+comment on column public.memory_contexts.context is 'The end of the predecessor (500 characters) and the beginning of the memory (2000). A search never shows it.';
+comment on column public.memory_contexts.tenant_id is 'Tenant of both memories.';
+comment on column public.memory_contexts.org_id is 'Org of both memories.';
+comment on column public.memory_contexts.user_id is 'User of both memories.';
+comment on column public.memory_contexts.project_id is 'Project of both memories.';
+comment on column public.memory_contexts.scope is 'Scope of both memories.';
+comment on column public.memory_contexts.ttl is 'Time when the first of the two memories expires. After it nobody can read the row.';
+comment on column public.memory_contexts.created_at is 'Time when the context was created.';
 
 call identity.protect_like_memories('public.memory_contexts', noun => 'context');
 
 create policy worker_access on public.memory_contexts to l9_worker using (true);
 create policy definer_functions on public.memory_contexts to l9_owner using (true);
 
-comment on policy worker_access on public.memory_contexts is 'The embedding job writes them.';
-comment on policy definer_functions on public.memory_contexts is 'The triggers that take them away with what they were made of.';
+comment on policy worker_access on public.memory_contexts is 'The embedding job writes contexts.';
+comment on policy definer_functions on public.memory_contexts is 'Triggers delete a context when one of its memories changes or is deleted.';
 
 grant select on public.memory_contexts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, scope, ttl)
   on public.memory_contexts to l9_worker;
-grant update (created_at) on public.memory_contexts to l9_worker; -- to lock one while its vector is stored
+-- The job needs an update privilege to lock a context while it stores the vector.
+grant update (created_at) on public.memory_contexts to l9_worker;
 grant delete, maintain on public.memory_contexts to l9_worker;
--- Callers write none: they follow from the memories.
---! EndIncluded 050-embeddings/015-memory-contexts.sql
---! Included 050-embeddings/020-memory-embeddings.sql
+-- Callers have no write privilege: contexts follow from the memories.
+
+create function embeddings.tg_memory_contexts__list_stale()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  insert into embeddings.stale_contexts (packet_id)
+  select o.packet_id from old_rows o order by o.packet_id
+  on conflict do nothing;
+  return null;
+end
+$$;
+
+comment on function embeddings.tg_memory_contexts__list_stale() is
+  'Queues a memory that lost its context, for example because its predecessor was deleted, so that it gets a new one. Definer: callers cannot see that queue.';
+
+create trigger _900_list_stale after delete on public.memory_contexts
+  referencing old table as old_rows
+  for each statement execute function embeddings.tg_memory_contexts__list_stale();
+--! EndIncluded 050-embeddings/040-memory-contexts.sql
+--! Included 050-embeddings/050-memory-embeddings.sql
+create function embeddings.embedding_types()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['content', 'context', 'entity', 'summary', 'reasoning'];
+
+comment on function embeddings.embedding_types() is 'The types of texts that are embedded. Each has an index for each model.';
+
+grant execute on function embeddings.embedding_types() to l9_worker;
+
 create table public.memory_embeddings (
   embedding_id uuid primary key default uuidv7(),
   packet_id uuid not null references public.packet_store on delete cascade,
@@ -4160,15 +4506,15 @@ create table public.memory_embeddings (
   ttl timestamptz,
   created_at timestamptz not null default now(),
   constraint embedding_unique unique (packet_id, embedding_type, model, chunk_index),
-  constraint embedding_type_known check (embedding_type in ('content', 'context', 'entity', 'summary', 'reasoning')),
+  constraint embedding_type_known check (embedding_type = any (embeddings.embedding_types())),
   constraint embedding_of_context check ((embedding_type = 'context') = (context_id is not null)),
   constraint embedding_chunk_has_text check (chunk_index >= 0 and (chunk_index = 0) = (chunk_text is null)),
   constraint embedding_metadata_object check (jsonb_typeof(metadata) = 'object')
 );
 
--- Most models fill only part of the 1536 dimensions. By lz4 the zeros behind them compress away, and the row stays in one page:
--- pglz gives up where the first kilobyte does not compress, as that of a vector never does, and four times as much would go
--- elsewhere. The embedded engine knows no lz4.
+-- Most models fill only part of the 1536 dimensions. lz4 compresses the zeros behind them, so the row stays in one page. pglz gives
+-- up if the first kilobyte does not compress, which is always so for a vector, and would move four times as much to the TOAST table.
+-- The embedded engine does not support lz4.
 alter table public.memory_embeddings alter column vector set storage extended;
 do $$
 begin
@@ -4177,45 +4523,45 @@ exception when feature_not_supported then
   null;
 end
 $$;
--- Nothing is ever planned by what vectors and texts are frequent.
+-- No plan depends on the frequency of vectors or texts.
 alter table public.memory_embeddings alter column vector set statistics 0, alter column chunk_text set statistics 0;
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 create index memory_embeddings_context_idx on public.memory_embeddings (context_id) where context_id is not null;
 
-comment on table public.memory_embeddings is 'Vectors of memories, whole and in chunks. They follow their packet''s owner, project, scope and expiry.';
+comment on table public.memory_embeddings is 'Vectors of memories, whole and in chunks. Owner, project, scope and expiry are kept equal to those of the memory.';
 comment on column public.memory_embeddings.embedding_id is 'UUID version 7.';
 comment on column public.memory_embeddings.packet_id is 'The memory.';
-comment on column public.memory_embeddings.tenant_id is 'As of the memory.';
-comment on column public.memory_embeddings.org_id is 'As of the memory.';
-comment on column public.memory_embeddings.user_id is 'As of the memory.';
-comment on column public.memory_embeddings.project_id is 'As of the memory.';
-comment on column public.memory_embeddings.scope is 'As of the memory.';
-comment on column public.memory_embeddings.ttl is 'As of the memory: from then on nobody reads it.';
-comment on column public.memory_embeddings.created_at is 'When it was embedded.';
-comment on column public.memory_embeddings.embedding_type is 'What was embedded: content, context (with its predecessor in the thread), entity, summary or reasoning.';
+comment on column public.memory_embeddings.tenant_id is 'Tenant of the memory.';
+comment on column public.memory_embeddings.org_id is 'Org of the memory.';
+comment on column public.memory_embeddings.user_id is 'User of the memory.';
+comment on column public.memory_embeddings.project_id is 'Project of the memory.';
+comment on column public.memory_embeddings.scope is 'Scope of the memory.';
+comment on column public.memory_embeddings.ttl is 'Time when the memory expires. After it nobody can read the row.';
+comment on column public.memory_embeddings.created_at is 'Time when the text was embedded.';
+comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory with its predecessor in the thread), entity, summary or reasoning.';
 comment on column public.memory_embeddings.model is 'The model that made the vector.';
-comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536. Never sent out by the gateway.';
+comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536 dimensions. The gateway never sends it to clients.';
 comment on column public.memory_embeddings.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
-comment on column public.memory_embeddings.chunk_text is 'The text of a chunk; null for the whole.';
-comment on column public.memory_embeddings.context_id is 'Of type context: what it was made of, and goes with.';
-comment on column public.memory_embeddings.metadata is 'Of a chunk: start and end, character offsets into the content.';
+comment on column public.memory_embeddings.chunk_text is 'Text of a chunk; null for the whole.';
+comment on column public.memory_embeddings.context_id is 'The context that a vector of type context was made from, and with which it is deleted; null for all other types.';
+comment on column public.memory_embeddings.metadata is 'For a chunk: start and end, character offsets into the content.';
 
 call identity.protect_like_memories('public.memory_embeddings', noun => 'vector');
 
 create policy worker_access on public.memory_embeddings to l9_worker using (true);
 create policy definer_functions on public.memory_embeddings to l9_owner using (true);
 
-comment on policy worker_access on public.memory_embeddings is 'The embedding job writes them.';
-comment on policy definer_functions on public.memory_embeddings is 'The trigger that keeps them with their packet.';
+comment on policy worker_access on public.memory_embeddings is 'The embedding job writes vectors.';
+comment on policy definer_functions on public.memory_embeddings is 'A trigger keeps the vectors equal to their memory.';
 
 grant select on public.memory_embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
   on public.memory_embeddings to l9_worker;
 grant delete, maintain on public.memory_embeddings to l9_worker;
--- Callers write none: what a memory means is not theirs to say.
---! EndIncluded 050-embeddings/020-memory-embeddings.sql
---! Included 050-embeddings/030-register-embedding-model.sql
+-- Callers have no write privilege: a caller must not decide what a memory means.
+--! EndIncluded 050-embeddings/050-memory-embeddings.sql
+--! Included 050-embeddings/060-register-embedding-model.sql
 create function embeddings.embedding_type_name(dimensions integer)
 returns text
 language sql
@@ -4225,7 +4571,7 @@ set search_path = ''
 return pg_catalog.format(
   case when packets.is_embedded_engine() then 'extensions.vector(%s)' else 'extensions.halfvec(%s)' end, dimensions);
 
-comment on function embeddings.embedding_type_name(integer) is 'The type that a model''s indexes hold: half precision on a server.';
+comment on function embeddings.embedding_type_name(integer) is 'The type that the indexes of a model hold: half precision on a server.';
 
 create function embeddings.embedding_expression(dimensions integer)
 returns text
@@ -4236,17 +4582,7 @@ set search_path = ''
 return pg_catalog.format('(extensions.subvector(vector, 1, %s)::%s)', dimensions, embeddings.embedding_type_name(dimensions));
 
 comment on function embeddings.embedding_expression(integer) is
-  'The expression over memory_embeddings that a model''s indexes hold: its own dimensions only. A search must use the same.';
-
-create function embeddings.embedding_types()
-returns text[]
-language sql
-immutable
-parallel safe
-set search_path = ''
-return array['content', 'context', 'entity', 'summary', 'reasoning'];
-
-comment on function embeddings.embedding_types() is 'What is embedded: each has an index for each model.';
+  'The expression over memory_embeddings that the indexes of a model hold: only the dimensions of that model. A search must use the same expression.';
 
 create function embeddings.embedding_index_name(model text, embedding_type text, bucket integer)
 returns text
@@ -4258,7 +4594,7 @@ return pg_catalog.concat_ws('_', 'hnsw', embedding_type,
   pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(model, 'UTF8')), 'hex'), 16), bucket);
 
 comment on function embeddings.embedding_index_name(text, text, integer) is
-  'The name of a model''s index for one embedding type, and one bucket of tenants where it is in buckets (else null).';
+  'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null if the type is not split into buckets.';
 
 create function embeddings.embedding_indexes(model text)
 returns table (name text, condition text)
@@ -4272,13 +4608,13 @@ begin atomic
     pg_catalog.format('model = %L and embedding_type = %L', model, t.kind)
       || coalesce(' and ' || packets.in_bucket('', b.bucket), '')
   from pg_catalog.unnest(embeddings.embedding_types()) as t (kind)
-  -- What searches walk is in buckets; what is compared otherwise needs none.
+  -- Only indexes that searches scan in order of distance are split into buckets.
   cross join lateral pg_catalog.unnest(
     case when t.kind in ('content', 'context', 'reasoning') then packets.tenant_buckets() else array[null::integer] end) as b (bucket);
 end;
 
 comment on function embeddings.embedding_indexes(text) is
-  'The indexes of a model: for each embedding type, and for those that searches walk for each bucket of tenants. name; condition: of the rows in it.';
+  'The indexes of a model: one for each embedding type and, for the types that searches scan, one for each bucket of tenants. name: of the index; condition: its predicate.';
 
 create function public.register_embedding_model(model text, dimensions integer)
 returns void
@@ -4290,17 +4626,18 @@ set client_min_messages = warning
 as $$
 declare
   index record;
-  known integer;
+  registered_dimensions integer;
 begin
   if model is null or model !~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$' then
-    perform identity.raise_error('L9VAL', 'model: 1 to 100 letters, digits or ._/:@-', 'model');
+    perform identity.raise_error('L9VAL', 'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit', 'model');
   elsif dimensions is null or dimensions not between 1 and 1536 then
-    perform identity.raise_error('L9VAL', 'dimensions: from 1 to 1536', 'dimensions');
+    perform identity.raise_error('L9VAL', 'dimensions: must be from 1 to 1536', 'dimensions');
   end if;
   insert into public.embedding_models as m (model, dimensions) values (model, dimensions) on conflict on constraint embedding_models_pkey do nothing;
-  select m.dimensions into known from public.embedding_models m where m.model = register_embedding_model.model;
-  if known <> dimensions then
-    perform identity.raise_error('L9VAL', format('dimensions: model %s is registered with %s', model, known), 'dimensions');
+  select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;
+  if registered_dimensions <> dimensions then
+    perform identity.raise_error(
+      'L9VAL', format('dimensions: model %s is registered with %s dimensions', model, registered_dimensions), 'dimensions');
   end if;
 
   for index in select * from embeddings.embedding_indexes(model) loop
@@ -4315,46 +4652,33 @@ end
 $$;
 
 comment on function public.register_embedding_model(text, integer) is
-  'Makes a model known, with its partial HNSW indexes; again: changes nothing. Definer: only the owner of the table makes indexes.';
+  'Registers a model and creates its partial HNSW indexes. A second call changes nothing. Errors: L9VAL. Definer: only the owner of the table can create indexes.';
 
 grant execute on function
   embeddings.embedding_index_name(text, text, integer), embeddings.embedding_type_name(integer), embeddings.embedding_expression(integer)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.register_embedding_model(text, integer) to l9_worker, l9_platform_admin;
---! EndIncluded 050-embeddings/030-register-embedding-model.sql
---! Included 050-embeddings/040-pending-embeddings.sql
-create table embeddings.pending_embeddings (
-  packet_id uuid not null references public.packet_store on delete cascade,
-  model text not null references public.embedding_models on delete cascade,
-  enqueued_at timestamptz not null default clock_timestamp(),
-  attempts integer not null default 0,
-  next_attempt_at timestamptz not null default now(),
-  leased_until timestamptz,
-  last_error text,
-  primary key (packet_id, model)
-);
+--! EndIncluded 050-embeddings/060-register-embedding-model.sql
+--! Included 050-embeddings/070-reasoning-text.sql
+create function embeddings.reasoning_text(kind text, envelope jsonb)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') = 'array' then (
+  select pg_catalog.string_agg(step.text #>> '{}', E'\n' order by step.place)
+  from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")') with ordinality as step (text, place)
+  where step.text #>> '{}' ~ '\S') end;
 
-create index pending_embeddings_due_idx on embeddings.pending_embeddings (model, next_attempt_at);
+comment on function embeddings.reasoning_text(text, jsonb) is
+  'All texts in the steps of a reasoning trace, one on each line. Null if there are none, and for memories of other kinds. The text is embedded beside the content, as type reasoning.';
 
-comment on table embeddings.pending_embeddings is
-  'Memories that wait for their vectors. A row comes in the transaction of the save and goes in that of the vectors, so nothing is lost or embedded twice.';
-comment on column embeddings.pending_embeddings.model is
-  'The model they wait for: the one that serves, and while the model changes also the one that arrives.';
-comment on column embeddings.pending_embeddings.leased_until is 'A job works on it until then; later, another may take it.';
-comment on column embeddings.pending_embeddings.attempts is 'How often its own content was refused or failed.';
-comment on column embeddings.pending_embeddings.last_error is 'Name of the last error. Never a text.';
+grant execute on function embeddings.reasoning_text(text, jsonb) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 050-embeddings/070-reasoning-text.sql
+--! Included 050-embeddings/080-follow-packets.sql
+-- Triggers on packet_store that keep queues, vectors and contexts in step with the memories.
 
-alter table embeddings.pending_embeddings enable row level security;
-alter table embeddings.pending_embeddings force row level security;
-
-create policy worker_access on embeddings.pending_embeddings to l9_worker using (true);
-create policy definer_functions on embeddings.pending_embeddings to l9_owner using (true);
-comment on policy worker_access on embeddings.pending_embeddings is 'Jobs work the list off.';
-comment on policy definer_functions on embeddings.pending_embeddings is 'Triggers of packet_store put memories on the list.';
-
-grant select, insert (packet_id, model), update, delete on embeddings.pending_embeddings to l9_worker;
---! EndIncluded 050-embeddings/040-pending-embeddings.sql
---! Included 050-embeddings/050-follow-packet.sql
 create function embeddings.tg_packet_store__enqueue_embedding()
 returns trigger
 language plpgsql
@@ -4372,7 +4696,7 @@ end
 $$;
 
 comment on function embeddings.tg_packet_store__enqueue_embedding() is
-  'Puts new memories on the list of what is to be embedded. Definer: callers don''t see that list.';
+  'Queues new memories for embedding. Definer: callers cannot see that queue.';
 
 create trigger _900_enqueue_embedding after insert on public.packet_store
   referencing new table as new_rows
@@ -4386,13 +4710,9 @@ set search_path = ''
 as $$
 begin
   if new.content_hash <> old.content_hash then
-    -- What its old words meant must not be found any more.
+    -- A search must not find the memory by the meaning of its former text.
     delete from public.memory_embeddings e where e.packet_id = new.packet_id;
-    insert into embeddings.pending_embeddings as p (packet_id, model)
-    select new.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
-    order by m.model
-    on conflict (packet_id, model) do update
-      set attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null;
+    perform embeddings.enqueue_memory(new.packet_id);
     if new.chunk_count > 0 then
       new.chunk_count := 0;
     end if;
@@ -4407,7 +4727,7 @@ end
 $$;
 
 comment on function embeddings.tg_packet_store__embeddings_follow() is
-  'Keeps owner, project, scope and expiry of the vectors equal to the memory''s; drops them when its content changes. Definer: callers can''t write vectors.';
+  'Keeps owner, project, scope and expiry of the vectors equal to those of the memory, and deletes the vectors when its content changes. Definer: callers cannot write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
@@ -4419,49 +4739,28 @@ create trigger _600_embeddings_follow before update on public.packet_store
     or new.project_id is distinct from old.project_id
     or new.ttl is distinct from old.ttl)
   execute function embeddings.tg_packet_store__embeddings_follow();
---! EndIncluded 050-embeddings/050-follow-packet.sql
---! Included 050-embeddings/055-contexts-follow.sql
--- What was made of a memory and its predecessor goes at once, in the transaction that changes one of them. What is to
--- be there instead is for the embedding job: it finds the memory on this list.
 
-create table embeddings.stale_contexts (
-  -- No foreign key: it is written while memories go, and the job looks whether they are still there.
-  packet_id uuid primary key
-);
-
-comment on table embeddings.stale_contexts is 'Memories whose context is to be put together again.';
-comment on column embeddings.stale_contexts.packet_id is 'The memory, which may be gone by now.';
-
-alter table embeddings.stale_contexts enable row level security;
-alter table embeddings.stale_contexts force row level security;
-
-create policy worker_access on embeddings.stale_contexts to l9_worker using (true);
-create policy definer_functions on embeddings.stale_contexts to l9_owner using (true);
-comment on policy worker_access on embeddings.stale_contexts is 'Jobs work the list off.';
-comment on policy definer_functions on embeddings.stale_contexts is 'Triggers put memories on the list.';
-
-grant select, insert, delete on embeddings.stale_contexts to l9_worker;
-
-create function embeddings.tg_memory_contexts__list_stale()
+create function embeddings.tg_packet_store__reasoning_follows()
 returns trigger
 language plpgsql
 security definer
 set search_path = ''
 as $$
 begin
-  insert into embeddings.stale_contexts (packet_id)
-  select o.packet_id from old_rows o order by o.packet_id
-  on conflict do nothing;
+  delete from public.memory_embeddings e where e.packet_id = new.packet_id and e.embedding_type = 'reasoning';
+  perform embeddings.enqueue_memory(new.packet_id);
   return null;
 end
 $$;
 
-comment on function embeddings.tg_memory_contexts__list_stale() is
-  'A memory that lost its context, such as with its predecessor, is to get another. Definer: callers don''t see that list.';
+comment on function embeddings.tg_packet_store__reasoning_follows() is
+  'Deletes the vectors of the former steps of a reasoning trace, and queues the memory so that its new steps are embedded. Definer: callers cannot write vectors.';
 
-create trigger _900_list_stale after delete on public.memory_contexts
-  referencing old table as old_rows
-  for each statement execute function embeddings.tg_memory_contexts__list_stale();
+create trigger _600_reasoning_follows after update of envelope, packet_type on public.packet_store
+  for each row when (
+    (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
+    and (new.packet_type <> old.packet_type or new.envelope -> 'steps' is distinct from old.envelope -> 'steps'))
+  execute function embeddings.tg_packet_store__reasoning_follows();
 
 create function embeddings.tg_packet_store__contexts_follow()
 returns trigger
@@ -4470,7 +4769,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  -- In this order, as the job locks them: the context, then what is on a list.
+  -- The job locks rows in the same order: the context first, then rows of a queue.
   delete from public.memory_contexts c where c.packet_id = new.packet_id;
   delete from public.memory_contexts c where c.predecessor_id = new.packet_id;
   if new.thread_id is not null then
@@ -4481,9 +4780,10 @@ end
 $$;
 
 comment on function embeddings.tg_packet_store__contexts_follow() is
-  'Drops the context of a memory that changed, and of the one after it. Definer: callers can''t write contexts.';
+  'Deletes the context of a memory that changed and the context of its successor in the thread. Definer: callers cannot write contexts.';
 
-create trigger _900_contexts_follow
+-- 690: contexts are deleted after the derived rows of the memory have been recomputed.
+create trigger _690_contexts_follow
   after update of envelope, thread_id, project_id, scope, ttl, tenant_id, org_id, user_id, "timestamp" on public.packet_store
   for each row
   when (
@@ -4497,110 +4797,10 @@ create trigger _900_contexts_follow
       or new.project_id is distinct from old.project_id
       or new.ttl is distinct from old.ttl))
   execute function embeddings.tg_packet_store__contexts_follow();
---! EndIncluded 050-embeddings/055-contexts-follow.sql
---! Included 050-embeddings/057-insert-vectors.sql
-create function embeddings.insert_vectors(
-  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
-returns void
-language sql
-volatile
-set search_path = ''
-begin atomic
-  insert into public.memory_embeddings
-    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
-  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, v.place - 1, chunk_texts[v.place - 1],
-    case when v.place > 1
-      then jsonb_build_object('start', chunk_starts[v.place - 1], 'end', chunk_ends[v.place - 1]) else '{}' end,
-    p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
-  from public.packet_store p
-  cross join unnest(vectors) with ordinality as v (vector, place)
-  where p.packet_id = insert_vectors.packet_id
-  on conflict do nothing;
-end;
-
-comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
-  'The vectors of a memory, which its caller holds locked: of the whole first, then of its chunks.';
-
-grant execute on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) to l9_worker;
---! EndIncluded 050-embeddings/057-insert-vectors.sql
---! Included 050-embeddings/058-reasoning.sql
--- What the steps of a trace of reasoning say is embedded beside its content, as type reasoning.
-
-create function embeddings.reasoning_text(kind text, envelope jsonb)
-returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
-return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') = 'array' then (
-  select pg_catalog.string_agg(step.text #>> '{}', E'\n' order by step.place)
-  from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")') with ordinality as step (text, place)
-  where step.text #>> '{}' ~ '\S') end;
-
-comment on function embeddings.reasoning_text(text, jsonb) is
-  'All texts in the steps of a trace of reasoning, a line each; null where there are none, and for memories of other kinds.';
-
-create function embeddings.tg_packet_store__reasoning_follows()
-returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
-begin
-  delete from public.memory_embeddings e where e.packet_id = new.packet_id and e.embedding_type = 'reasoning';
-  insert into embeddings.pending_embeddings as p (packet_id, model)
-  select new.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
-  order by m.model
-  on conflict (packet_id, model) do update
-    set attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null;
-  return null;
-end
-$$;
-
-comment on function embeddings.tg_packet_store__reasoning_follows() is
-  'Drops the vectors of what the steps said, and has what they say now embedded. Definer: callers can''t write vectors.';
-
-create trigger _600_reasoning_follows after update of envelope, packet_type on public.packet_store
-  for each row when (
-    (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
-    and (new.packet_type <> old.packet_type or new.envelope -> 'steps' is distinct from old.envelope -> 'steps'))
-  execute function embeddings.tg_packet_store__reasoning_follows();
-
-create function embeddings.store_reasoning(
-  packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
-set lock_timeout = '100ms'
-as $$
-#variable_conflict use_column
-begin
-  perform from public.packet_store p
-  where p.packet_id = store_reasoning.packet_id
-    and embeddings.reasoning_text(p.packet_type, p.envelope) = store_reasoning.reasoning
-  for update;
-  if not found then
-    update embeddings.pending_embeddings q set leased_until = null
-    where q.packet_id = store_reasoning.packet_id and q.model = store_reasoning.model;
-    return false;
-  end if;
-  perform embeddings.insert_vectors(
-    store_reasoning.packet_id, 'reasoning', store_reasoning.model, vectors, chunk_texts, chunk_starts, chunk_ends);
-  return true;
-end
-$$;
-
-comment on function embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]) is
-  'Stores the vectors of what the steps of a memory say, the whole first and then its chunks; store_vectors() follows in the same statement. False, and nothing stored, where they say something else by now: then it stays on the list.';
-
-grant execute on function
-  embeddings.reasoning_text(text, jsonb),
-  embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[])
-to l9_worker;
---! EndIncluded 050-embeddings/058-reasoning.sql
---! Included 050-embeddings/060-embedding-job.sql
--- What the embedding job calls, as l9_worker. Each is one short transaction: none is open while a provider answers.
+--! EndIncluded 050-embeddings/080-follow-packets.sql
+--! Included 050-embeddings/090-embedding-queue.sql
+-- Functions over the queue that the embedding job calls, as l9_worker. Each call is one short transaction, so no transaction is
+-- open while a provider answers.
 
 create function embeddings.lease_pending_embeddings(model text, batch_size integer, lease interval)
 returns table (packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text)
@@ -4614,53 +4814,18 @@ begin atomic
     order by q.next_attempt_at
     limit batch_size
     for update skip locked
-  ), claimed as (
+  ), leased as (
     update embeddings.pending_embeddings q set leased_until = now() + lease
     from due where q.packet_id = due.packet_id and q.model = lease_pending_embeddings.model
     returning q.packet_id, q.attempts
   )
-  select p.packet_id, p.envelope ->> 'content', p.content_hash, claimed.attempts,
+  select p.packet_id, p.envelope ->> 'content', p.content_hash, leased.attempts,
     embeddings.reasoning_text(p.packet_type, p.envelope)
-  from claimed join public.packet_store p on p.packet_id = claimed.packet_id;
+  from leased join public.packet_store p on p.packet_id = leased.packet_id;
 end;
 
 comment on function embeddings.lease_pending_embeddings(text, integer, interval) is
-  'Takes up to batch_size memories that wait for this model off the top of the list for the length of the lease; of traces of reasoning also what their steps say.';
-
-create function embeddings.store_embeddings(
-  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  chunks_before integer;
-begin
-  select p.chunk_count into chunks_before
-  from public.packet_store p
-  where p.packet_id = store_embeddings.packet_id and p.content_hash = store_embeddings.content_hash
-  for update;
-  if not found then
-    return false; -- Deleted, or changed since it was claimed: then it is on the list anew.
-  end if;
-
-  perform embeddings.insert_vectors(
-    store_embeddings.packet_id, 'content', store_embeddings.model, vectors, chunk_texts, chunk_starts, chunk_ends);
-
-  if chunks_before <> coalesce(cardinality(chunk_texts), 0) then
-    update public.packet_store p set chunk_count = coalesce(cardinality(chunk_texts), 0)
-    where p.packet_id = store_embeddings.packet_id;
-  end if;
-  delete from embeddings.pending_embeddings q
-  where q.packet_id = store_embeddings.packet_id and q.model = store_embeddings.model;
-  return true;
-end
-$$;
-
-comment on function embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]) is
-  'Stores the vectors of a memory, the whole first and then its chunks, and takes it off the list, in one transaction. False, and nothing stored, where its content has changed since it was claimed.';
+  'Leases up to batch_size memories that wait for this model, those due first. For reasoning traces it also returns the texts in their steps.';
 
 create function embeddings.postpone_embeddings(model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
 returns void
@@ -4668,7 +4833,7 @@ language sql
 volatile
 set search_path = ''
 begin atomic
-  -- One that is being changed is put on the list anew by that; to wait for it might be in its way.
+  -- A row that is locked is skipped: a change of the memory queues it again, and waiting for that change could block it.
   with free as materialized (
     select q.packet_id from embeddings.pending_embeddings q
     where q.packet_id = any (packet_ids) and q.model = postpone_embeddings.model
@@ -4683,7 +4848,7 @@ begin atomic
 end;
 
 comment on function embeddings.postpone_embeddings(text, uuid[], interval, text, boolean) is
-  'Puts memories back on the list for later, after a failure of the provider, or (as an attempt) of their own content.';
+  'Ends the leases of memories and makes them due after a delay. counts_as_attempt: the content of the memory failed, not the provider.';
 
 create function embeddings.renew_embedding_leases(model text, packet_ids uuid[], lease interval)
 returns void
@@ -4701,7 +4866,7 @@ begin atomic
 end;
 
 comment on function embeddings.renew_embedding_leases(text, uuid[], interval) is
-  'Holds on to memories that a job still works on. A short lease, renewed, lets others take over soon from one that died.';
+  'Extends the leases of memories that a job still works on. Leases are short and renewed, so that another process soon takes over from one that died.';
 
 create function embeddings.release_embedding_leases()
 returns void
@@ -4713,7 +4878,7 @@ begin atomic
 end;
 
 comment on function embeddings.release_embedding_leases() is
-  'Ends all claims. For the start of a process that is alone on its database, where claims are those of one that died.';
+  'Ends all leases. A process that is alone on its database calls it at its start, when every lease belongs to a process that died.';
 
 create function embeddings.enqueue_missing_embeddings(model text)
 returns bigint
@@ -4721,7 +4886,7 @@ language sql
 volatile
 set search_path = ''
 begin atomic
-  -- Locked before they are on the list, as by a caller's change.
+  -- Memories are locked before they are queued, in the same order as by a caller's change.
   with missing as materialized (
     select p.packet_id from public.packet_store p
     where not exists (
@@ -4738,7 +4903,7 @@ begin atomic
 end;
 
 comment on function embeddings.enqueue_missing_embeddings(text) is
-  'Puts every memory without a vector of this model on the list; returns how many. For a model that begins to serve or to arrive, and for what was saved while no gateway knew of it.';
+  'Queues every memory without a vector of this model, and returns how many were queued. It serves a model that begins to serve or to arrive, and memories that were saved while no gateway knew the model.';
 
 create function embeddings.embedding_backlog()
 returns table (pending bigint, failing bigint, oldest_seconds double precision)
@@ -4753,7 +4918,7 @@ begin atomic
 end;
 
 comment on function embeddings.embedding_backlog() is
-  'How many memories wait for vectors of the model that serves, how many of them failed before, and the age of the oldest in seconds.';
+  'The queue of the model that serves. pending: memories that wait; failing: those of them that failed before; oldest_seconds: age of the oldest row.';
 
 create function embeddings.has_due_embeddings(models text[])
 returns boolean
@@ -4766,23 +4931,23 @@ return cardinality(models) > 0 and (
     where q.model = any (models) and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now()))
   or exists (select from embeddings.stale_contexts));
 
-comment on function embeddings.has_due_embeddings(text[]) is 'Whether a memory waits for one of these models, and may be claimed, or has lost its context.';
+comment on function embeddings.has_due_embeddings(text[]) is
+  'True if a memory that waits for one of these models can be leased, or if a memory has lost its context.';
 
 grant execute on function
   embeddings.has_due_embeddings(text[]),
   embeddings.lease_pending_embeddings(text, integer, interval),
-  embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]),
   embeddings.postpone_embeddings(text, uuid[], interval, text, boolean),
   embeddings.renew_embedding_leases(text, uuid[], interval),
   embeddings.release_embedding_leases(),
   embeddings.enqueue_missing_embeddings(text),
   embeddings.embedding_backlog()
 to l9_worker;
---! EndIncluded 050-embeddings/060-embedding-job.sql
---! Included 050-embeddings/065-context-job.sql
--- What the embedding job calls for contexts, as l9_worker. It locks a memory first, then its context, then what is on a
--- list, as a caller's change does. A change of many memories may still cross its way; so the job waits for a moment only
--- (55P03), less than it takes for a deadlock to be seen, and is never what a caller's change fails of.
+--! EndIncluded 050-embeddings/090-embedding-queue.sql
+--! Included 050-embeddings/100-refresh-contexts.sql
+-- Functions over contexts that the embedding job calls, as l9_worker. The job locks a memory first, then its context, then rows of a
+-- queue, in the same order as a caller's change. A change of many memories can still conflict with it, so the job waits for a lock
+-- only for a moment (55P03), less than the deadlock timeout: a caller's change never fails because of the job.
 
 create function embeddings.context_text(predecessor text, content text)
 returns text
@@ -4793,7 +4958,7 @@ set search_path = ''
 return pg_catalog.right(predecessor, 500) || E'\n\n' || pg_catalog.left(content, 2000);
 
 comment on function embeddings.context_text(text, text) is
-  'The end of what was said before and the beginning of the memory, so that both fit into what a small model reads.';
+  'The end of the predecessor (500 characters) and the beginning of the memory (2000), so that a small model reads both.';
 
 create function embeddings.requeue_stale_contexts()
 returns void
@@ -4801,8 +4966,8 @@ language sql
 volatile
 set search_path = ''
 begin atomic
-  -- The memories are locked before anything is taken off a list, as by a caller's change; one that is being changed now
-  -- is for the next round. So is what is being worked on until that is done: it may have been read before the change.
+  -- The memories are locked before their rows leave a queue, in the same order as by a caller's change. A memory that is being
+  -- changed now waits for the next call. So does one that is already queued for embedding: it may have been read before the change.
   with free as materialized (
     select p.packet_id
     from embeddings.stale_contexts s
@@ -4824,7 +4989,7 @@ begin atomic
   on conflict do nothing;
 end;
 
-comment on function embeddings.requeue_stale_contexts() is 'Puts memories that lost their context on the list of what is to be embedded.';
+comment on function embeddings.requeue_stale_contexts() is 'Queues memories that lost their context for embedding.';
 
 create function embeddings.is_same_thread(one public.packet_store, other public.packet_store)
 returns boolean
@@ -4838,7 +5003,7 @@ return one.thread_id = other.thread_id and one.tenant_id = other.tenant_id and o
   and one.user_id is not distinct from other.user_id;
 
 comment on function embeddings.is_same_thread(public.packet_store, public.packet_store) is
-  'Whether two memories are of one thread and the same people may read them. Another scope''s part of a thread is another thread.';
+  'True if two memories belong to one thread and are visible to the same callers. Memories of another scope form another thread.';
 
 create function embeddings.thread_neighbour(memory public.packet_store, is_before boolean)
 returns uuid
@@ -4870,7 +5035,7 @@ end
 $$;
 
 comment on function embeddings.thread_neighbour(public.packet_store, boolean) is
-  'The memory before or after this one in its thread, among those that the same people may read; null where there is none.';
+  'The memory before or after this one in its thread, among those visible to the same callers; null if there is none.';
 
 create function embeddings.refresh_contexts(packet_ids uuid[])
 returns table (packet_id uuid, is_busy boolean, context_id uuid, context text)
@@ -4885,15 +5050,15 @@ declare
   memory public.packet_store;
   before_id uuid;
   predecessor public.packet_store;
-  wanted text;
+  new_context text;
 begin
   foreach id in array packet_ids loop
     refresh_contexts.packet_id := id;
     before_id := null;
     context_id := null;
     context := null;
-    -- Locked, so that nobody changes it between this look and the commit, when a trigger would miss what is written here.
-    -- Who is changing it now is not waited for: it is tried again.
+    -- The memory is locked so that nobody changes it before the commit: a trigger would not see the context that is written here.
+    -- A memory that is being changed now is not waited for; the job tries it again.
     select p.* into memory from public.packet_store p
     where p.packet_id = id for no key update skip locked;
     is_busy := not found;
@@ -4907,23 +5072,23 @@ begin
       end if;
     end if;
     if not is_busy then
-      wanted := case when memory.thread_id is not null and before_id is not null
+      new_context := case when memory.thread_id is not null and before_id is not null
         then embeddings.context_text(predecessor.envelope ->> 'content', memory.envelope ->> 'content') end;
       select c.context_id into context_id from public.memory_contexts c
-      where c.packet_id = memory.packet_id and c.predecessor_id = before_id and c.context = wanted;
+      where c.packet_id = memory.packet_id and c.predecessor_id = before_id and c.context = new_context;
       if not found then
         delete from public.memory_contexts c where c.packet_id = memory.packet_id;
-        if wanted is not null then
+        if new_context is not null then
           insert into public.memory_contexts as c
             (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, scope, ttl)
-          values (memory.packet_id, before_id, wanted, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id,
+          values (memory.packet_id, before_id, new_context, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id,
             memory.scope, least(memory.ttl, predecessor.ttl))
           returning c.context_id into context_id;
         end if;
       end if;
-      context := wanted;
+      context := new_context;
       delete from embeddings.stale_contexts s where s.packet_id = memory.packet_id;
-      -- One that came into the middle of a thread stands before another from now on.
+      -- If the memory came into the middle of a thread, its successor now needs a context with this memory.
       insert into embeddings.stale_contexts (packet_id)
       select after.packet_id from (select embeddings.thread_neighbour(memory, false) as packet_id) after
       where after.packet_id is not null
@@ -4939,7 +5104,101 @@ end
 $$;
 
 comment on function embeddings.refresh_contexts(uuid[]) is
-  'Puts memories together with the one before them in their thread, and hands the texts out to be embedded; context is null where there is none. is_busy: it, or the one before it, is being changed, or gone; to be tried again.';
+  'Creates the contexts of memories and returns the texts to embed; context is null for a memory without a predecessor. is_busy: the memory or its predecessor is being changed or was deleted, and the job must try again.';
+
+grant execute on function
+  embeddings.context_text(text, text), embeddings.requeue_stale_contexts(), embeddings.refresh_contexts(uuid[]),
+  embeddings.is_same_thread(public.packet_store, public.packet_store),
+  embeddings.thread_neighbour(public.packet_store, boolean)
+to l9_worker;
+--! EndIncluded 050-embeddings/100-refresh-contexts.sql
+--! Included 050-embeddings/110-store-vectors.sql
+-- Functions that store vectors, called by the embedding job as l9_worker.
+
+create function embeddings.insert_vectors(
+  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.memory_embeddings
+    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
+  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, v.place - 1, chunk_texts[v.place - 1],
+    case when v.place > 1
+      then jsonb_build_object('start', chunk_starts[v.place - 1], 'end', chunk_ends[v.place - 1]) else '{}' end,
+    p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
+  from public.packet_store p
+  cross join unnest(vectors) with ordinality as v (vector, place)
+  where p.packet_id = insert_vectors.packet_id
+  on conflict do nothing;
+end;
+
+comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
+  'Inserts the vectors of a memory: first that of the whole, then those of its chunks. The caller must hold a lock on the memory.';
+
+create function embeddings.store_embeddings(
+  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  chunks_before integer;
+begin
+  select p.chunk_count into chunks_before
+  from public.packet_store p
+  where p.packet_id = store_embeddings.packet_id and p.content_hash = store_embeddings.content_hash
+  for update;
+  if not found then
+    return false; -- The memory was deleted, or changed since it was leased, which queued it again.
+  end if;
+
+  perform embeddings.insert_vectors(
+    store_embeddings.packet_id, 'content', store_embeddings.model, vectors, chunk_texts, chunk_starts, chunk_ends);
+
+  if chunks_before <> coalesce(cardinality(chunk_texts), 0) then
+    update public.packet_store p set chunk_count = coalesce(cardinality(chunk_texts), 0)
+    where p.packet_id = store_embeddings.packet_id;
+  end if;
+  delete from embeddings.pending_embeddings q
+  where q.packet_id = store_embeddings.packet_id and q.model = store_embeddings.model;
+  return true;
+end
+$$;
+
+comment on function embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]) is
+  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the queue, in one transaction. Returns false and stores nothing if the content has changed since it was leased.';
+
+create function embeddings.store_reasoning(
+  packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+set lock_timeout = '100ms'
+as $$
+#variable_conflict use_column
+begin
+  perform from public.packet_store p
+  where p.packet_id = store_reasoning.packet_id
+    and embeddings.reasoning_text(p.packet_type, p.envelope) = store_reasoning.reasoning
+  for update;
+  if not found then
+    update embeddings.pending_embeddings q set leased_until = null
+    where q.packet_id = store_reasoning.packet_id and q.model = store_reasoning.model;
+    return false;
+  end if;
+  perform embeddings.insert_vectors(
+    store_reasoning.packet_id, 'reasoning', store_reasoning.model, vectors, chunk_texts, chunk_starts, chunk_ends);
+  return true;
+end
+$$;
+
+comment on function embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]) is
+  'Stores the vectors of the steps of a reasoning trace, first that of the whole and then those of its chunks; store_vectors() follows in the same statement. Returns false and stores nothing if the steps have changed; the memory then stays in the queue.';
 
 create function embeddings.store_vectors(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
@@ -4955,7 +5214,7 @@ begin
   if context_id is null then
     return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends);
   end if;
-  -- The locks keep both until the vector is committed; a change that waits for it takes the context and its vector away.
+  -- The locks keep both rows until the vector is committed. A change that waits for them deletes the context and its vector.
   perform from public.packet_store p where p.packet_id = store_vectors.packet_id for update;
   perform from public.memory_contexts c
   where c.context_id = store_vectors.context_id and c.packet_id = store_vectors.packet_id
@@ -4977,18 +5236,16 @@ end
 $$;
 
 comment on function embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text) is
-  'store_embeddings(), and the vector of the memory''s context. False, and nothing stored, where one of the two memories has changed since its text was handed out: then it stays on the list.';
+  'Does what store_embeddings() does, and stores the vector of the memory''s context. Returns false and stores nothing if one of the two memories has changed since its text was read; the memory then stays in the queue.';
 
 grant execute on function
-  embeddings.context_text(text, text), embeddings.requeue_stale_contexts(), embeddings.refresh_contexts(uuid[]),
-  embeddings.is_same_thread(public.packet_store, public.packet_store),
-  embeddings.thread_neighbour(public.packet_store, boolean),
+  embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]),
+  embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]),
+  embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]),
   embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text)
 to l9_worker;
---! EndIncluded 050-embeddings/065-context-job.sql
---! Included 050-embeddings/070-change-model.sql
--- From one model to another, as l9_worker. The state is the database's, so whoever drives it can stop anywhere.
-
+--! EndIncluded 050-embeddings/110-store-vectors.sql
+--! Included 050-embeddings/120-embedding-changes.sql
 create table embeddings.embedding_changes (
   model text primary key references public.embedding_models on delete cascade,
   began_at timestamptz not null default now(),
@@ -4997,20 +5254,23 @@ create table embeddings.embedding_changes (
 );
 
 comment on table embeddings.embedding_changes is
-  'How much a change to a model has to do. Apart from embedding_models, since it counts the memories of all tenants.';
+  'Size of the model change that is under way. It is a table of its own because it counts the memories of all tenants, and callers may read embedding_models.';
 comment on column embeddings.embedding_changes.model is 'The model that arrives.';
-comment on column embeddings.embedding_changes.began_at is 'When it began to.';
-comment on column embeddings.embedding_changes.memories_to_embed is 'How many memories had no vector of it then.';
+comment on column embeddings.embedding_changes.began_at is 'Time when the change began.';
+comment on column embeddings.embedding_changes.memories_to_embed is 'Number of memories that had no vector of this model when the change began.';
 
 alter table embeddings.embedding_changes enable row level security;
 alter table embeddings.embedding_changes force row level security;
 
 create policy worker_access on embeddings.embedding_changes to l9_worker using (true);
 create policy definer_functions on embeddings.embedding_changes to l9_owner using (true);
-comment on policy worker_access on embeddings.embedding_changes is 'The change from one model to another is the jobs'' to make.';
-comment on policy definer_functions on embeddings.embedding_changes is 'drop_embedding_model() takes its row away with the model.';
+comment on policy worker_access on embeddings.embedding_changes is 'Jobs change from one model to another.';
+comment on policy definer_functions on embeddings.embedding_changes is 'drop_embedding_model() deletes the row of its model.';
 
 grant select, insert (model, memories_to_embed), update (memories_to_embed), delete on embeddings.embedding_changes to l9_worker;
+--! EndIncluded 050-embeddings/120-embedding-changes.sql
+--! Included 050-embeddings/130-change-model.sql
+-- The change from one model to another, made as l9_worker. Its state is in the database, so the process that drives it can stop anywhere.
 
 create function embeddings.adopt_embedding_model(model text, dimensions integer)
 returns text
@@ -5022,7 +5282,7 @@ as $$
 declare
   serving text;
 begin
-  -- Of several gateways that start at once, one decides.
+  -- If several gateways start at the same time, the first to take the lock decides.
   perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
   serving := embeddings.serving_model();
   if serving is null
@@ -5042,7 +5302,7 @@ end
 $$;
 
 comment on function embeddings.adopt_embedding_model(text, integer) is
-  'For the start of a gateway: the model serves where none does, or where there is no memory yet. Returns the model that serves.';
+  'Called at the start of a gateway. The model begins to serve if no model serves, or if there is no memory yet. Returns the model that serves.';
 
 create function embeddings.begin_embedding_change(model text, dimensions integer)
 returns bigint
@@ -5057,14 +5317,14 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
   if embeddings.serving_model() = begin_embedding_change.model then
-    perform identity.raise_error('L9VAL', format('model: %s serves already', begin_embedding_change.model), 'model');
+    perform identity.raise_error('L9VAL', format('model: %s is already serving', begin_embedding_change.model), 'model');
   end if;
   select m.model into other from public.embedding_models m where m.state = 'arriving' and m.model <> begin_embedding_change.model;
   if found then
     perform identity.raise_error('L9VAL', format('model: a change to %s is under way; finish it or abandon it', other), 'model');
   end if;
   perform public.register_embedding_model(begin_embedding_change.model, dimensions);
-  -- From here on new memories wait for this model too. One that is arriving goes on where it was.
+  -- From now on new memories wait for this model too. The change of a model that already arrives continues.
   update public.embedding_models m set state = 'arriving', state_since = clock_timestamp()
   where m.model = begin_embedding_change.model and m.state is distinct from 'arriving';
   perform embeddings.enqueue_missing_embeddings(begin_embedding_change.model);
@@ -5076,7 +5336,7 @@ end
 $$;
 
 comment on function embeddings.begin_embedding_change(text, integer) is
-  'Lets a model arrive: every memory is put on the list of those that wait for its vector, new ones as they come. Again: goes on. Returns how many wait.';
+  'Begins a change to another model, which then arrives: every memory, and every new one, is queued for it. A second call continues the change. Returns the number of memories that wait. Errors: L9VAL.';
 
 create function embeddings.embedding_change()
 returns table (model text, serving text, to_embed bigint, remaining bigint, refused bigint)
@@ -5094,7 +5354,7 @@ begin atomic
 end;
 
 comment on function embeddings.embedding_change() is
-  'How far the change to another model is: memories in all, those that still wait, and those of them that its embedder refused. No row: no change is under way.';
+  'Progress of the model change. to_embed: all memories to embed; remaining: those that still wait; refused: those of them that failed. No row if no change is under way.';
 
 create function embeddings.switch_embedding_model(model text, allow_missing bigint default 0)
 returns bigint
@@ -5115,7 +5375,7 @@ begin
       select from public.embedding_models m where m.model = switch_embedding_model.model and m.state = 'arriving') then
     perform identity.raise_error('L9VAL', format('model: %s is not arriving', switch_embedding_model.model), 'model');
   end if;
-  -- What can be found by meaning must stay so. What was saved a moment ago waits for either model.
+  -- A memory that can be found by meaning must stay so. Memories that were saved just now wait for both models, and do not count.
   select count(*) into missing
   from public.packet_store p
   where (p.ttl is null or p.ttl > now())
@@ -5139,7 +5399,7 @@ end
 $$;
 
 comment on function embeddings.switch_embedding_model(text, bigint) is
-  'Lets the model that arrives serve, in one update, if no more than allow_missing memories would be lost to search by meaning; else changes nothing and returns how many would. 0: it serves.';
+  'Makes the arriving model serve, in one update, if at most allow_missing memories can no longer be found by meaning afterwards, and returns 0. Otherwise it changes nothing and returns the number of those memories. Errors: L9VAL.';
 
 create function embeddings.abandon_embedding_change()
 returns text
@@ -5161,14 +5421,23 @@ end
 $$;
 
 comment on function embeddings.abandon_embedding_change() is
-  'Gives up a change that is under way: the vectors made for it are dropped. Returns the model; null where there was none.';
+  'Abandons the change that is under way; the vectors made for it will be deleted. Returns the model, or null if no change was under way.';
 
+grant execute on function
+  embeddings.adopt_embedding_model(text, integer),
+  embeddings.begin_embedding_change(text, integer),
+  embeddings.embedding_change(),
+  embeddings.switch_embedding_model(text, bigint),
+  embeddings.abandon_embedding_change()
+to l9_worker;
+--! EndIncluded 050-embeddings/130-change-model.sql
+--! Included 050-embeddings/140-drop-model.sql
 create function embeddings.drop_leaving_vectors(model text, batch_size integer, after uuid default null)
 returns table (dropped bigint, last_packet_id uuid)
 language sql
 volatile
 set search_path = ''
--- By packet, so that the next batch does not walk over what this one deleted.
+-- Rows are deleted in order of packet_id, so that the next batch does not scan the rows that this one deleted.
 set enable_seqscan = off
 begin atomic
   with batch as (
@@ -5177,16 +5446,16 @@ begin atomic
       and exists (select from public.embedding_models m where m.model = e.model and m.state = 'leaving')
     order by e.packet_id
     limit batch_size
-  ), gone as (
+  ), deleted as (
     delete from public.memory_embeddings e using batch b where e.embedding_id = b.embedding_id
     returning e.packet_id
   )
-  -- There is no greatest uuid among the aggregates.
-  select count(*), (array_agg(g.packet_id order by g.packet_id desc))[1] from gone g;
+  -- There is no aggregate max(uuid).
+  select count(*), (array_agg(d.packet_id order by d.packet_id desc))[1] from deleted d;
 end;
 
 comment on function embeddings.drop_leaving_vectors(text, integer, uuid) is
-  'Deletes up to batch_size vectors of a model that leaves, after those of the packet given; returns how many, and the last packet.';
+  'Deletes up to batch_size vectors of a model that leaves, in order of packet_id and after the one given. dropped: the number of deleted vectors; last_packet_id: pass it to the next call.';
 
 create function embeddings.drop_embedding_model(model text)
 returns boolean
@@ -5194,7 +5463,7 @@ language plpgsql
 volatile
 security definer
 set search_path = ''
--- To drop an index nobody may be using the table. Rather later than have everyone wait behind us.
+-- Dropping an index needs an exclusive lock on the table. It is better to try again later than to block everyone who queues behind.
 set lock_timeout = '1s'
 as $$
 #variable_conflict use_column
@@ -5217,21 +5486,13 @@ end
 $$;
 
 comment on function embeddings.drop_embedding_model(text) is
-  'Drops the indexes and the row of a model that leaves, once it has no vectors; false where it has some, or does not leave. Definer: only the owner of the table drops indexes.';
+  'Drops the indexes and the row of a model that leaves. Returns false if the model still has vectors or does not leave. Definer: only the owner of the table can drop indexes.';
 
-grant execute on function
-  embeddings.adopt_embedding_model(text, integer),
-  embeddings.begin_embedding_change(text, integer),
-  embeddings.embedding_change(),
-  embeddings.switch_embedding_model(text, bigint),
-  embeddings.abandon_embedding_change(),
-  embeddings.drop_leaving_vectors(text, integer, uuid),
-  embeddings.drop_embedding_model(text)
-to l9_worker;
---! EndIncluded 050-embeddings/070-change-model.sql
---! Included 050-embeddings/080-semantic-memory.sql
--- Old readers select from semantic_memory. It is no second store of vectors: it shows those of memory_embeddings that serve,
--- under the reader's own policies, with the columns and the payload that they know.
+grant execute on function embeddings.drop_leaving_vectors(text, integer, uuid), embeddings.drop_embedding_model(text) to l9_worker;
+--! EndIncluded 050-embeddings/140-drop-model.sql
+--! Included 050-embeddings/150-semantic-memory.sql
+-- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings, under
+-- the policies of its reader, with the columns and the payload of the old table.
 
 create view public.semantic_memory with (security_invoker = true, security_barrier = true) as
 select
@@ -5260,31 +5521,30 @@ select
 from public.memory_embeddings e
 join public.packet_store p on p.packet_id = e.packet_id
 where e.model = (select embeddings.serving_model())
-  -- A context holds words of the memory before it, which its payload would have to show.
+  -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
   and e.embedding_type <> 'context';
 
 comment on view public.semantic_memory is
-  'For readers of the old table of this name: the vectors of the model that serves, of memories whole and in chunks, with what they were made of. Read only; new readers use search_memory().';
-comment on column public.semantic_memory.embedding_id is 'As of memory_embeddings.';
-comment on column public.semantic_memory.agent_id is 'The agent that the memory names, else its creator.';
-comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536. For database sessions only: the gateway never sends it out.';
+  'The vectors of the model that serves, of memories whole and in chunks, with the texts that they were made from. It exists for readers of the old table of this name and is read only; new readers call search_memory().';
+comment on column public.semantic_memory.embedding_id is 'The vector, as in memory_embeddings.';
+comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
+comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to clients.';
 comment on column public.semantic_memory.payload is
-  'packet_id, text (of the chunk, or the whole), kind, tags, importance and metadata, put together from the memory.';
+  'packet_id, text (of the chunk or the whole memory), kind, tags, importance and metadata, built from the memory.';
 comment on column public.semantic_memory.packet_id is 'The memory.';
-comment on column public.semantic_memory.embedding_type is 'What was embedded: content, reasoning, entity or summary.';
-comment on column public.semantic_memory.model is 'The model that made the vector: the one that serves.';
+comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content, reasoning, entity or summary.';
+comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
 comment on column public.semantic_memory.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
-comment on column public.semantic_memory.tenant_id is 'As of the memory.';
-comment on column public.semantic_memory.org_id is 'As of the memory.';
-comment on column public.semantic_memory.user_id is 'As of the memory.';
-comment on column public.semantic_memory.project_id is 'As of the memory.';
-comment on column public.semantic_memory.scope is 'As of the memory.';
-comment on column public.semantic_memory.created_at is 'When it was embedded.';
-comment on column public.semantic_memory.updated_at is 'When a caller last changed the memory.';
+comment on column public.semantic_memory.tenant_id is 'Tenant of the memory.';
+comment on column public.semantic_memory.org_id is 'Org of the memory.';
+comment on column public.semantic_memory.user_id is 'User of the memory.';
+comment on column public.semantic_memory.project_id is 'Project of the memory.';
+comment on column public.semantic_memory.scope is 'Scope of the memory.';
+comment on column public.semantic_memory.created_at is 'Time when the text was embedded.';
+comment on column public.semantic_memory.updated_at is 'Time when a caller last changed the memory.';
 
 grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
-grant execute on function embeddings.reasoning_text(text, jsonb) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 050-embeddings/080-semantic-memory.sql
+--! EndIncluded 050-embeddings/150-semantic-memory.sql
 --! Included 060-duplicates/000-schema.sql
 create schema duplicates;
 comment on schema duplicates is
@@ -5777,10 +6037,10 @@ comment on policy definer_functions on importance.memory_access_log is
 grant select on importance.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- Nobody may insert: log_accesses() stamps the caller. Nobody may update or delete, including the owner.
 
-create trigger _100_append_only
+create trigger _200_append_only
   before update or delete or truncate on importance.memory_access_log
   for each statement execute function importance.tg_memory_access_log__append_only();
-alter table importance.memory_access_log enable always trigger _100_append_only;
+alter table importance.memory_access_log enable always trigger _200_append_only;
 
 -- Partitions are created after the guard so that they have it from the start.
 select audit.create_month_partitions('importance.memory_access_log', now()::date, 14);
@@ -7179,6 +7439,21 @@ $$;
 comment on function derived.lock_source_memory(uuid, text) is
   'Returns the memory that a row is derived from, locked until the end of the transaction. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Not executable by callers: functions of the owner call it. Definer: locks memories of other writers.';
 --! EndIncluded 090-derived/020-lock-source-memory.sql
+--! Included 090-derived/025-packet-for.sql
+create function derived.packet_for(
+  kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}')
+returns uuid
+language sql
+volatile
+set search_path = ''
+return coalesce(source_packet, ((public.save_memory(
+  content => content, scope => scope, project_id => project_id, kind => kind, envelope => envelope)).memory).packet_id);
+
+comment on function derived.packet_for(text, text, text, text, uuid, jsonb) is
+  'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and content. Runs with the rights of the caller.';
+
+grant execute on function derived.packet_for(text, text, text, text, uuid, jsonb) to l9_agent, l9_admin;
+--! EndIncluded 090-derived/025-packet-for.sql
 --! Included 090-derived/030-triggers.sql
 -- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source.
 
@@ -7354,7 +7629,7 @@ comment on schema entities is
   'Names of entities and their aliases. Not exposed over GraphQL; callers may execute only what is granted one by one.';
 grant usage on schema entities to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/000-schema.sql
---! Included 100-entities/010-normalise-name.sql
+--! Included 100-entities/010-names.sql
 create function entities.normalise_name(name text)
 returns text
 language sql
@@ -7366,7 +7641,17 @@ return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(
   pg_catalog.normalize(name, 'NFKC'), '\s+', ' ', 'g')));
 
 comment on function entities.normalise_name(text) is
-  'The name of an entity as it is compared: Unicode NFKC, in lower case, white space trimmed and collapsed.';
+  'Returns the form in which names are compared: Unicode NFKC, lower case, white space trimmed and collapsed.';
+
+create function entities.max_name_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 1000;
+
+comment on function entities.max_name_bytes() is 'The length of a name in bytes, as given and normalised, at most.';
 
 create function entities.check_name(name text, field text)
 returns text
@@ -7381,13 +7666,14 @@ begin
   if coalesce(normalised, '') = '' then
     perform identity.raise_error('L9VAL', format('%s: a name is required', field), field);
   end if;
-  perform identity.check_bytes(name, 1000, field), identity.check_bytes(normalised, 1000, field);
+  perform identity.check_bytes(name, entities.max_name_bytes(), field),
+    identity.check_bytes(normalised, entities.max_name_bytes(), field);
   return normalised;
 end
 $$;
 
 comment on function entities.check_name(text, text) is
-  'normalise_name() of a name that is there and at most 1000 bytes long; else L9VAL or L9LIM, naming the field.';
+  'Returns normalise_name() of a name. Raises L9VAL for this field if the name is missing or blank, L9LIM if it is longer than 1000 bytes.';
 
 create function entities.check_names(names text[], field text)
 returns text[]
@@ -7397,16 +7683,18 @@ parallel safe
 set search_path = ''
 return array(
   select checked.name
-  from pg_catalog.unnest(names) with ordinality as given (name, place)
-  cross join lateral (select entities.check_name(given.name, field) as name) checked
-  group by checked.name order by pg_catalog.min(given.place));
+  from pg_catalog.unnest(names) with ordinality as input (name, place)
+  cross join lateral (select entities.check_name(input.name, field) as name) checked
+  group by checked.name order by pg_catalog.min(input.place));
 
-comment on function entities.check_names(text[], text) is 'check_name() of each of them: those that differ, in the order given.';
+comment on function entities.check_names(text[], text) is
+  'Returns check_name() of each name, without duplicates, in the order of the list.';
 
 grant execute on function
-  entities.normalise_name(text), entities.check_name(text, text), entities.check_names(text[], text)
+  entities.normalise_name(text), entities.max_name_bytes(), entities.check_name(text, text), entities.check_names(text[], text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-
+--! EndIncluded 100-entities/010-names.sql
+--! Included 100-entities/020-confidence.sql
 create function entities.check_confidence(confidence double precision, field text default 'confidence')
 returns void
 language plpgsql
@@ -7416,16 +7704,37 @@ set search_path = ''
 as $$
 begin
   if confidence is null or not confidence between 0 and 1 then
-    perform identity.raise_error('L9VAL', format('%s: from 0 to 1', field), field);
+    perform identity.raise_error('L9VAL', format('%s: must be a number from 0 to 1', field), field);
   end if;
 end
 $$;
 
-comment on function entities.check_confidence(double precision, text) is 'L9VAL unless it is from 0 to 1.';
+comment on function entities.check_confidence(double precision, text) is
+  'Raises L9VAL for this field unless the confidence is a number from 0 to 1.';
 
 grant execute on function entities.check_confidence(double precision, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 100-entities/010-normalise-name.sql
---! Included 100-entities/020-entity-aliases.sql
+
+create function entities.noisy_or(confidences double precision[], highest double precision default 0.99)
+returns double precision
+language sql
+immutable
+parallel safe
+set search_path = ''
+return (
+  -- Rounded, so that the result does not depend on the order in which the logarithms are added. The bounds keep ln() and
+  -- exp() from failing on a confidence of 1; they change nothing within these digits.
+  select pg_catalog.round(
+    least(highest, 1 - pg_catalog.exp(greatest(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), -99)))::numeric, 12)
+    ::double precision
+  from pg_catalog.unnest(confidences) as c (confidence));
+
+comment on function entities.noisy_or(double precision[], double precision) is
+  'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, rounded to 12 digits, at most highest.';
+
+grant execute on function entities.noisy_or(double precision[], double precision)
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 100-entities/020-confidence.sql
+--! Included 100-entities/030-entity-aliases.sql
 create table public.entity_aliases (
   alias_id uuid primary key default uuidv7(),
   alias text not null,
@@ -7451,13 +7760,15 @@ alter table public.entity_aliases
   alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
 
 comment on table public.entity_aliases is
-  'Other names of entities, a row for each memory that says so. They are looked up, one step far, when facts and relations are read; nothing is rewritten by them. add_alias() writes it.';
+  'Other names of entities: one row for each memory that states an alias. Readers of facts and relations resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
 comment on column public.entity_aliases.alias_id is 'UUID version 7.';
-comment on column public.entity_aliases.alias is 'The other name.';
-comment on column public.entity_aliases.entity is 'The entity that it is a name of.';
-comment on column public.entity_aliases.alias_normalized is 'alias as it is compared: Unicode NFKC, in lower case, white space collapsed.';
-comment on column public.entity_aliases.entity_normalized is 'entity as it is compared: Unicode NFKC, in lower case, white space collapsed.';
-comment on column public.entity_aliases.source_packet is 'The memory that says so.';
+comment on column public.entity_aliases.alias is 'The other name, as the memory spells it.';
+comment on column public.entity_aliases.entity is 'The entity that the alias names, as the memory spells it.';
+comment on column public.entity_aliases.alias_normalized is
+  'The alias in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.entity_aliases.entity_normalized is
+  'The entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
 
@@ -7466,10 +7777,18 @@ create index entity_aliases_alias_idx on public.entity_aliases (tenant_id, alias
 create index entity_aliases_entity_idx on public.entity_aliases (tenant_id, entity_normalized, scope);
 create index entity_aliases_readers_idx on public.entity_aliases (tenant_id, scope, alias_id);
 
-comment on index public.alias_unique_of_packet is 'One memory gives a name one meaning.';
---! EndIncluded 100-entities/020-entity-aliases.sql
---! Included 100-entities/030-names-of.sql
--- Stands here because facts and relations ask for it; the table of aliases comes with the graph.
+comment on index public.alias_unique_of_packet is 'A memory gives a name at most one meaning.';
+--! EndIncluded 100-entities/030-entity-aliases.sql
+--! Included 100-entities/040-names-of.sql
+create function entities.max_aliases()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 100;
+
+comment on function entities.max_aliases() is 'The number of aliases of one entity that are resolved at most, the oldest first.';
 
 create function entities.names_of(entity text)
 returns text[]
@@ -7479,32 +7798,32 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  named constant text := entities.normalise_name(entity);
-  -- Jobs see all tenants', and have none of their own: for them a name is its own only one.
+  given_name constant text := entities.normalise_name(entity);
+  -- Jobs belong to no tenant, so for them an entity has only the given name.
   tenant constant uuid := identity.current_tenant_id();
 begin
   return array(
-    with known as (
-      select named as name
+    with canonical as (
+      select given_name as name
       union
       select a.entity_normalized from public.entity_aliases a
-      where a.tenant_id = tenant and a.alias_normalized = named and (a.ttl is null or a.ttl > now())
+      where a.tenant_id = tenant and a.alias_normalized = given_name and (a.ttl is null or a.ttl > now())
     )
-    select k.name from known k where k.name is not null
+    select c.name from canonical c where c.name is not null
     union
-    (select a.alias_normalized from public.entity_aliases a join known k on k.name = a.entity_normalized
+    (select a.alias_normalized from public.entity_aliases a join canonical c on c.name = a.entity_normalized
      where a.tenant_id = tenant and (a.ttl is null or a.ttl > now())
      order by a.created_at
-     limit 100));
+     limit entities.max_aliases()));
 end
 $$;
 
 comment on function entities.names_of(text) is
-  'All names of an entity, normalised: the one given, what it is an alias of, and the aliases of both (100 at most), as far as the caller sees them.';
+  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at most 100), as far as the caller can read them.';
 
-grant execute on function entities.names_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 100-entities/030-names-of.sql
---! Included 100-entities/040-add-alias.sql
+grant execute on function entities.max_aliases(), entities.names_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 100-entities/040-names-of.sql
+--! Included 100-entities/050-add-alias.sql
 create function entities.add_alias_from(packet_id uuid, alias text, entity text)
 returns public.entity_aliases
 language plpgsql
@@ -7517,17 +7836,17 @@ declare
   alias_name constant text := entities.check_name(add_alias_from.alias, 'alias');
   entity_name constant text := entities.check_name(add_alias_from.entity, 'entity');
   memory public.packet_store;
-  known public.entity_aliases;
+  conflicting public.entity_aliases;
   saved public.entity_aliases;
 begin
   if alias_name = entity_name then
-    perform identity.raise_error('L9VAL', 'alias: another name than the entity''s', 'alias');
+    perform identity.raise_error('L9VAL', 'alias: must differ from the entity''s own name', 'alias');
   end if;
   memory := derived.lock_source_memory(add_alias_from.packet_id);
-  -- The rule spans rows: one alias at a time, where it is.
+  -- The rule below spans rows, so writers of one audience take turns.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory aliases %s',
     packets.audience_id(memory.tenant_id, memory.org_id, memory.user_id, memory.project_id, memory.scope)), 0));
-  for known in
+  for conflicting in
     select a.* from public.entity_aliases a
     where a.tenant_id = memory.tenant_id and a.scope = memory.scope
       and a.project_id is not distinct from memory.project_id
@@ -7539,13 +7858,13 @@ begin
     order by a.created_at
     limit 1
   loop
-    -- One step, always: an alias of an alias would be found from one end only.
-    if known.alias_normalized = alias_name then
-      perform identity.raise_error('L9VAL', format('alias: already a name of %s here', known.entity), 'alias');
-    elsif known.alias_normalized = entity_name then
-      perform identity.raise_error('L9VAL', format('entity: an alias itself; name the entity, %s', known.entity), 'entity');
+    -- Readers resolve one step only, so an alias of an alias would be found from one end only.
+    if conflicting.alias_normalized = alias_name then
+      perform identity.raise_error('L9VAL', format('alias: is already a name of %s', conflicting.entity), 'alias');
+    elsif conflicting.alias_normalized = entity_name then
+      perform identity.raise_error('L9VAL', format('entity: is itself an alias; use the entity %s', conflicting.entity), 'entity');
     else
-      perform identity.raise_error('L9VAL', format('alias: has aliases itself, such as %s; make it the entity', known.alias), 'alias');
+      perform identity.raise_error('L9VAL', format('alias: has aliases of its own, such as %s; use it as the entity', conflicting.alias), 'alias');
     end if;
   end loop;
 
@@ -7562,7 +7881,7 @@ end
 $$;
 
 comment on function entities.add_alias_from(uuid, text, text) is
-  'Gives an entity another name, from a memory, for a caller who sees it and may write where it is, or for a job. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
+  'Stores an alias that a memory states, for a caller who can read the memory and write in its scope, or for a job. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
 
 create function public.add_alias(
   alias text,
@@ -7592,15 +7911,15 @@ end
 $$;
 
 comment on function public.add_alias(text, text, uuid, text, text) is
-  'Says that alias is another name of entity: facts and relations of either are found by both. A name is an alias of one entity, and an alias has none itself. source_packet: the memory that says so, and where it belongs; without one it is saved as a memory of its own, kind fact, in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that alias is another name of entity, so that facts and relations of either name are found by both. A name is an alias of only one entity, and an alias has no aliases. source_packet: the memory that states the alias and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function entities.add_alias_from(uuid, text, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias(text, text, uuid, text, text) to l9_agent, l9_admin;
---! EndIncluded 100-entities/040-add-alias.sql
---! Included 100-entities/050-aliases.sql
+--! EndIncluded 100-entities/050-add-alias.sql
+--! Included 100-entities/060-resolve-aliases.sql
 create type entities.known_alias as (alias_normalized text, entity_normalized text, entity text);
 
-comment on type entities.known_alias is 'A name, and the entity that it is another name of.';
+comment on type entities.known_alias is 'An alias and the entity that it names.';
 
 create function entities.aliases_for(names text[])
 returns setof entities.known_alias
@@ -7616,7 +7935,7 @@ begin
   if names is null then
     return;
   end if;
-  -- Where two places give a name two meanings, whoever sees both goes by the older.
+  -- If two audiences give a name two meanings, a caller who can read both gets the older one.
   return query
   select distinct on (a.alias_normalized) a.alias_normalized, a.entity_normalized, a.entity
   from public.entity_aliases a
@@ -7626,7 +7945,8 @@ begin
 end
 $$;
 
-comment on function entities.aliases_for(text[]) is 'Which of these names are aliases, as far as the caller sees, and of what.';
+comment on function entities.aliases_for(text[]) is
+  'Returns the names in the list that are aliases the caller can read, each with its entity.';
 
 create function entities.aliases_of(entity_name text)
 returns setof text
@@ -7646,14 +7966,15 @@ begin
     and (a.ttl is null or a.ttl > now())
   group by a.alias_normalized
   order by min(a.created_at), a.alias_normalized
-  limit 100;
+  limit entities.max_aliases();
 end
 $$;
 
-comment on function entities.aliases_of(text) is 'The aliases of an entity that the caller sees: the 100 oldest at most.';
+comment on function entities.aliases_of(text) is
+  'Returns the aliases of an entity that the caller can read: at most the 100 oldest.';
 
 grant execute on function entities.aliases_for(text[]), entities.aliases_of(text) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 100-entities/050-aliases.sql
+--! EndIncluded 100-entities/060-resolve-aliases.sql
 --! Included 110-events/000-schema.sql
 create schema events;
 comment on schema events is
@@ -7672,14 +7993,14 @@ begin
   if coalesce(jsonb_typeof(envelope -> field), 'null') = 'null' and not is_required then
     return;
   elsif jsonb_typeof(envelope -> field) is distinct from 'string' or envelope ->> field !~ '\S' then
-    perform identity.raise_error('L9VAL', format('envelope.%s: a text is required', field), 'envelope.' || field);
+    perform identity.raise_error('L9VAL', format('envelope.%s: must be a text that is not blank', field), 'envelope.' || field);
   end if;
   perform identity.check_bytes(envelope ->> field, 200, 'envelope.' || field);
 end
 $$;
 
 comment on function events.check_word_of(jsonb, text, boolean) is
-  'L9VAL or L9LIM, naming the field, unless it is a text of 1 to 200 bytes, or left out where it may be.';
+  'Raises L9VAL or L9LIM for this field of the envelope unless it is a text of 1 to 200 bytes. An optional field may be absent or null.';
 
 create function events.check_event(envelope jsonb)
 returns void
@@ -7689,21 +8010,21 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  happened text := envelope ->> 'timestamp';
+  event_time text := envelope ->> 'timestamp';
 begin
   perform events.check_word_of(envelope, 'event_type', true);
   perform events.check_word_of(envelope, 'agent_id', false);
-  -- PostgreSQL would also take tomorrow, or a time of day.
-  if happened !~ '^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$'
-    or not pg_input_is_valid(happened, 'timestamptz') then
+  -- PostgreSQL also accepts words such as tomorrow and a bare time of day, so the format is checked first.
+  if event_time !~ '^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$'
+    or not pg_input_is_valid(event_time, 'timestamptz') then
     perform identity.raise_error('L9VAL',
-      'envelope.timestamp: a time as in 2026-12-31T23:59:59Z', 'envelope.timestamp');
+      'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z', 'envelope.timestamp');
   end if;
 end
 $$;
 
 comment on function events.check_event(jsonb) is
-  'What the envelope of a memory of kind event must be: event_type, and perhaps agent_id and timestamp; else L9VAL or L9LIM, naming the field.';
+  'Checks the envelope of a memory of kind event: event_type is required; agent_id and timestamp are optional. Raises L9VAL or L9LIM for the field.';
 
 create function events.check_reasoning(envelope jsonb)
 returns void
@@ -7718,16 +8039,16 @@ begin
   perform events.check_word_of(envelope, 'agent_id', false);
   if jsonb_typeof(envelope -> 'steps') is distinct from 'array' or jsonb_array_length(envelope -> 'steps') = 0
     or jsonb_path_exists(envelope -> 'steps', 'strict $[*] ? (@.type() != "string" && @.type() != "object")') then
-    perform identity.raise_error('L9VAL', 'envelope.steps: a list of texts or objects, at least one', 'envelope.steps');
+    perform identity.raise_error('L9VAL', 'envelope.steps: must be a list of at least one text or object', 'envelope.steps');
   elsif coalesce(jsonb_typeof(envelope -> 'inference_steps'), 'null') not in ('array', 'null') then
-    perform identity.raise_error('L9VAL', 'envelope.inference_steps: a list', 'envelope.inference_steps');
+    perform identity.raise_error('L9VAL', 'envelope.inference_steps: must be a list', 'envelope.inference_steps');
   elsif coalesce(jsonb_typeof(envelope -> 'extracted_features'), 'null') not in ('object', 'null') then
-    perform identity.raise_error('L9VAL', 'envelope.extracted_features: an object', 'envelope.extracted_features');
+    perform identity.raise_error('L9VAL', 'envelope.extracted_features: must be an object', 'envelope.extracted_features');
   end if;
   foreach field in array array['steps', 'inference_steps'] loop
     if jsonb_typeof(envelope -> field) = 'array' and jsonb_array_length(envelope -> field) > 1000 then
       perform identity.raise_error('L9LIM',
-        format('envelope.%s: at most 1000, got %s', field, jsonb_array_length(envelope -> field)), 'envelope.' || field);
+        format('envelope.%s: at most 1000 items, got %s', field, jsonb_array_length(envelope -> field)), 'envelope.' || field);
     end if;
   end loop;
   foreach field in array array['reasoning_tokens', 'decision_tokens'] loop
@@ -7737,10 +8058,10 @@ begin
       or jsonb_typeof(envelope -> field) = 'array'
         and jsonb_path_exists(envelope -> field, 'strict $[*] ? (@.type() != "string")') then
       perform identity.raise_error('L9VAL',
-        format('envelope.%s: how many (a whole number), or the tokens themselves (a list of texts)', field), 'envelope.' || field);
+        format('envelope.%s: must be a whole number of tokens or a list of texts', field), 'envelope.' || field);
     elsif jsonb_typeof(envelope -> field) = 'array' and jsonb_array_length(envelope -> field) > 10000 then
       perform identity.raise_error('L9LIM',
-        format('envelope.%s: at most 10000, got %s', field, jsonb_array_length(envelope -> field)), 'envelope.' || field);
+        format('envelope.%s: at most 10000 items, got %s', field, jsonb_array_length(envelope -> field)), 'envelope.' || field);
     end if;
   end loop;
   if coalesce(jsonb_typeof(envelope -> 'confidence_scores'), 'null') not in ('object', 'null')
@@ -7748,13 +8069,13 @@ begin
       select from jsonb_each(envelope -> 'confidence_scores') as score
       where jsonb_typeof(score.value) <> 'number' or not (score.value #>> '{}')::numeric between 0 and 1) then
     perform identity.raise_error('L9VAL',
-      'envelope.confidence_scores: an object of numbers from 0 to 1', 'envelope.confidence_scores');
+      'envelope.confidence_scores: must be an object of numbers from 0 to 1', 'envelope.confidence_scores');
   end if;
 end
 $$;
 
 comment on function events.check_reasoning(jsonb) is
-  'What the envelope of a memory of kind reasoning_trace must be: steps, and perhaps agent_id, extracted_features, inference_steps, reasoning_tokens, decision_tokens and confidence_scores; else L9VAL or L9LIM, naming the field.';
+  'Checks the envelope of a memory of kind reasoning_trace: steps is required; agent_id, extracted_features, inference_steps, reasoning_tokens, decision_tokens and confidence_scores are optional. Raises L9VAL or L9LIM for the field.';
 
 create function events.tg_packet_store__check_envelope()
 returns trigger
@@ -7772,14 +8093,14 @@ end
 $$;
 
 comment on function events.tg_packet_store__check_envelope() is
-  'Refuses an event, or a trace of reasoning, whose envelope does not say what is asked of it.';
+  'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value.';
 
--- Old memories are moved in as they are.
-create trigger _150_check_envelope before insert on public.packet_store
+-- The import of legacy memories takes their envelopes unchecked.
+create trigger _200_check_envelope before insert on public.packet_store
   for each row when (
     new.packet_type in ('event', 'reasoning_trace') and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
   execute function events.tg_packet_store__check_envelope();
-create trigger _150_check_envelope_changed before update of envelope, packet_type on public.packet_store
+create trigger _200_check_envelope_changed before update of envelope, packet_type on public.packet_store
   for each row when (
     new.packet_type in ('event', 'reasoning_trace')
     and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope)
@@ -7809,7 +8130,7 @@ create table public.agent_memory_events (
   updated_at timestamptz not null
 );
 
--- What is erased must not stay in the planner's statistics.
+-- Erased contents must not survive in the planner's statistics.
 alter table public.agent_memory_events
   alter column agent_id set statistics 0, alter column event_type set statistics 0, alter column content set statistics 0;
 
@@ -7818,14 +8139,17 @@ create index agent_memory_events_type_idx on public.agent_memory_events (tenant_
 create index agent_memory_events_agent_idx on public.agent_memory_events (tenant_id, agent_id, "timestamp");
 
 comment on table public.agent_memory_events is
-  'What happened: the memories of kind event, laid out. One row each, kept in step with the memory by triggers.';
-comment on column public.agent_memory_events.event_id is 'UUID version 7; the same as long as the memory stays an event.';
+  'Events: one row for each memory of kind event, with its envelope as columns. Triggers keep the row in step with its memory.';
+comment on column public.agent_memory_events.event_id is 'UUID version 7. It does not change while the memory stays an event.';
 comment on column public.agent_memory_events.agent_id is
-  'The agent that it says it is of: envelope.agent_id, else metadata.agent, else the creator. Who wrote it is in creator.';
-comment on column public.agent_memory_events."timestamp" is 'When it happened: envelope.timestamp, else when it was saved.';
-comment on column public.agent_memory_events.packet_id is 'The memory.';
-comment on column public.agent_memory_events.event_type is 'What sort of event: envelope.event_type, such as deploy.finished.';
-comment on column public.agent_memory_events.content is 'What else the envelope says; the text under content.';
+  'The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote the memory.';
+comment on column public.agent_memory_events."timestamp" is
+  'When the event happened: envelope.timestamp, else the time of saving.';
+comment on column public.agent_memory_events.packet_id is 'The memory that holds the event.';
+comment on column public.agent_memory_events.event_type is
+  'The type of the event: envelope.event_type, such as deploy.finished.';
+comment on column public.agent_memory_events.content is
+  'The other fields of the envelope; the text of the memory is its field content.';
 
 call derived.derive_from_packets('public.agent_memory_events', 'event_id', 'packet_id');
 
@@ -7836,7 +8160,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  -- What was moved in from old tables may be an event in name only.
+  -- An imported legacy memory may have the kind event without an event_type.
   if new.packet_type <> 'event' or new.envelope ->> 'event_type' is null or new.ttl <= now() then
     delete from public.agent_memory_events e where e.packet_id = new.packet_id;
     return null;
@@ -7856,7 +8180,7 @@ end
 $$;
 
 comment on function events.tg_packet_store__fill_event() is
-  'Lays out what an event says, and takes it away when it is none any more. Definer: callers can''t write events.';
+  'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t write events.';
 
 create trigger _610_fill_event after insert on public.packet_store
   for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
@@ -7891,41 +8215,45 @@ create table public.reasoning_traces (
   updated_at timestamptz not null
 );
 
--- What is erased must not stay in the planner's statistics.
+-- Erased contents must not survive in the planner's statistics.
 alter table public.reasoning_traces
   alter column agent_id set statistics 0, alter column steps set statistics 0,
   alter column extracted_features set statistics 0, alter column inference_steps set statistics 0,
   alter column reasoning_tokens set statistics 0, alter column decision_tokens set statistics 0,
   alter column confidence_scores set statistics 0;
 
--- As of contexts: a search looks here how many traces its caller may read.
+-- A search counts the traces that its caller may read with an index-only scan, as it does for memory_contexts.
 create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
 create index reasoning_traces_agent_idx on public.reasoning_traces (tenant_id, agent_id, created_at);
 
 comment on table public.reasoning_traces is
-  'How agents came to something: the memories of kind reasoning_trace, laid out. One row each, kept in step with the memory by triggers. What the steps say is embedded as type reasoning.';
-comment on column public.reasoning_traces.trace_id is 'UUID version 7; the same as long as the memory stays a trace.';
+  'Reasoning traces: one row for each memory of kind reasoning_trace, with its envelope as columns. Triggers keep the row in step with its memory. The text of the steps is embedded as type reasoning.';
+comment on column public.reasoning_traces.trace_id is
+  'UUID version 7. It does not change while the memory stays a reasoning trace.';
 comment on column public.reasoning_traces.agent_id is
-  'The agent that it says it is of: envelope.agent_id, else metadata.agent, else the creator. Who wrote it is in creator.';
-comment on column public.reasoning_traces.packet_id is 'The memory.';
-comment on column public.reasoning_traces.steps is 'The steps in order: texts, or objects with texts in them.';
-comment on column public.reasoning_traces.extracted_features is 'What was taken from the input: an object.';
-comment on column public.reasoning_traces.inference_steps is 'What was inferred: a list.';
-comment on column public.reasoning_traces.reasoning_tokens is 'How many tokens the reasoning took, or the tokens themselves.';
-comment on column public.reasoning_traces.decision_tokens is 'How many tokens the decision took, or the tokens themselves.';
-comment on column public.reasoning_traces.confidence_scores is 'How sure of what: an object of numbers from 0 to 1.';
+  'The agent that the trace names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote the memory.';
+comment on column public.reasoning_traces.packet_id is 'The memory that holds the trace.';
+comment on column public.reasoning_traces.steps is 'The steps in order: a list of texts, or of objects that contain texts.';
+comment on column public.reasoning_traces.extracted_features is 'What the agent took from its input: an object.';
+comment on column public.reasoning_traces.inference_steps is 'What the agent inferred: a list.';
+comment on column public.reasoning_traces.reasoning_tokens is
+  'The number of tokens that the reasoning took, or a list of the tokens.';
+comment on column public.reasoning_traces.decision_tokens is
+  'The number of tokens that the decision took, or a list of the tokens.';
+comment on column public.reasoning_traces.confidence_scores is 'An object that maps names to confidences from 0 to 1.';
 
 call derived.derive_from_packets('public.reasoning_traces', 'trace_id', 'packet_id');
 
-create function events.given(envelope jsonb, field text, otherwise jsonb)
+create function events.field_or_default(envelope jsonb, field text, default_value jsonb)
 returns jsonb
 language sql
 immutable
 parallel safe
 set search_path = ''
-return coalesce(nullif(envelope -> field, 'null'), otherwise);
+return coalesce(nullif(envelope -> field, 'null'), default_value);
 
-comment on function events.given(jsonb, text, jsonb) is 'A field of an envelope, or what stands for it where it is left out or null.';
+comment on function events.field_or_default(jsonb, text, jsonb) is
+  'Returns a field of the envelope, or the default if the field is absent or null.';
 
 create function events.tg_packet_store__fill_reasoning()
 returns trigger
@@ -7934,7 +8262,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  -- What was moved in from old tables may be a trace in name only.
+  -- An imported legacy memory may have the kind reasoning_trace without steps.
   if new.packet_type <> 'reasoning_trace' or new.envelope -> 'steps' is null or new.ttl <= now() then
     delete from public.reasoning_traces t where t.packet_id = new.packet_id;
     return null;
@@ -7945,11 +8273,11 @@ begin
     new.packet_id,
     left(coalesce(new.envelope ->> 'agent_id', new.metadata ->> 'agent', new.metadata ->> 'creator'), 200),
     new.envelope -> 'steps',
-    events.given(new.envelope, 'extracted_features', '{}'),
-    events.given(new.envelope, 'inference_steps', '[]'),
-    events.given(new.envelope, 'reasoning_tokens', '[]'),
-    events.given(new.envelope, 'decision_tokens', '[]'),
-    events.given(new.envelope, 'confidence_scores', '{}'))
+    events.field_or_default(new.envelope, 'extracted_features', '{}'),
+    events.field_or_default(new.envelope, 'inference_steps', '[]'),
+    events.field_or_default(new.envelope, 'reasoning_tokens', '[]'),
+    events.field_or_default(new.envelope, 'decision_tokens', '[]'),
+    events.field_or_default(new.envelope, 'confidence_scores', '{}'))
   on conflict (packet_id) do update
     set agent_id = excluded.agent_id, steps = excluded.steps, extracted_features = excluded.extracted_features,
       inference_steps = excluded.inference_steps, reasoning_tokens = excluded.reasoning_tokens,
@@ -7960,7 +8288,7 @@ end
 $$;
 
 comment on function events.tg_packet_store__fill_reasoning() is
-  'Lays out what a trace of reasoning says, and takes it away when it is none any more. Definer: callers can''t write traces.';
+  'Writes the trace row of a memory and deletes it when the memory is no longer a reasoning trace. Definer: callers can''t write traces.';
 
 create trigger _610_fill_reasoning after insert on public.packet_store
   for each row when (
@@ -7994,7 +8322,29 @@ return not pg_catalog.jsonb_path_exists(value,
   and pg_catalog.octet_length(value::text) <= 4096;
 
 comment on function tasks.is_bare(jsonb) is
-  'Whether a value holds numbers, ids and names only, 4 KiB at most: no text that somebody wrote.';
+  'True if a value holds only numbers, truth values, ids and names, at most 4 KiB: it then contains no text that somebody wrote.';
+
+create function tasks.is_error_name(name text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return name ~ '^[A-Za-z0-9._:-]{1,100}$';
+
+comment on function tasks.is_error_name(text) is
+  'True if a text can be the name of an error: 1 to 100 letters, digits or ._:- and so no text that somebody wrote.';
+
+create function tasks.error_name(error text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return coalesce(
+  nullif(pg_catalog.left(pg_catalog.regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error');
+
+comment on function tasks.error_name(text) is 'Returns the name at the start of an error, for which is_error_name() is true; Error if there is none.';
 
 create table public.tasks (
   id uuid primary key default uuidv7(),
@@ -8019,7 +8369,7 @@ create table public.tasks (
   constraint task_type_plain check (type ~ '^[a-z][a-z0-9_]{0,62}$'),
   constraint task_status_known check (status in ('queued', 'running', 'completed', 'failed')),
   constraint task_without_contents check (tasks.is_bare(payload) and tasks.is_bare(coalesce(result, '{}'))),
-  constraint task_error_is_a_name check (error ~ '^[A-Za-z0-9._:-]{1,100}$'),
+  constraint task_error_is_a_name check (tasks.is_error_name(error)),
   constraint task_job_key_short check (octet_length(job_key) between 1 and 200),
   constraint task_fails_with_error check ((status = 'failed') = (error is not null)),
   constraint task_ends_once check ((status in ('completed', 'failed')) = (completed_at is not null)),
@@ -8033,25 +8383,29 @@ create index tasks_completed_idx on public.tasks (completed_at);
 create unique index tasks_open_key on public.tasks (tenant_id, job_key) where status in ('queued', 'running');
 
 comment on table public.tasks is
-  'Background work for a tenant, as its people see it: one row a run. Only jobs write it; rows go 30 days after their end.';
+  'Runs of background jobs for a tenant: one row for each run. Only jobs write this table. A row is deleted 30 days after its run ended.';
 comment on column public.tasks.id is 'UUID version 7.';
-comment on column public.tasks.type is 'What is done, such as reembed: a lower-case word.';
+comment on column public.tasks.type is 'The kind of work, such as reembed: a lower-case word.';
 comment on column public.tasks.status is 'queued, running, completed or failed.';
-comment on column public.tasks.payload is 'What it was asked: numbers, ids and names, never contents.';
-comment on column public.tasks.result is 'What came of it: numbers, ids and names, never contents.';
-comment on column public.tasks.error is 'The name of the error that it failed of. interrupted: its process ended.';
-comment on column public.tasks.job_key is 'What it works on, such as extract and the id of a memory: under one key one task at a time is queued or runs.';
-comment on column public.tasks.job_id is 'The job of the queue that does it, while it is there: graphile_worker.jobs.id, for l9_worker. Null: no job does, but a command.';
-comment on column public.tasks.caller is 'Who asked for it; null: nobody, it came round by itself.';
-comment on column public.tasks.tenant_id is 'The tenant that it is done for.';
-comment on column public.tasks.org_id is 'The org that it is done for; null: the whole tenant.';
-comment on column public.tasks.user_id is 'The user whom it is done for; null: the whole org.';
-comment on column public.tasks.project_id is 'The project that it is about; null: all of them.';
-comment on column public.tasks.scope is 'The scope that it is about: whoever reads that sees the task. Null: all of them, and then it is for admins, and whoever asked for it.';
-comment on column public.tasks.created_at is 'When it was queued, or began.';
-comment on column public.tasks.started_at is 'When it began.';
-comment on column public.tasks.completed_at is 'When it ended, either way.';
-comment on column public.tasks.updated_at is 'When its status last changed.';
+comment on column public.tasks.payload is 'The parameters of the run: numbers, ids and names, never contents.';
+comment on column public.tasks.result is 'The outcome of the run: numbers, ids and names, never contents.';
+comment on column public.tasks.error is
+  'The name of the error that ended the run; interrupted if its process died. Null unless status is failed.';
+comment on column public.tasks.job_key is
+  'The object of the work, such as extract and the id of a memory. At most one run with the same key is queued or running.';
+comment on column public.tasks.job_id is
+  'graphile_worker.jobs.id of the job that does the work, for l9_worker. Null: a command does it.';
+comment on column public.tasks.caller is 'The caller who asked for the run. Null: a schedule started it.';
+comment on column public.tasks.tenant_id is 'The tenant that the run works for.';
+comment on column public.tasks.org_id is 'The org that the run works for. Null: the whole tenant.';
+comment on column public.tasks.user_id is 'The user that the run works for. Null: the whole org.';
+comment on column public.tasks.project_id is 'The project that the run works on. Null: all projects.';
+comment on column public.tasks.scope is
+  'The scope that the run works on; callers who can read this scope can read the row. Null: all scopes, and then only admins can read the row.';
+comment on column public.tasks.created_at is 'When the run was queued, or when it started if it was never queued.';
+comment on column public.tasks.started_at is 'When the run started.';
+comment on column public.tasks.completed_at is 'When the run completed or failed.';
+comment on column public.tasks.updated_at is 'When the status last changed.';
 
 call identity.protect_like_memories('public.tasks', noun => 'task', expires => false);
 do $$
@@ -8059,22 +8413,21 @@ begin
   execute format('create policy unscoped_tasks on public.tasks for select to l9_admin using (scope is null and %s)', identity.project_condition());
 end
 $$;
-comment on policy unscoped_tasks on public.tasks is 'Admins also see tasks that are about no single scope, within their projects; agents do not.';
+comment on policy unscoped_tasks on public.tasks is 'Admins also read rows without a scope, within their projects; agents can not.';
 
 create policy worker_access on public.tasks to l9_worker using (true);
 create policy definer_functions on public.tasks to l9_owner using (true);
 
-comment on policy worker_access on public.tasks is 'Jobs write down what became of what they do.';
-comment on policy definer_functions on public.tasks is 'start_task() writes down what begins; only jobs may call it.';
+comment on policy worker_access on public.tasks is 'Jobs record the progress and the outcome of their runs.';
+comment on policy definer_functions on public.tasks is 'start_task() inserts and updates rows; only jobs may call it.';
 
 grant select on public.tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant update (status, result, error, started_at, completed_at, updated_at) on public.tasks to l9_worker;
 grant delete, maintain on public.tasks to l9_worker;
--- Callers write none: a task is what a job does, not what somebody says of it.
+grant execute on function tasks.is_bare(jsonb), tasks.is_error_name(text), tasks.error_name(text) to l9_worker;
+-- Callers have no write privilege: rows report what jobs really did.
 --! EndIncluded 120-tasks/010-tasks.sql
---! Included 120-tasks/020-run-tasks.sql
--- What jobs call, as l9_worker.
-
+--! Included 120-tasks/020-start-task.sql
 create function tasks.start_task(
   type text,
   tenant_id uuid default null,
@@ -8101,7 +8454,7 @@ declare
   ids uuid[] := '{}';
 begin
   if not coalesce(tasks.is_bare(start_task.payload), false) then
-    perform identity.raise_error('L9VAL', 'payload: numbers, ids and names only, 4 KiB at most', 'payload');
+    perform identity.raise_error('L9VAL', 'payload: may hold only numbers, ids and names, at most 4 KiB', 'payload');
   end if;
   for tenant in
     select t.tenant_id from public.tenants t
@@ -8112,11 +8465,11 @@ begin
     if start_task.job_key is not null then
       perform pg_advisory_xact_lock(hashtextextended(format('l9 task %s %s', tenant, start_task.job_key), 0));
       if is_queued then
-        -- It waits already, or runs: one key is in the queue once.
+        -- A key is queued or running at most once, so an existing run is used again.
         select t.id into id from public.tasks t
         where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status in ('queued', 'running');
       else
-        -- What still seems to run under this key was left behind by a process that died.
+        -- A run of this key that is still marked as running was left behind by a dead process.
         update public.tasks t
         set status = 'failed', error = 'interrupted', completed_at = clock_timestamp(), updated_at = clock_timestamp()
         where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'running';
@@ -8140,8 +8493,11 @@ end
 $$;
 
 comment on function tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint) is
-  'Writes down that something begins, or (is_queued) waits to begin, for a tenant, or for each that is active, and returns the ids for finish_task(). Under a job_key one that waits begins, and one that was left running by a process that died has failed. Definer: reads tenants, which jobs don''t see.';
+  'Records that a run starts, or is queued (is_queued), for one tenant or for each active tenant. Returns the ids for finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead process left running is marked as failed. Definer: reads tenants, which jobs can''t read.';
 
+grant execute on function tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint) to l9_worker;
+--! EndIncluded 120-tasks/020-start-task.sql
+--! Included 120-tasks/030-finish-task.sql
 create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null)
 returns integer
 language plpgsql
@@ -8153,14 +8509,13 @@ declare
   finished integer;
 begin
   if not coalesce(tasks.is_bare(coalesce(result, '{}')), false) then
-    perform identity.raise_error('L9VAL', 'result: numbers, ids and names only, 4 KiB at most', 'result');
+    perform identity.raise_error('L9VAL', 'result: may hold only numbers, ids and names, at most 4 KiB', 'result');
   end if;
   update public.tasks t
   set status = case when finish_task.error is null then 'completed' else 'failed' end,
     result = finish_task.result,
-    -- A name is all that is kept of an error: its text may quote what it is about.
-    error = case when finish_task.error is not null
-      then coalesce(nullif(left(regexp_replace(finish_task.error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error') end,
+    -- Only the name of an error is stored, because its text may quote contents.
+    error = case when finish_task.error is not null then tasks.error_name(finish_task.error) end,
     completed_at = clock_timestamp(), updated_at = clock_timestamp()
   where t.id = any (ids) and t.status in ('queued', 'running');
   get diagnostics finished = row_count;
@@ -8169,8 +8524,11 @@ end
 $$;
 
 comment on function tasks.finish_task(uuid[], jsonb, text) is
-  'Writes down that tasks have ended: failed, where an error is named, else completed. Returns how many had not ended before.';
+  'Records that runs ended: failed if an error is named, else completed. Returns the number of runs that were still queued or running.';
 
+grant execute on function tasks.finish_task(uuid[], jsonb, text) to l9_worker;
+--! EndIncluded 120-tasks/030-finish-task.sql
+--! Included 120-tasks/040-sweep-tasks.sql
 create function tasks.sweep_tasks(batch_size integer default 1000)
 returns bigint
 language plpgsql
@@ -8178,31 +8536,26 @@ volatile
 set search_path = ''
 as $$
 declare
-  gone bigint;
+  deleted_count bigint;
 begin
   update public.tasks t
   set status = 'failed', error = 'interrupted', completed_at = clock_timestamp(), updated_at = clock_timestamp()
   where t.status in ('queued', 'running') and t.updated_at < now() - interval '7 days';
   delete from public.tasks t where t.id in (
-    select old.id from public.tasks old
-    where old.completed_at < now() - interval '30 days'
+    select expired.id from public.tasks expired
+    where expired.completed_at < now() - interval '30 days'
     limit batch_size
     for update skip locked);
-  get diagnostics gone = row_count;
-  return gone;
+  get diagnostics deleted_count = row_count;
+  return deleted_count;
 end
 $$;
 
 comment on function tasks.sweep_tasks(integer) is
-  'Deletes up to batch_size tasks that ended more than 30 days ago, and returns how many; those of which nothing was heard for 7 days have failed.';
+  'Deletes up to batch_size runs that ended more than 30 days ago and returns their number. Also marks runs as failed (interrupted) that have not changed for 7 days and have not ended.';
 
-grant execute on function
-  tasks.is_bare(jsonb),
-  tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint),
-  tasks.finish_task(uuid[], jsonb, text),
-  tasks.sweep_tasks(integer)
-to l9_worker;
---! EndIncluded 120-tasks/020-run-tasks.sql
+grant execute on function tasks.sweep_tasks(integer) to l9_worker;
+--! EndIncluded 120-tasks/040-sweep-tasks.sql
 --! Included 130-facts/000-schema.sql
 create schema facts;
 comment on schema facts is
@@ -8223,13 +8576,15 @@ create table public.fact_predicates (
 );
 
 comment on table public.fact_predicates is
-  'Predicates that a tenant''s admins have registered. One that is not here is multi-valued: its facts stand side by side.';
+  'Predicates that a tenant''s admins registered. A predicate without a row is multi-valued: its facts hold side by side.';
 comment on column public.fact_predicates.tenant_id is 'The tenant.';
-comment on column public.fact_predicates.predicate is 'As facts have it: in lower case, white space trimmed and collapsed.';
-comment on column public.fact_predicates.is_single_valued is 'Whether a subject has one such value at a time, so that a new one supersedes the old.';
-comment on column public.fact_predicates.description is 'What it says of a subject.';
-comment on column public.fact_predicates.created_at is 'When it was registered.';
-comment on column public.fact_predicates.updated_at is 'When it was last registered anew.';
+comment on column public.fact_predicates.predicate is
+  'The predicate in the form that facts store: lower case, white space trimmed and collapsed.';
+comment on column public.fact_predicates.is_single_valued is
+  'Single-valued: asserting a new object supersedes the previous one.';
+comment on column public.fact_predicates.description is 'What the predicate says of a subject, at most 1000 bytes.';
+comment on column public.fact_predicates.created_at is 'When the predicate was first registered.';
+comment on column public.fact_predicates.updated_at is 'When the predicate was last registered again.';
 
 alter table public.fact_predicates enable row level security;
 alter table public.fact_predicates force row level security;
@@ -8246,16 +8601,18 @@ create policy definer_functions on public.fact_predicates to l9_owner
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
 
-comment on policy tenant_isolation on public.fact_predicates is 'Nothing crosses tenants.';
-comment on policy scope_access on public.fact_predicates is 'No further limit: what admins registered for all who assert facts.';
-comment on policy admin_override on public.fact_predicates is 'No further limit.';
-comment on policy platform_override on public.fact_predicates is 'Operators read across tenants, each look on the record.';
-comment on policy worker_access on public.fact_predicates is 'Jobs that assert facts read it.';
+comment on policy tenant_isolation on public.fact_predicates is 'Callers read only predicates of their own tenant.';
+comment on policy scope_access on public.fact_predicates is
+  'Agents read all predicates of their tenant, because everyone who asserts facts needs them.';
+comment on policy admin_override on public.fact_predicates is 'Admins read all predicates of their tenant.';
+comment on policy platform_override on public.fact_predicates is
+  'Operators read predicates of all tenants; each such read is audited.';
+comment on policy worker_access on public.fact_predicates is 'Jobs that assert facts read predicates.';
 comment on policy definer_functions on public.fact_predicates is
-  'register_predicate() writes it, and what asserts facts reads it: the caller''s tenant; for jobs and operators, all.';
+  'register_predicate() writes predicates and assert_fact() reads them: those of the caller''s tenant; for jobs and operators, those of all tenants.';
 
 grant select on public.fact_predicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
--- No insert, update or delete for anyone: register_predicate() says who may, and settles what that changes.
+-- No role may insert, update or delete: register_predicate() checks who may, and recomputes the facts that change.
 
 create function facts.is_single_valued(tenant_id uuid, predicate text)
 returns boolean
@@ -8268,17 +8625,31 @@ return coalesce((
   where p.tenant_id = is_single_valued.tenant_id and p.predicate = is_single_valued.predicate), false);
 
 comment on function facts.is_single_valued(uuid, text) is
-  'Whether a subject has one value of this predicate at a time. Not executable by callers: functions of the owner ask.';
+  'True if the predicate is registered as single-valued in the tenant. Not executable by callers: functions of the owner call it.';
 --! EndIncluded 130-facts/010-fact-predicates.sql
---! Included 130-facts/020-knowledge-facts.sql
+--! Included 130-facts/020-holds-at.sql
+-- Inlined into its callers, which is why it sets no search_path: indexes and plans stay those of the written-out condition.
+create function facts.holds_at(valid_from timestamptz, valid_to timestamptz, point_in_time timestamptz)
+returns boolean
+language sql
+immutable
+parallel safe
+return valid_from <= point_in_time and (valid_to is null or valid_to > point_in_time);
+
+comment on function facts.holds_at(timestamptz, timestamptz, timestamptz) is
+  'True if the point in time lies in the validity of a fact: from valid_from, inclusive, to valid_to, exclusive; valid_to null means no end.';
+
+grant execute on function facts.holds_at(timestamptz, timestamptz, timestamptz) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 130-facts/020-holds-at.sql
+--! Included 130-facts/030-knowledge-facts.sql
 create table public.knowledge_facts (
   fact_id uuid primary key default uuidv7(),
   subject text not null,
   predicate text not null,
   object jsonb not null,
   confidence double precision not null,
-  -- A key to its evidence (030), which has the key to the memory: to check one to the memory would be to wait for whoever is
-  -- deleting that, while he waits to settle this.
+  -- References fact_evidence, which references the memory. A foreign key to packet_store would deadlock with a concurrent
+  -- delete that recomputes this fact.
   source_packet uuid not null,
   subject_normalized text not null,
   object_normalized text not null,
@@ -8304,7 +8675,7 @@ create table public.knowledge_facts (
   updated_at timestamptz not null,
   audience_id uuid not null,
   unique (fact_id, audience_id),
-  -- With the room: it never points to what other callers see.
+  -- The key includes the audience, so a link never leads to a fact that other callers see.
   constraint knowledge_facts_superseded_by_fkey foreign key (superseded_by, audience_id) references public.knowledge_facts (fact_id, audience_id)
     on delete set null (superseded_by),
   constraint fact_names_not_blank check (subject_normalized <> '' and predicate <> '' and object_normalized <> ''),
@@ -8315,11 +8686,11 @@ create table public.knowledge_facts (
   constraint fact_retraction_has_time check (retraction_reason is null or retracted_at is not null),
   constraint fact_retraction_reason_at_most_1000_bytes check (octet_length(retraction_reason) <= 1000)
 ) with (
-  -- So that counting accesses is HOT: no index has that column.
+  -- Leaves room for HOT updates of access_count, which no index contains.
   fillfactor = 80
 );
 
--- Whatever happens at once, there are never two current values.
+-- Guarantees one current value also under concurrent writes.
 create unique index fact_has_one_current_value on public.knowledge_facts (audience_id, subject_normalized, predicate)
   where is_single_valued and valid_to is null and retracted_at is null;
 create unique index fact_is_current_once
@@ -8328,12 +8699,12 @@ create unique index fact_is_current_once
 create index knowledge_facts_history_idx on public.knowledge_facts (audience_id, subject_normalized, predicate, valid_from);
 create index knowledge_facts_subject_idx on public.knowledge_facts (tenant_id, subject_normalized, predicate);
 create index knowledge_facts_predicate_idx on public.knowledge_facts (tenant_id, predicate);
--- By hash: an object may be longer than a page of a btree takes.
+-- A hash index, because an object may be longer than a B-tree entry can be.
 create index knowledge_facts_object_idx on public.knowledge_facts using hash (object_normalized);
 create index knowledge_facts_source_idx on public.knowledge_facts (source_packet);
 create index knowledge_facts_superseded_by_idx on public.knowledge_facts (superseded_by, audience_id);
 
--- What is erased must not stay in the planner's statistics.
+-- Erased contents must not survive in the planner's statistics.
 alter table public.knowledge_facts
   alter column subject set statistics 0, alter column predicate set statistics 0, alter column object set statistics 0,
   alter column subject_normalized set statistics 0, alter column object_normalized set statistics 0,
@@ -8342,33 +8713,42 @@ alter table public.knowledge_facts
 call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false);
 
 comment on table public.knowledge_facts is
-  'What is held to be true: subject, predicate, object. When it was so: valid_from to valid_to. When we held it: from recorded_at, until superseded_at or retracted_at. Worked out of fact_evidence; written by assert_fact() and retract_fact().';
+  'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() write this table.';
 comment on column public.knowledge_facts.fact_id is 'UUID version 7.';
-comment on column public.knowledge_facts.subject is 'What it is about, as the first of the memories that say so spells it.';
-comment on column public.knowledge_facts.predicate is 'What it says of the subject: in lower case, white space trimmed and collapsed.';
+comment on column public.knowledge_facts.subject is
+  'The entity that the fact is about, spelled as in the oldest memory that states the fact.';
+comment on column public.knowledge_facts.predicate is
+  'What the fact says of its subject: lower case, white space trimmed and collapsed.';
 comment on column public.knowledge_facts.object is 'The value: a text, number, truth value, list or object.';
-comment on column public.knowledge_facts.confidence is 'From 0 to 0.99: grows with each memory that says so.';
-comment on column public.knowledge_facts.source_packet is 'The first of the memories that say so. All of them: fact_evidence.';
-comment on column public.knowledge_facts.subject_normalized is 'The subject as it is compared.';
-comment on column public.knowledge_facts.object_normalized is 'The object as it is compared.';
-comment on column public.knowledge_facts.is_single_valued is 'Whether its predicate is registered as single-valued.';
-comment on column public.knowledge_facts.supporting_packet_count is 'How often it was said: once for each memory, and again for each time a caller repeated it without naming one.';
+comment on column public.knowledge_facts.confidence is 'From 0 to 0.99. It grows with each memory that states the fact.';
+comment on column public.knowledge_facts.source_packet is
+  'The oldest memory that states the fact. fact_evidence lists all of them.';
+comment on column public.knowledge_facts.subject_normalized is 'The subject in the form in which names are compared.';
+comment on column public.knowledge_facts.object_normalized is 'The object in the form in which objects are compared.';
+comment on column public.knowledge_facts.is_single_valued is 'True if the predicate is registered as single-valued.';
+comment on column public.knowledge_facts.supporting_packet_count is
+  'How often the fact was stated: once for each memory, and once more each time a caller repeated the fact without naming a memory.';
 comment on column public.knowledge_facts.contradiction_count is
-  'How often what it says superseded, or was superseded by, another value of the subject, up to then.';
-comment on column public.knowledge_facts.access_count is 'How often find_facts() gave it out, up to the last roll-up of the access log.';
-comment on column public.knowledge_facts.valid_from is 'From when on it was so, at the earliest that is said.';
-comment on column public.knowledge_facts.valid_to is 'Until when it was so: when that began which superseded it. Null: it holds, unless it is retracted.';
-comment on column public.knowledge_facts.recorded_at is 'When it was first asserted.';
-comment on column public.knowledge_facts.superseded_by is 'The fact that took its place; of the same tenant, org, user, project and scope.';
-comment on column public.knowledge_facts.superseded_at is 'When that one was recorded.';
-comment on column public.knowledge_facts.retracted_at is 'When somebody said that it is not so, and never was.';
-comment on column public.knowledge_facts.retraction_reason is 'Why, in their words.';
-comment on column public.knowledge_facts.audience_id is 'Tenant, org, user, project and scope as one id.';
+  'How often this fact superseded, or was superseded by, a different value of the same subject and predicate, up to the end of its validity.';
+comment on column public.knowledge_facts.access_count is
+  'How often find_facts() returned the fact, as of the last roll-up of the access log.';
+comment on column public.knowledge_facts.valid_from is 'Start of validity: the earliest that any of its memories states.';
+comment on column public.knowledge_facts.valid_to is
+  'End of validity: when the superseding fact started to hold. Null: the fact still holds unless it is retracted.';
+comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
+comment on column public.knowledge_facts.superseded_by is
+  'The fact that superseded this one; it has the same tenant, org, user, project and scope.';
+comment on column public.knowledge_facts.superseded_at is 'When the superseding fact was recorded.';
+comment on column public.knowledge_facts.retracted_at is 'When a caller retracted the fact: it is not true and never was.';
+comment on column public.knowledge_facts.retraction_reason is 'The reason that the caller gave for the retraction.';
+comment on column public.knowledge_facts.audience_id is
+  'Hash of tenant, org, user, project and scope. Rows with equal values are visible to the same callers.';
 
 create policy worker_counts on public.knowledge_facts for update to l9_worker using (true);
-comment on policy worker_counts on public.knowledge_facts is 'The job that rolls up the access log counts; the grant says which column.';
+comment on policy worker_counts on public.knowledge_facts is
+  'The job that rolls up the access log updates access_count; the grant allows no other column.';
 grant update (access_count) on public.knowledge_facts to l9_worker;
--- No other insert, update or delete for anyone.
+-- No role has any other privilege to insert, update or delete.
 
 create function facts.tg_knowledge_facts__audience()
 returns trigger
@@ -8381,12 +8761,12 @@ begin
 end
 $$;
 
-comment on function facts.tg_knowledge_facts__audience() is 'Sets the room.';
+comment on function facts.tg_knowledge_facts__audience() is 'Sets audience_id from tenant, org, user, project and scope.';
 
 create trigger _310_audience before insert or update of tenant_id, org_id, user_id, project_id, scope on public.knowledge_facts
   for each row execute function facts.tg_knowledge_facts__audience();
---! EndIncluded 130-facts/020-knowledge-facts.sql
---! Included 130-facts/030-fact-evidence.sql
+--! EndIncluded 130-facts/030-knowledge-facts.sql
+--! Included 130-facts/040-fact-evidence.sql
 create table public.fact_evidence (
   evidence_id uuid primary key default uuidv7(),
   fact_id uuid not null references public.knowledge_facts on delete cascade,
@@ -8413,7 +8793,7 @@ create table public.fact_evidence (
   constraint evidence_extracted_by_at_most_200_bytes check (octet_length(extracted_by) <= 200)
 );
 
--- Deferred: fact and evidence are written one after the other.
+-- Deferred, because a fact is inserted before its evidence.
 alter table public.knowledge_facts add constraint knowledge_facts_source_is_evidence
   foreign key (fact_id, source_packet) references public.fact_evidence (fact_id, packet_id) deferrable initially deferred;
 
@@ -8424,26 +8804,22 @@ alter table public.fact_evidence
 
 call derived.derive_from_packets('public.fact_evidence', 'evidence_id', 'packet_id');
 
-comment on table public.fact_evidence is 'Which memories say that a fact is so: one row for each. The fact is worked out of these.';
+comment on table public.fact_evidence is
+  'Evidence of facts: one row for each memory that states a fact. A fact is computed from these rows.';
 comment on column public.fact_evidence.evidence_id is 'UUID version 7.';
-comment on column public.fact_evidence.fact_id is 'The fact.';
-comment on column public.fact_evidence.packet_id is 'The memory.';
-comment on column public.fact_evidence.subject is 'The subject as it is spelt here.';
-comment on column public.fact_evidence.object is 'The object as it is spelt here.';
-comment on column public.fact_evidence.confidence is 'How sure this memory makes us, from 0 to 1.';
-comment on column public.fact_evidence.mentions is 'How often callers said it without naming a memory, in the same words; else 1.';
-comment on column public.fact_evidence.valid_from is 'From when on it is so, according to this memory.';
-comment on column public.fact_evidence.asserted_by is 'Creator names of those who asserted it.';
-comment on column public.fact_evidence.extracted_by is 'The chat model that found it in the memory; null: a caller asserted it.';
-
-create policy definer_functions on public.memory_signals to l9_owner
-  using (
-    (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
-    or tenant_id = (select identity.current_tenant_id()));
-comment on policy definer_functions on public.memory_signals is
-  'What settles facts counts the contradictions of their sources: in the caller''s tenant; for jobs and operators, in all.';
---! EndIncluded 130-facts/030-fact-evidence.sql
---! Included 130-facts/040-settle-facts.sql
+comment on column public.fact_evidence.fact_id is 'The fact that the memory states.';
+comment on column public.fact_evidence.packet_id is 'The memory that states the fact.';
+comment on column public.fact_evidence.subject is 'The subject as this memory spells it.';
+comment on column public.fact_evidence.object is 'The object as this memory spells it.';
+comment on column public.fact_evidence.confidence is 'The confidence in the fact that this memory alone gives, from 0 to 1.';
+comment on column public.fact_evidence.mentions is
+  'How often callers stated the fact in the same words without naming a memory; otherwise 1.';
+comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
+comment on column public.fact_evidence.asserted_by is 'The creator names of all who asserted the fact from this memory.';
+comment on column public.fact_evidence.extracted_by is
+  'The chat model that extracted the fact from the memory. Null: a caller asserted it.';
+--! EndIncluded 130-facts/040-fact-evidence.sql
+--! Included 130-facts/050-fact-keys.sql
 create type facts.fact_key as (
   tenant_id uuid,
   audience_id uuid,
@@ -8453,7 +8829,7 @@ create type facts.fact_key as (
 );
 
 comment on type facts.fact_key is
-  'What is settled together: in a room, all facts of a subject and a single-valued predicate; of a multi-valued one, those of one object.';
+  'Identifies the facts that are recomputed together: within one audience, all facts of a subject and a single-valued predicate; for a multi-valued predicate, only those with one object.';
 
 create function facts.lock_facts(key facts.fact_key)
 returns boolean
@@ -8462,7 +8838,7 @@ volatile
 set search_path = ''
 as $$
 begin
-  -- Shared: register_predicate() waits until nobody is in the middle of it, and the others then know.
+  -- A shared lock: register_predicate() takes it exclusively, so no fact is written under an old registration.
   perform pg_advisory_xact_lock_shared(hashtextextended(format('l9-memory predicate %s %s', key.tenant_id, key.predicate), 0));
   perform pg_advisory_xact_lock(
     hashtextextended(format('l9-memory facts %s %s %s', key.audience_id, key.predicate, key.subject_normalized), 0));
@@ -8471,9 +8847,9 @@ end
 $$;
 
 comment on function facts.lock_facts(facts.fact_key) is
-  'Waits until nobody else changes these facts, and says whether the predicate is single-valued. Not executable by callers.';
+  'Waits until no other transaction changes these facts, holds them until the end of this one, and returns true if the predicate is single-valued. Not executable by callers.';
 
-create function facts.facts_of(key facts.fact_key, is_single boolean)
+create function facts.facts_with_key(key facts.fact_key, is_single boolean)
 returns setof public.knowledge_facts
 language sql
 stable
@@ -8483,28 +8859,28 @@ begin atomic
     and (is_single or f.object_normalized = (key).object_normalized);
 end;
 
-comment on function facts.facts_of(facts.fact_key, boolean) is
-  'The facts that are settled together, those that have ended, expired or been retracted too. Not executable by callers.';
-
-create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, fresh uuid)
+comment on function facts.facts_with_key(facts.fact_key, boolean) is
+  'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not executable by callers.';
+--! EndIncluded 130-facts/050-fact-keys.sql
+--! Included 130-facts/060-combine-evidence.sql
+create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, new_fact_id uuid)
 returns void
 language sql
 volatile
 set search_path = ''
 begin atomic
-  with said as (
+  with evidence as (
     select e.fact_id,
       array_agg(e.subject order by e.created_at, e.evidence_id) as subjects,
       array_agg(e.object order by e.created_at, e.evidence_id) as objects,
       array_agg(e.packet_id order by e.created_at, e.evidence_id) as packets,
       array_agg(e.creator order by e.created_at, e.evidence_id) as creators,
-      -- Each piece of evidence takes away its part of the doubt that is left.
-      least(0.99, round((1 - exp(sum(ln(greatest(1 - e.confidence, 1e-9)))))::numeric, 12))::double precision as confidence,
+      entities.noisy_or(array_agg(e.confidence)) as confidence,
       sum(e.mentions)::integer as mentions,
       min(e.valid_from) as valid_from,
       min(e.created_at) as recorded_at,
       case when bool_and(e.ttl is not null) then max(e.ttl) end as ttl
-    from facts.facts_of(key, is_single) f
+    from facts.facts_with_key(key, is_single) f
     join public.fact_evidence e on e.fact_id = f.fact_id
     group by e.fact_id
   )
@@ -8513,8 +8889,8 @@ begin atomic
     confidence = s.confidence, supporting_packet_count = s.mentions,
     valid_from = s.valid_from, valid_to = case when f.valid_to is not null then greatest(f.valid_to, s.valid_from) end,
     recorded_at = s.recorded_at, ttl = s.ttl,
-    updated_at = case when f.fact_id = fresh then f.updated_at else clock_timestamp() end
-  from said s
+    updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
+  from evidence s
   where f.fact_id = s.fact_id
     and (f.subject, f.object, f.source_packet, f.creator, f.confidence, f.supporting_packet_count, f.valid_from, f.recorded_at, f.ttl)
       is distinct from
@@ -8522,7 +8898,7 @@ begin atomic
 end;
 
 comment on function facts.compute_fact_confidence(facts.fact_key, boolean, uuid) is
-  'Works facts out of their evidence. Of the fresh one it is no change. Not executable by callers.';
+  'Computes spelling, confidence, counts and times of facts from their evidence. The new fact keeps its updated_at. Not executable by callers.';
 
 create function facts.merge_facts(key facts.fact_key, is_single boolean)
 returns boolean
@@ -8531,49 +8907,50 @@ volatile
 set search_path = ''
 as $$
 declare
-  twin record;
-  merged boolean := false;
+  duplicate record;
+  has_merged boolean := false;
 begin
-  for twin in
-    -- Facts that say the same with nothing in between; where they stand side by side nothing can be.
+  for duplicate in
+    -- Consecutive facts with the same object; for a multi-valued predicate all facts of the key are consecutive.
     with ordered as (
       select f.fact_id, f.valid_from, f.recorded_at, f.retracted_at,
         f.retracted_at is not null or lag(f.retracted_at) over w is not null
           or lag(f.object_normalized) over w is distinct from f.object_normalized as is_first,
         row_number() over w as place
-      from facts.facts_of(key, is_single) f
+      from facts.facts_with_key(key, is_single) f
       window w as (order by not is_single and f.retracted_at is not null, f.valid_from, f.recorded_at, f.fact_id)
     ), grouped as (
-      select o.fact_id, o.place, count(*) filter (where o.is_first) over (order by o.place) as one
+      select o.fact_id, o.place, count(*) filter (where o.is_first) over (order by o.place) as group_number
       from ordered o
     )
-    select g.fact_id, first_value(g.fact_id) over (partition by g.one order by g.place) as kept
+    select g.fact_id, first_value(g.fact_id) over (partition by g.group_number order by g.place) as kept
     from grouped g
     order by g.place
   loop
-    continue when twin.fact_id = twin.kept;
-    merged := true;
+    continue when duplicate.fact_id = duplicate.kept;
+    has_merged := true;
     update public.fact_evidence k set
       confidence = greatest(k.confidence, e.confidence), mentions = greatest(k.mentions, e.mentions),
       valid_from = least(k.valid_from, e.valid_from), updated_at = clock_timestamp(),
       asserted_by = array(select distinct a.name from unnest(k.asserted_by || e.asserted_by) as a (name) order by a.name)
     from public.fact_evidence e
-    where k.fact_id = twin.kept and e.fact_id = twin.fact_id and e.packet_id = k.packet_id;
-    update public.fact_evidence e set fact_id = twin.kept, updated_at = clock_timestamp()
-    where e.fact_id = twin.fact_id
-      and not exists (select from public.fact_evidence k where k.fact_id = twin.kept and k.packet_id = e.packet_id);
-    update public.knowledge_facts f set access_count = f.access_count + gone.access_count
-    from public.knowledge_facts gone
-    where f.fact_id = twin.kept and gone.fact_id = twin.fact_id;
-    delete from public.knowledge_facts f where f.fact_id = twin.fact_id;
+    where k.fact_id = duplicate.kept and e.fact_id = duplicate.fact_id and e.packet_id = k.packet_id;
+    update public.fact_evidence e set fact_id = duplicate.kept, updated_at = clock_timestamp()
+    where e.fact_id = duplicate.fact_id
+      and not exists (select from public.fact_evidence k where k.fact_id = duplicate.kept and k.packet_id = e.packet_id);
+    update public.knowledge_facts f set access_count = f.access_count + merged.access_count
+    from public.knowledge_facts merged
+    where f.fact_id = duplicate.kept and merged.fact_id = duplicate.fact_id;
+    delete from public.knowledge_facts f where f.fact_id = duplicate.fact_id;
   end loop;
-  return merged;
+  return has_merged;
 end
 $$;
 
 comment on function facts.merge_facts(facts.fact_key, boolean) is
-  'Makes one fact of those that say the same, with the evidence of all; says whether there were any. Not executable by callers.';
-
+  'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true if any were merged. Not executable by callers.';
+--! EndIncluded 130-facts/060-combine-evidence.sql
+--! Included 130-facts/070-supersession.sql
 create function facts.supersession_chain(key facts.fact_key, is_single boolean)
 returns table (fact_id uuid, valid_to timestamptz, superseded_by uuid, superseded_at timestamptz, contradictions integer)
 language sql
@@ -8584,7 +8961,7 @@ begin atomic
       lead(f.fact_id) over w as next_id, lead(f.valid_from) over w as next_from, lead(f.recorded_at) over w as next_recorded,
       (coalesce(lead(f.object_normalized) over w <> f.object_normalized, false))::integer
         + (coalesce(lag(f.object_normalized) over w <> f.object_normalized, false))::integer as conflicts
-    from facts.facts_of(key, is_single) f
+    from facts.facts_with_key(key, is_single) f
     where is_single and f.retracted_at is null
     window w as (order by f.valid_from, f.recorded_at, f.fact_id)
   ), counted as (
@@ -8592,40 +8969,48 @@ begin atomic
       sum(c.conflicts) over (partition by c.object_normalized order by c.valid_from, c.recorded_at, c.fact_id) as contradictions
     from chain c
   )
-  -- What stands side by side, or is retracted, is replaced by nothing and contradicts nothing.
+  -- Multi-valued and retracted facts have no successor and contradict nothing.
   select f.fact_id, c.next_from, c.next_id,
     case when c.next_id is not null then greatest(c.recorded_at, c.next_recorded) end,
     coalesce(c.contradictions, 0)::integer
-  from facts.facts_of(key, is_single) f
+  from facts.facts_with_key(key, is_single) f
   left join counted c on c.fact_id = f.fact_id;
 end;
 
 comment on function facts.supersession_chain(facts.fact_key, boolean) is
-  'Which of these facts was replaced by which: ordered by when each began, then by when it was recorded, each ends where the next begins. Not executable by callers.';
+  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next begins. Not executable by callers.';
+--! EndIncluded 130-facts/070-supersession.sql
+--! Included 130-facts/080-count-contradictions.sql
+create policy definer_functions on public.memory_signals to l9_owner
+  using (
+    (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
+    or tenant_id = (select identity.current_tenant_id()));
+comment on policy definer_functions on public.memory_signals is
+  'Recomputing facts updates the contradiction counts of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
 
 create function facts.count_contradictions(packet_ids uuid[])
 returns void
 language sql
 volatile
 set search_path = ''
--- Their number is not known to the planner, and is small.
+-- The planner can't know that the lists are short and would choose sequential scans.
 set enable_seqscan = off
 begin atomic
-  with said as (
+  with stated as (
     select e.packet_id, f.fact_id, f.superseded_by, f.object_normalized
     from public.fact_evidence e
     join public.knowledge_facts f on f.fact_id = e.fact_id
     where e.packet_id = any (packet_ids)
-  ), against as (
+  ), contradicting as (
     select s.packet_id, g.fact_id
-    from said s join public.knowledge_facts g on g.fact_id = s.superseded_by and g.object_normalized <> s.object_normalized
+    from stated s join public.knowledge_facts g on g.fact_id = s.superseded_by and g.object_normalized <> s.object_normalized
     union
     select s.packet_id, g.fact_id
-    from said s join public.knowledge_facts g on g.superseded_by = s.fact_id and g.object_normalized <> s.object_normalized
+    from stated s join public.knowledge_facts g on g.superseded_by = s.fact_id and g.object_normalized <> s.object_normalized
   ), counted as (
     select m.packet_id, count(a.fact_id)::integer as contradictions
     from (select distinct p.id as packet_id from unnest(packet_ids) as p (id)) m
-    left join against a on a.packet_id = m.packet_id
+    left join contradicting a on a.packet_id = m.packet_id
       and not exists (select from public.fact_evidence own where own.fact_id = a.fact_id and own.packet_id = m.packet_id)
     group by m.packet_id
   ), locked as (
@@ -8641,61 +9026,62 @@ begin atomic
 end;
 
 comment on function facts.count_contradictions(uuid[]) is
-  'Counts of memories how many facts of other memories contradict what they say, into memory_signals: so their importance falls. Not executable by callers.';
-
+  'Counts for each memory how many facts of other memories contradict it, and writes the count to memory_signals, which lowers its importance. Not executable by callers.';
+--! EndIncluded 130-facts/080-count-contradictions.sql
+--! Included 130-facts/090-recompute-facts.sql
 create function facts.recompute_facts(
-  key facts.fact_key, is_single boolean, fresh uuid default null, packet_ids uuid[] default '{}')
+  key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}')
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
 declare
-  touched uuid[] := '{}';
-  changed uuid[];
+  changed_ids uuid[] := '{}';
+  batch_ids uuid[];
 begin
-  -- In one order, as the job that counts accesses takes them.
+  -- Rows are locked in the order of their ids, as in the roll-up job, so that the two can't deadlock.
   perform from public.knowledge_facts f
-  where f.fact_id in (select k.fact_id from facts.facts_of(key, is_single) k)
+  where f.fact_id in (select k.fact_id from facts.facts_with_key(key, is_single) k)
   order by f.fact_id for no key update;
 
-  -- Only where there is something: a statement that changes nothing runs its triggers all the same.
+  -- The check avoids an empty statement, which would still run the statement triggers.
   if exists (
-    select from facts.facts_of(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id where e.ttl <= now()) then
+    select from facts.facts_with_key(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id where e.ttl <= now()) then
     delete from public.fact_evidence e
-    where e.ttl <= now() and e.fact_id in (select f.fact_id from facts.facts_of(key, is_single) f);
+    where e.ttl <= now() and e.fact_id in (select f.fact_id from facts.facts_with_key(key, is_single) f);
   end if;
   if exists (
-    select from facts.facts_of(key, is_single) f
+    select from facts.facts_with_key(key, is_single) f
     where not exists (select from public.fact_evidence e where e.fact_id = f.fact_id)) then
     delete from public.knowledge_facts f
-    where f.fact_id in (select k.fact_id from facts.facts_of(key, is_single) k)
+    where f.fact_id in (select k.fact_id from facts.facts_with_key(key, is_single) k)
       and not exists (select from public.fact_evidence e where e.fact_id = f.fact_id);
   end if;
 
-  perform facts.compute_fact_confidence(key, is_single, fresh);
+  perform facts.compute_fact_confidence(key, is_single, new_fact_id);
   if facts.merge_facts(key, is_single) then
-    perform facts.compute_fact_confidence(key, is_single, fresh);
+    perform facts.compute_fact_confidence(key, is_single, new_fact_id);
   end if;
 
-  -- What ends first: there are never two current values, not even on the way.
+  -- Facts that end are updated first, so that the unique index never sees two current values.
   for is_current in 0..1 loop
     with written as (
       update public.knowledge_facts f set
         valid_to = c.valid_to, superseded_by = c.superseded_by, superseded_at = c.superseded_at,
         contradiction_count = c.contradictions, is_single_valued = is_single,
-        updated_at = case when f.fact_id = fresh then f.updated_at else clock_timestamp() end
+        updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
       from facts.supersession_chain(key, is_single) c
       where f.fact_id = c.fact_id and (c.valid_to is null) = (is_current = 1)
         and (f.valid_to, f.superseded_by, f.superseded_at, f.contradiction_count, f.is_single_valued)
           is distinct from (c.valid_to, c.superseded_by, c.superseded_at, c.contradictions, is_single)
       returning f.fact_id, f.superseded_by, old.superseded_by as was_superseded_by
     )
-    select array_agg(w.fact_id) || array_agg(w.superseded_by) || array_agg(w.was_superseded_by) into changed from written w;
-    touched := touched || coalesce(changed, '{}');
+    select array_agg(w.fact_id) || array_agg(w.superseded_by) || array_agg(w.was_superseded_by) into batch_ids from written w;
+    changed_ids := changed_ids || coalesce(batch_ids, '{}');
   end loop;
 
-  packet_ids := packet_ids || array(select e.packet_id from public.fact_evidence e where e.fact_id = any (touched));
+  packet_ids := packet_ids || array(select e.packet_id from public.fact_evidence e where e.fact_id = any (changed_ids));
   if cardinality(packet_ids) > 0 then
     perform facts.count_contradictions(packet_ids);
   end if;
@@ -8703,9 +9089,9 @@ end
 $$;
 
 comment on function facts.recompute_facts(facts.fact_key, boolean, uuid, uuid[]) is
-  'Works out of the evidence what these facts are and which replaced which, and the contradictions of their sources and of packet_ids. Once they are locked. Not executable by callers.';
---! EndIncluded 130-facts/040-settle-facts.sql
---! Included 130-facts/050-assert-fact.sql
+  'Recomputes facts from their evidence, which fact superseded which, and the contradiction counts of their source memories and of packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by callers.';
+--! EndIncluded 130-facts/090-recompute-facts.sql
+--! Included 130-facts/100-check-fact.sql
 create function facts.object_text(object jsonb)
 returns text
 language sql
@@ -8715,7 +9101,7 @@ set search_path = ''
 return entities.normalise_name(object #>> '{}');
 
 comment on function facts.object_text(jsonb) is
-  'The object of a fact as it is compared: a text, number or truth value as a name would be, anything else by its JSON.';
+  'Returns the form in which objects are compared: texts, numbers and truth values like names, lists and objects by their JSON.';
 
 create function facts.check_object(object jsonb)
 returns text
@@ -8728,17 +9114,18 @@ declare
   normalised text := facts.object_text(object);
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', 'object: a value is required', 'object');
+    perform identity.raise_error('L9VAL', 'object: a value is required that is not blank', 'object');
   end if;
   perform identity.check_bytes(object::text, 8192, 'object'), identity.check_bytes(normalised, 8192, 'object');
   if jsonb_path_exists(object, '$.**{60}') then
-    perform identity.raise_error('L9LIM', 'object: at most 60 levels deep', 'object');
+    perform identity.raise_error('L9LIM', 'object: may be nested at most 60 levels deep', 'object');
   end if;
   return normalised;
 end
 $$;
 
-comment on function facts.check_object(jsonb) is 'object_text() of an object that is there and fits; else L9VAL or L9LIM.';
+comment on function facts.check_object(jsonb) is
+  'Returns object_text() of an object. Raises L9VAL if it is missing or blank, L9LIM if it is longer than 8192 bytes or nested deeper than 60 levels.';
 
 create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb)
 returns facts.fact_key
@@ -8760,33 +9147,36 @@ end
 $$;
 
 comment on function facts.key_of_fact(public.packet_store, text, text, jsonb) is
-  'Where what a memory says belongs; errors where it is no fact.';
+  'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, predicate or object break a rule.';
 
+grant execute on function facts.object_text(jsonb), facts.check_object(jsonb) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 130-facts/100-check-fact.sql
+--! Included 130-facts/110-assert-fact-from.sql
 create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz)
 returns uuid
 language sql
 stable
 set search_path = ''
 begin atomic
-  select n.fact_id
+  select neighbour.fact_id
   from (
-    (select f.fact_id, f.object_normalized, 1 as place from facts.facts_of(key, is_single) f
+    (select f.fact_id, f.object_normalized, 1 as place from facts.facts_with_key(key, is_single) f
      where f.retracted_at is null and (f.valid_from <= fact_at.at or not is_single)
      order by f.valid_from desc, f.recorded_at desc, f.fact_id desc limit 1)
     union all
-    (select f.fact_id, f.object_normalized, 2 from facts.facts_of(key, is_single) f
+    (select f.fact_id, f.object_normalized, 2 from facts.facts_with_key(key, is_single) f
      where f.retracted_at is null and f.valid_from > fact_at.at and is_single
      order by f.valid_from, f.recorded_at, f.fact_id limit 1)
-  ) n
-  where n.object_normalized = (key).object_normalized
-  order by n.place
+  ) neighbour
+  where neighbour.object_normalized = (key).object_normalized
+  order by neighbour.place
   limit 1;
 end;
 
 comment on function facts.fact_at(facts.fact_key, boolean, timestamptz) is
-  'The fact that says this already, at that time or (then it began earlier than was known) next after it. Not executable by callers.';
+  'Returns the fact that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
 
-create function facts.new_fact(
+create function facts.insert_fact(
   key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz)
 returns uuid
 language sql
@@ -8795,16 +9185,16 @@ set search_path = ''
 begin atomic
   insert into public.knowledge_facts as f (
     subject, predicate, object, confidence, source_packet, subject_normalized, object_normalized,
-    -- As if it had ended at once, until it is settled.
+    -- An empty validity, so that the fact is not current until it is recomputed.
     valid_from, valid_to, recorded_at)
   values (
-    new_fact.subject, (key).predicate, new_fact.object, 0, new_fact.source_packet, (key).subject_normalized,
-    (key).object_normalized, new_fact.valid_from, new_fact.valid_from, clock_timestamp())
+    insert_fact.subject, (key).predicate, insert_fact.object, 0, insert_fact.source_packet, (key).subject_normalized,
+    (key).object_normalized, insert_fact.valid_from, insert_fact.valid_from, clock_timestamp())
   returning f.fact_id;
 end;
 
-comment on function facts.new_fact(facts.fact_key, uuid, text, jsonb, timestamptz) is
-  'Adds a fact that has no evidence yet. Not executable by callers.';
+comment on function facts.insert_fact(facts.fact_key, uuid, text, jsonb, timestamptz) is
+  'Inserts a fact without evidence. Not executable by callers.';
 
 create function facts.assert_fact_from(
   packet_id uuid,
@@ -8826,27 +9216,28 @@ as $$
 declare
   source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id);
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
-  -- Only a job can say that a model found it.
+  -- Only a job may name the model that found the fact.
   model text := case when identity.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;
-  me text := coalesce(identity.current_creator(), 'job');
+  creator_name text := coalesce(identity.current_creator(), 'job');
   is_single boolean;
-  began timestamptz := assert_fact_from.valid_from;
+  begins_at timestamptz := assert_fact_from.valid_from;
   id uuid;
-  fresh uuid;
+  new_fact_id uuid;
   fact public.knowledge_facts;
 begin
   perform entities.check_confidence(assert_fact_from.confidence);
-  if not isfinite(began) then
-    perform identity.raise_error('L9VAL', 'valid_from: a point in time', 'valid_from');
+  if not isfinite(begins_at) then
+    perform identity.raise_error('L9VAL', 'valid_from: must be a finite point in time', 'valid_from');
   end if;
   is_single := facts.lock_facts(key);
-  -- Only now, so that of those who wait for each other the last has the last word. What a model finds was so when it was written.
-  began := coalesce(began, case when model is not null then source."timestamp" end, clock_timestamp());
+  -- Read the clock after taking the lock so that lock order and timestamps agree. Model-extracted facts are dated at the
+  -- memory's timestamp.
+  begins_at := coalesce(begins_at, case when model is not null then source."timestamp" end, clock_timestamp());
 
   if model is not null then
-    -- What somebody has retracted is not found again in the same memory.
+    -- A fact that somebody retracted is not extracted from the same memory again.
     select f.* into fact
-    from facts.facts_of(key, is_single) f
+    from facts.facts_with_key(key, is_single) f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.packet_id = assert_fact_from.packet_id
     where f.retracted_at is not null and f.object_normalized = key.object_normalized
     limit 1;
@@ -8855,31 +9246,31 @@ begin
     end if;
   end if;
 
-  id := facts.fact_at(key, is_single, began);
+  id := facts.fact_at(key, is_single, begins_at);
   if id is null then
-    fresh := facts.new_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, began);
-    id := fresh;
+    new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
+    id := new_fact_id;
   end if;
   insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, asserted_by, extracted_by)
   values (
-    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, began,
-    array[me], model)
+    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, begins_at,
+    array[creator_name], model)
   on conflict (fact_id, packet_id) do update set
-    -- One memory is one piece of evidence, however often it is pointed to; only to repeat oneself is to say it again.
-    confidence = case when is_mention then least(0.99, 1 - (1 - e.confidence) * (1 - excluded.confidence))
+    -- One memory is one piece of evidence, however often it is named; only a repeated statement counts as a mention.
+    confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence])
       else greatest(e.confidence, excluded.confidence) end,
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),
-    asserted_by = case when me = any (e.asserted_by) then e.asserted_by else e.asserted_by || me end,
-    -- What a caller stands for is no longer only a model's.
+    asserted_by = case when creator_name = any (e.asserted_by) then e.asserted_by else e.asserted_by || creator_name end,
+    -- Once a caller asserts the fact, it is no longer only a model's extraction.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
     updated_at = clock_timestamp();
-  -- Made while its memory is locked, so that settling never has to wait for one.
+  -- Inserted while the memory is locked, so that recompute_facts() never waits for this row.
   insert into public.memory_signals (packet_id, tenant_id) values (assert_fact_from.packet_id, key.tenant_id)
   on conflict do nothing;
-  perform facts.recompute_facts(key, is_single, fresh, array[assert_fact_from.packet_id]);
+  perform facts.recompute_facts(key, is_single, new_fact_id, array[assert_fact_from.packet_id]);
 
-  -- It may have become one with another.
+  -- The fact may have been merged with an equal one.
   select f.* into fact
   from public.knowledge_facts f join public.fact_evidence e on e.fact_id = f.fact_id
   where e.packet_id = assert_fact_from.packet_id and f.audience_id = key.audience_id and f.subject_normalized = key.subject_normalized
@@ -8891,12 +9282,13 @@ end
 $$;
 
 comment on function facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean) is
-  'assert_fact() of a memory, also for jobs: extracted_by is then the chat model that found it. is_mention: the memory is the caller''s own words, and repeating them counts. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t; the memory must be one that the caller sees and could write beside.';
+  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the caller''s own words, so that repeating them counts as another mention. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be able to read the memory and to write in its scope.';
 
 grant execute on function
   facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean)
 to l9_agent, l9_admin, l9_worker;
-
+--! EndIncluded 130-facts/110-assert-fact-from.sql
+--! Included 130-facts/120-assert-fact.sql
 create function public.assert_fact(
   subject text,
   predicate text,
@@ -8919,7 +9311,7 @@ declare
 begin
   if packet_id is not null then
     if assert_fact.scope is not null or assert_fact.project_id is not null then
-      perform identity.raise_error('L9VAL', 'scope, project_id: those of source_packet; leave them out', 'scope');
+      perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
     end if;
     return facts.assert_fact_from(
       packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from);
@@ -8942,14 +9334,12 @@ end
 $$;
 
 comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text) is
-  'States that something is so: subject, predicate, object. source_packet: the memory that says it; without one a memory of kind fact is saved, in scope (developer) and project_id. Said before, the fact gains support and confidence. Where the predicate is registered as single-valued, another value is superseded; valid_from in the past makes history. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind fact is saved in scope (default developer) and project_id. Asserting the same fact again increases its support and confidence. If the predicate is registered as single-valued, the new value supersedes the previous one; a valid_from in the past adds history. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text)
   to l9_agent, l9_admin;
-grant execute on function facts.object_text(jsonb), facts.check_object(jsonb)
-  to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/050-assert-fact.sql
---! Included 130-facts/060-follow-packets.sql
+--! EndIncluded 130-facts/120-assert-fact.sql
+--! Included 130-facts/130-withdraw-evidence.sql
 create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default null)
 returns setof facts.fact_key
 language sql
@@ -8959,12 +9349,12 @@ begin atomic
   select distinct (f.tenant_id, coalesce(keys_of_evidence.audience_id, f.audience_id), f.subject_normalized, f.predicate, f.object_normalized)::facts.fact_key
   from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
   where e.packet_id = keys_of_evidence.packet_id
-  -- One order for all, so that nobody waits for each other in a circle.
+  -- All callers take the locks in this order, which rules out deadlocks.
   order by 1;
 end;
 
 comment on function facts.keys_of_evidence(uuid, uuid) is
-  'What has to be settled when a memory changes; room: as it would be there. Not executable by callers.';
+  'Returns the keys of all facts that a memory states and that must be recomputed when the memory changes. audience_id: the keys as they will be in that audience. Not executable by callers.';
 
 create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true)
 returns void
@@ -8988,7 +9378,7 @@ begin
   delete from public.fact_evidence e
   where e.packet_id = withdraw_evidence.packet_id
     and (not only_extracted or e.extracted_by is not null
-      -- What was retracted stays, so that it is not found again.
+      -- Evidence of retracted facts stays, so that a job does not extract them again.
       and not exists (select from public.knowledge_facts f where f.fact_id = e.fact_id and f.retracted_at is not null));
   foreach key in array keys loop
     perform facts.recompute_facts(
@@ -8998,11 +9388,11 @@ end
 $$;
 
 comment on function facts.withdraw_evidence(uuid, boolean) is
-  'Takes back what a memory says of facts (only_extracted: what a model found in it and nobody has retracted) and settles them without it. For jobs. Definer: writes tables that callers can''t.';
+  'Deletes the evidence of a memory and recomputes its facts without it. only_extracted: deletes only what a model extracted and no caller retracted. For jobs. Definer: writes tables that callers can''t write.';
 
 grant execute on function facts.withdraw_evidence(uuid, boolean) to l9_worker;
 
-create function facts.tg_packet_store__leave_facts()
+create function facts.tg_packet_store__withdraw_facts()
 returns trigger
 language plpgsql
 security definer
@@ -9014,13 +9404,14 @@ begin
 end
 $$;
 
-comment on function facts.tg_packet_store__leave_facts() is
-  'Before a memory goes, facts that others say too are settled without it; the rest goes. Definer: callers can''t write these tables.';
+comment on function facts.tg_packet_store__withdraw_facts() is
+  'Deletes the evidence of a memory before the memory is deleted: facts that other memories state are recomputed, the others are deleted. Definer: callers can''t write these tables.';
 
--- Before: its foreign keys would take along what others still say.
-create trigger _620_leave_facts before delete on public.packet_store
-  for each row execute function facts.tg_packet_store__leave_facts();
-
+-- A before trigger, because the foreign keys would delete facts that other memories still state.
+create trigger _620_withdraw_facts before delete on public.packet_store
+  for each row execute function facts.tg_packet_store__withdraw_facts();
+--! EndIncluded 130-facts/130-withdraw-evidence.sql
+--! Included 130-facts/140-move-evidence.sql
 create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid)
 returns void
 language plpgsql
@@ -9031,36 +9422,36 @@ as $$
 declare
   fact public.knowledge_facts;
   key facts.fact_key;
-  id uuid;
+  target_id uuid;
 begin
   select f.* into fact from public.knowledge_facts f where f.fact_id = evidence.fact_id;
   key := (source.tenant_id, move_evidence.audience_id, fact.subject_normalized, fact.predicate, fact.object_normalized);
   if not exists (select from public.fact_evidence e where e.fact_id = fact.fact_id and e.evidence_id <> evidence.evidence_id) then
-    -- It moves as it is. Links don't lead from one room to another, and why it was retracted was said in the old one.
+    -- The fact moves as a whole. Links to facts of the old audience and the reason given there stay behind.
     update public.knowledge_facts f set superseded_by = null, superseded_at = null where f.superseded_by = fact.fact_id;
     update public.knowledge_facts f set
       tenant_id = source.tenant_id, org_id = source.org_id, user_id = source.user_id, project_id = source.project_id,
       scope = source.scope, superseded_by = null, superseded_at = null, retraction_reason = null,
-      -- As if it had ended at once, until it is settled.
+      -- An empty validity, so that the fact is not current until it is recomputed.
       valid_to = f.valid_from, updated_at = clock_timestamp()
     where f.fact_id = fact.fact_id;
   elsif fact.retracted_at is not null then
     delete from public.fact_evidence e where e.evidence_id = evidence.evidence_id;
   else
-    id := coalesce(
+    target_id := coalesce(
       facts.fact_at(key, facts.is_single_valued(key.tenant_id, key.predicate), evidence.valid_from),
-      facts.new_fact(key, source.packet_id, evidence.subject, evidence.object, evidence.valid_from));
-    if exists (select from public.fact_evidence e where e.fact_id = id and e.packet_id = source.packet_id) then
+      facts.insert_fact(key, source.packet_id, evidence.subject, evidence.object, evidence.valid_from));
+    if exists (select from public.fact_evidence e where e.fact_id = target_id and e.packet_id = source.packet_id) then
       delete from public.fact_evidence e where e.evidence_id = evidence.evidence_id;
     else
-      update public.fact_evidence e set fact_id = id where e.evidence_id = evidence.evidence_id;
+      update public.fact_evidence e set fact_id = target_id where e.evidence_id = evidence.evidence_id;
     end if;
   end if;
 end
 $$;
 
 comment on function facts.move_evidence(public.fact_evidence, public.packet_store, uuid) is
-  'What a memory says of a fact goes with it to another room: with the fact, where nobody else says so. Not executable by callers.';
+  'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, otherwise to an equal fact there or to a new one. Not executable by callers.';
 
 create function facts.tg_packet_store__facts_follow()
 returns trigger
@@ -9098,12 +9489,12 @@ end
 $$;
 
 comment on function facts.tg_packet_store__facts_follow() is
-  'What a memory says of facts moves where it moves, and facts expire with the last memory that says so. Definer: callers can''t write these tables.';
+  'Moves the facts of a memory to the memory''s new audience and lets a fact expire with the last memory that states it. Definer: callers can''t write these tables.';
 
--- After _620_fact_evidence_follow, which moves the evidence.
+-- Fires after _620_fact_evidence_follow, which updates owner and scope of the evidence.
 call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_follow');
---! EndIncluded 130-facts/060-follow-packets.sql
---! Included 130-facts/070-retract-fact.sql
+--! EndIncluded 130-facts/140-move-evidence.sql
+--! Included 130-facts/150-retract-fact.sql
 create function public.retract_fact(fact_id uuid, reason text default null)
 returns public.knowledge_facts
 language plpgsql
@@ -9120,27 +9511,27 @@ declare
 begin
   perform identity.check_bytes(reason, 1000, 'reason');
   for attempt in 1..2 loop
-    -- Its policies show the caller's.
+    -- The policies of the owner return only facts that the caller can read.
     select f.* into fact from public.knowledge_facts f
     where f.fact_id = retract_fact.fact_id and (f.ttl is null or f.ttl > now());
     if not found then
-      perform identity.raise_error('L9OWN', format('fact %s is not there, or not yours', retract_fact.fact_id), 'fact_id');
+      perform identity.raise_error('L9OWN', format('fact %s does not exist, or is not yours', retract_fact.fact_id), 'fact_id');
     end if;
     exit when attempt = 2;
     key := (fact.tenant_id, fact.audience_id, fact.subject_normalized, fact.predicate, fact.object_normalized);
     is_single := facts.lock_facts(key);
   end loop;
   if fact.audience_id <> key.audience_id then
-    raise exception using errcode = '40001', message = 'retract_fact: the fact was moved at this moment, try again';
+    raise exception using errcode = '40001', message = 'retract_fact: the fact was moved concurrently; try again';
   end if;
 
   perform packets.check_scope(fact.scope, fact.project_id);
   if me.role = 'l9_agent' and exists (
-    -- It may take back its own word, not that of others.
+    -- An agent may retract only facts that nobody else asserted.
     select from public.fact_evidence e where e.fact_id = fact.fact_id and not e.asserted_by <@ array[me.creator]) then
-    perform identity.raise_error('L9OWN', format('fact %s is not there, or not yours', retract_fact.fact_id), 'fact_id');
+    perform identity.raise_error('L9OWN', format('fact %s does not exist, or is not yours', retract_fact.fact_id), 'fact_id');
   elsif fact.retracted_at is not null then
-    perform identity.raise_error('L9VAL', 'fact_id: it is retracted already', 'fact_id');
+    perform identity.raise_error('L9VAL', 'fact_id: the fact is already retracted', 'fact_id');
   end if;
 
   update public.knowledge_facts f
@@ -9153,11 +9544,11 @@ end
 $$;
 
 comment on function public.retract_fact(uuid, text) is
-  'Says that a fact is not so and never was, and why (1000 bytes at most). It stays as history; what it had superseded holds again. Agents retract what they alone asserted, admins any within their claims: else, or where it is not there, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. Definer: callers can''t write the table; whose it is is checked here.';
+  'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row stays as history, and the fact that it superseded holds again. Agents can retract facts that only they asserted, admins all facts within their claims; otherwise, and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. Definer: callers can''t write the table; ownership is checked here.';
 
 grant execute on function public.retract_fact(uuid, text) to l9_agent, l9_admin;
---! EndIncluded 130-facts/070-retract-fact.sql
---! Included 130-facts/080-register-predicate.sql
+--! EndIncluded 130-facts/150-retract-fact.sql
+--! Included 130-facts/160-register-predicate.sql
 create function public.register_predicate(
   predicate text, is_single_valued boolean default true, description text default null, tenant_id uuid default null)
 returns public.fact_predicates
@@ -9176,10 +9567,10 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if register_predicate.is_single_valued is null then
-    perform identity.raise_error('L9VAL', 'is_single_valued: true or false', 'is_single_valued');
+    perform identity.raise_error('L9VAL', 'is_single_valued: must be true or false', 'is_single_valued');
   end if;
   perform identity.check_bytes(register_predicate.description, 1000, 'description');
-  -- Waits until nobody is asserting such a fact; whoever comes then finds it registered.
+  -- Waits for running assertions of this predicate; later ones see the new registration.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory predicate %s %s', admin.target_tenant_id, name), 0));
   was_single := facts.is_single_valued(admin.target_tenant_id, name);
   insert into public.fact_predicates as p (tenant_id, predicate, is_single_valued, description)
@@ -9207,11 +9598,37 @@ end
 $$;
 
 comment on function public.register_predicate(text, boolean, text, uuid) is
-  'Says whether a subject has one value of a predicate at a time. Facts that are there are settled anew, within each scope and project: single-valued, the value that began last holds and ends the others; multi-valued, all that were superseded hold again. For admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables that callers can''t.';
+  'Registers a predicate as single-valued or multi-valued. Existing facts are recomputed within each scope and project: single-valued, the value that began last holds and ends the others; multi-valued, all superseded values hold again. For admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables that callers can''t write.';
 
 grant execute on function public.register_predicate(text, boolean, text, uuid) to l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/080-register-predicate.sql
---! Included 130-facts/090-find-facts.sql
+--! EndIncluded 130-facts/160-register-predicate.sql
+--! Included 130-facts/170-log-fact-reads.sql
+create function facts.max_facts_per_read()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 100;
+
+comment on function facts.max_facts_per_read() is 'The number of facts that one read returns at most.';
+
+create function facts.check_k(k integer)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if k is null or k not between 1 and facts.max_facts_per_read() then
+    perform identity.raise_error('L9LIM', format('k: must be from 1 to %s', facts.max_facts_per_read()), 'k');
+  end if;
+end
+$$;
+
+comment on function facts.check_k(integer) is 'Raises L9LIM unless k is from 1 to max_facts_per_read().';
+
 create function facts.log_fact_reads(details jsonb, facts public.knowledge_facts[], is_use boolean)
 returns void
 language plpgsql
@@ -9220,26 +9637,32 @@ security definer
 set search_path = ''
 as $$
 declare
-  look uuid := uuidv7();
+  read_id uuid := uuidv7();
 begin
   perform identity.require_identity();
-  if octet_length(details::text) > 65536 or cardinality(facts) > 100 then
-    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, facts: at most 100', 'details');
+  if octet_length(details::text) > 65536 or cardinality(facts) > facts.max_facts_per_read() then
+    perform identity.raise_error(
+      'L9LIM', format('details: at most 65536 bytes, facts: at most %s', facts.max_facts_per_read()), 'details');
   end if;
   perform audit.add_audit_row(
-    look, 'READ', 'knowledge_facts', null, null, null,
+    read_id, 'READ', 'knowledge_facts', null, null, null,
     details - 'org_id' - 'user_id' || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
   if is_use and cardinality(facts) > 0 then
     perform importance.log_accesses('search', array_agg(f.fact_id), array_agg(f.scope), array_agg(f.project_id),
-      audit_id => look, target_type => 'fact')
+      audit_id => read_id, target_type => 'fact')
     from unnest(facts) f;
   end if;
 end
 $$;
 
 comment on function facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean) is
-  'Records which facts the caller was shown, without their texts, and (is_use) counts that as use. A caller can only add rows about itself, within its own scopes; they are counted only where they are true. Definer: writes audit_log.';
+  'Audits which facts the caller was shown, without their texts; is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller could read the fact. Definer: writes audit_log.';
 
+grant execute on function
+  facts.max_facts_per_read(), facts.check_k(integer), facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean)
+to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 130-facts/170-log-fact-reads.sql
+--! Included 130-facts/180-find-facts.sql
 create function facts.names_of_object(object jsonb)
 returns text[]
 language sql
@@ -9248,7 +9671,8 @@ parallel safe
 set search_path = ''
 return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}') else array[facts.object_text(object)] end;
 
-comment on function facts.names_of_object(jsonb) is 'What the object of a fact may be compared as: the names of an entity, or the value.';
+comment on function facts.names_of_object(jsonb) is
+  'Returns the forms that an object may be stored in: all names of the entity if it is a text, otherwise the value.';
 
 create function public.find_facts(
   subject text default null,
@@ -9265,7 +9689,7 @@ returns setof public.knowledge_facts
 language plpgsql
 volatile
 set search_path = ''
--- Which filters are given decides the way.
+-- The best plan depends on which filters are set, so no generic plan is cached.
 set plan_cache_mode = force_custom_plan
 as $$
 #variable_conflict use_column
@@ -9273,14 +9697,12 @@ declare
   at timestamptz := coalesce(find_facts.valid_at, now());
   subjects text[] := entities.names_of(find_facts.subject);
   objects text[] := facts.names_of_object(find_facts.object);
-  found_facts public.knowledge_facts[];
+  matching_facts public.knowledge_facts[];
 begin
   perform identity.require_identity();
-  if find_facts.k is null or find_facts.k not between 1 and 100 then
-    perform identity.raise_error('L9LIM', 'k: from 1 to 100', 'k');
-  end if;
+  perform facts.check_k(find_facts.k);
   perform entities.check_confidence(find_facts.min_confidence, 'min_confidence');
-  found_facts := array(
+  matching_facts := array(
     select f
     from public.knowledge_facts f
     where (find_facts.subject is null or f.subject_normalized = any (subjects))
@@ -9289,43 +9711,27 @@ begin
       and f.confidence >= find_facts.min_confidence
       and (find_facts.scope is null or f.scope = find_facts.scope)
       and (find_facts.project_id is null or f.project_id is null or f.project_id = find_facts.project_id)
-      and (include_history or f.retracted_at is null and f.valid_from <= at and (f.valid_to is null or f.valid_to > at))
+      and (include_history or f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, at))
     order by f.confidence desc, f.valid_from desc, f.fact_id desc
     limit find_facts.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),
       'include_history', include_history, 'valid_at', find_facts.valid_at, 'scope', left(find_facts.scope, 63),
       'project_id', left(find_facts.project_id, 200))),
-    found_facts, is_use => true);
-  return query select (f).* from unnest(found_facts) f;
+    matching_facts, is_use => true);
+  return query select (f).* from unnest(matching_facts) f;
 end
 $$;
 
 comment on function public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer) is
-  'Facts that the caller may read, the surest first: those that hold (at valid_at: then, as known today). Subject and object by any name the entity goes by. include_history: also what has ended or was retracted. project_id: that project, and what belongs to none. k: 1 to 100 at most. On the record, without its texts, and counted as use. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first. Subject and object match by any name or alias of the entity. include_history: also facts that ended or were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  facts.log_fact_reads(jsonb, public.knowledge_facts[], boolean), facts.names_of_object(jsonb),
+  facts.names_of_object(jsonb),
   public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer)
 to l9_agent, l9_admin, l9_platform_admin;
-
-create function public.packet_store_facts(memory public.packet_store)
-returns setof public.knowledge_facts
-language sql
-stable
-parallel safe
-set search_path = ''
-begin atomic
-  select f.* from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
-  where e.packet_id = (memory).packet_id
-  order by f.fact_id;
-end;
-
-comment on function public.packet_store_facts(public.packet_store) is 'Facts that it says, those that have ended or were retracted too.';
-
-grant execute on function public.packet_store_facts(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/090-find-facts.sql
---! Included 130-facts/095-facts-as-of.sql
+--! EndIncluded 130-facts/180-find-facts.sql
+--! Included 130-facts/190-facts-as-of.sql
 create type public.fact_as_of as (
   fact public.knowledge_facts,
   valid_from timestamptz,
@@ -9333,39 +9739,39 @@ create type public.fact_as_of as (
   replaced public.knowledge_facts
 );
 
-comment on type public.fact_as_of is 'A fact as it was known at some time.';
-comment on column public.fact_as_of.fact is 'The fact, as its row is now.';
-comment on column public.fact_as_of.valid_from is 'From when on it was so, as far as was known.';
-comment on column public.fact_as_of.valid_to is 'Until when it was so, as far as was known; null: its end was not known.';
-comment on column public.fact_as_of.replaced is 'The fact whose place it had taken, as far as was known.';
+comment on type public.fact_as_of is 'A fact as it was known at a point in time.';
+comment on column public.fact_as_of.fact is 'The fact with the present values of its row.';
+comment on column public.fact_as_of.valid_from is 'Start of validity, as known at that time.';
+comment on column public.fact_as_of.valid_to is 'End of validity, as known at that time. Null: no end was known.';
+comment on column public.fact_as_of.replaced is 'The fact that this one had superseded, as known at that time.';
 
-create function facts.known_facts(subjects text[], predicate text, known_at timestamptz)
+create function facts.facts_known_at(subjects text[], predicate text, known_at timestamptz)
 returns table (fact_id uuid, valid_from timestamptz, valid_to timestamptz, replaced uuid)
 language sql
 stable
 set search_path = ''
 set plan_cache_mode = force_custom_plan
 begin atomic
-  with known as (
+  with known_then as (
     select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, min(e.valid_from) as valid_from,
       min(e.created_at) as recorded_at
     from public.knowledge_facts f
-    join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= known_facts.known_at
-    where (known_facts.subjects is null or f.subject_normalized = any (known_facts.subjects))
-      and (known_facts.predicate is null or f.predicate = known_facts.predicate)
-      and (f.retracted_at is null or f.retracted_at > known_facts.known_at)
+    join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= facts_known_at.known_at
+    where (facts_known_at.subjects is null or f.subject_normalized = any (facts_known_at.subjects))
+      and (facts_known_at.predicate is null or f.predicate = facts_known_at.predicate)
+      and (f.retracted_at is null or f.retracted_at > facts_known_at.known_at)
     group by f.fact_id
   )
   select n.fact_id, n.valid_from, lead(n.valid_from) over w, lag(n.fact_id) over w
-  from known n
-  -- Facts that stand side by side are each alone.
+  from known_then n
+  -- Each fact of a multi-valued predicate is its own partition.
   window w as (
     partition by n.audience_id, n.subject_normalized, n.predicate, case when not n.is_single_valued then n.fact_id end
     order by n.valid_from, n.recorded_at, n.fact_id);
 end;
 
-comment on function facts.known_facts(text[], text, timestamptz) is
-  'What was known of these facts at a time, from what had been recorded and not retracted by then: when each began and ended, and what it had replaced.';
+comment on function facts.facts_known_at(text[], text, timestamptz) is
+  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, and which fact it had superseded.';
 
 create function public.facts_as_of(
   valid_at timestamptz default null,
@@ -9382,39 +9788,54 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  answers public.fact_as_of[];
+  matching public.fact_as_of[];
 begin
   perform identity.require_identity();
-  if facts_as_of.k is null or facts_as_of.k not between 1 and 100 then
-    perform identity.raise_error('L9LIM', 'k: from 1 to 100', 'k');
-  end if;
-  answers := array(
+  perform facts.check_k(facts_as_of.k);
+  matching := array(
     select (f, n.valid_from, n.valid_to, r)::public.fact_as_of
-    from facts.known_facts(
+    from facts.facts_known_at(
       case when facts_as_of.subject is not null then entities.names_of(facts_as_of.subject) end,
       entities.normalise_name(facts_as_of.predicate), coalesce(facts_as_of.known_at, now())) n
     join public.knowledge_facts f on f.fact_id = n.fact_id
     left join public.knowledge_facts r on r.fact_id = n.replaced
-    where n.valid_from <= coalesce(facts_as_of.valid_at, now())
-      and (n.valid_to is null or n.valid_to > coalesce(facts_as_of.valid_at, now()))
+    where facts.holds_at(n.valid_from, n.valid_to, coalesce(facts_as_of.valid_at, now()))
       and (facts_as_of.object is null or f.object_normalized = any (facts.names_of_object(facts_as_of.object)))
     order by f.confidence desc, n.valid_from desc, f.fact_id desc
     limit facts_as_of.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('valid_at', facts_as_of.valid_at, 'known_at', facts_as_of.known_at, 'k', facts_as_of.k)),
-    array(select (a).fact from unnest(answers) a), is_use => false);
-  return query select (a).* from unnest(answers) a;
+    array(select (a).fact from unnest(matching) a), is_use => false);
+  return query select (a).* from unnest(matching) a;
 end
 $$;
 
 comment on function public.facts_as_of(timestamptz, timestamptz, text, text, jsonb, integer) is
-  'What was so at valid_at (default now), as it was known at known_at (default now), and which fact each had replaced. Retracted facts were known until they were retracted. What has been erased, or has moved to where the caller can''t read it, was never there. k: 1 to 100 at most. On the record. Errors: L9LIM, L9AUT.';
+  'Returns the facts that held at valid_at (default now) as they were known at known_at (default now), each with the fact that it had superseded. A retracted fact was known until its retraction. Facts that were erased, or moved to where the caller can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. Errors: L9LIM, L9AUT.';
 
 grant execute on function
-  facts.known_facts(text[], text, timestamptz), public.facts_as_of(timestamptz, timestamptz, text, text, jsonb, integer)
+  facts.facts_known_at(text[], text, timestamptz), public.facts_as_of(timestamptz, timestamptz, text, text, jsonb, integer)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/095-facts-as-of.sql
---! Included 130-facts/100-count-fact-accesses.sql
+--! EndIncluded 130-facts/190-facts-as-of.sql
+--! Included 130-facts/200-facts-of-memories.sql
+create function public.packet_store_facts(memory public.packet_store)
+returns setof public.knowledge_facts
+language sql
+stable
+parallel safe
+set search_path = ''
+begin atomic
+  select f.* from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
+  where e.packet_id = (memory).packet_id
+  order by f.fact_id;
+end;
+
+comment on function public.packet_store_facts(public.packet_store) is
+  'The facts that this memory states, including facts that ended or were retracted.';
+
+grant execute on function public.packet_store_facts(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 130-facts/200-facts-of-memories.sql
+--! Included 130-facts/210-count-fact-accesses.sql
 create function facts.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
 language sql
@@ -9424,14 +9845,14 @@ begin atomic
   with accessed as (
     select a.target_id as fact_id, count(*) as times
     from importance.memory_access_log a
-    -- Only where it is true of the fact that the caller could read it: what is in the log a caller said of itself.
+    -- Callers write their own log rows, so a row counts only if that caller could read the fact.
     join public.knowledge_facts f on f.fact_id = a.target_id and f.tenant_id = a.tenant_id and f.scope = a.scope
       and f.project_id is not distinct from a.project_id
       and (a.is_admin or (f.org_id is null or f.org_id = a.org_id) and (f.user_id is null or f.user_id = a.user_id))
     where a.target_type = 'fact' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after
     group by a.target_id
   ), locked as (
-    -- In order, as those take them who settle facts.
+    -- Rows are locked in the order of their ids, as in recompute_facts(), so that the two can't deadlock.
     select f.fact_id from public.knowledge_facts f
     where f.fact_id in (select a.fact_id from accessed a)
     order by f.fact_id
@@ -9443,12 +9864,12 @@ begin atomic
 end;
 
 comment on function facts.roll_up_fact_accesses_between(xid8, xid8, timestamptz) is
-  'Adds accesses of these transactions, later than era_after, to the facts. roll_up_accesses() knows from where to where.';
+  'Adds the accesses of these transactions that are later than era_after to access_count of the facts. roll_up_accesses() chooses the range.';
 
--- An index of facts has a hash in it.
+-- An index on knowledge_facts calls content_hash(), so updating a fact needs the right to execute it.
 grant execute on function facts.roll_up_fact_accesses_between(xid8, xid8, timestamptz), packets.content_hash(text) to l9_worker;
---! EndIncluded 130-facts/100-count-fact-accesses.sql
---! Included 130-facts/120-roll-up-accesses.sql
+--! EndIncluded 130-facts/210-count-fact-accesses.sql
+--! Included 130-facts/220-roll-up-accesses.sql
 create function facts.roll_up_accesses(max_rows integer default 10000)
 returns bigint
 language plpgsql
@@ -9457,60 +9878,61 @@ set search_path = ''
 as $$
 declare
   last_xid constant xid8 := '18446744073709551615';
-  done importance.access_roll_up;
+  progress importance.access_roll_up;
   horizon xid8;
-  until xid8;
+  until_xid xid8;
   first_xid xid8;
-  counted bigint;
+  row_total bigint;
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
-    perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 100000', 'max_rows');
   end if;
-  -- One at a time. Whoever had to wait sees how far the other came: each statement takes a snapshot of its own.
+  -- One run at a time. The select is a statement of its own, so its snapshot includes what a previous run committed.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory access roll-up', 0));
-  select * into strict done from importance.access_roll_up;
-  -- Every transaction before the oldest that still runs has ended: no row of theirs can appear any more.
+  select * into strict progress from importance.access_roll_up;
+  -- All transactions before the oldest running one have ended, so no further row of theirs can appear.
   horizon := pg_snapshot_xmin(pg_current_snapshot());
-  if done.to_xid > pg_snapshot_xmax(pg_current_snapshot()) then
-    -- Up to a transaction that is yet to come: this database was restored from a dump into another cluster. What came
-    -- with it and was not rolled up comes first; then its rows, whose transactions mean nothing here, are left behind.
+  if progress.to_xid > pg_snapshot_xmax(pg_current_snapshot()) then
+    -- The progress lies in the future, so this database was restored from a dump into another cluster. First the rows of
+    -- the dump that are not rolled up yet are counted; then its rows are skipped, because their transaction ids mean
+    -- nothing in this cluster.
     if not exists (
-        select from importance.memory_access_log a where a.xid >= done.to_xid and a.accessed_at > done.era_after)
-      and not exists (select from public.memory_feedback f where f.xid >= done.to_xid) then
+        select from importance.memory_access_log a where a.xid >= progress.to_xid and a.accessed_at > progress.era_after)
+      and not exists (select from public.memory_feedback f where f.xid >= progress.to_xid) then
       update importance.access_roll_up set to_xid = '0', era_after = newest_at;
       return 0;
     end if;
     horizon := last_xid;
   end if;
 
-  -- At most so many rows, but a transaction is never split: it is taken whole, even where it alone is more.
-  select min(n.xid), (array_agg(n.xid order by n.xid))[max_rows + 1], count(*) into first_xid, until, counted
+  -- About max_rows rows: a transaction is never split, even if it alone has more.
+  select min(n.xid), (array_agg(n.xid order by n.xid))[max_rows + 1], count(*) into first_xid, until_xid, row_total
   from (
     (select a.xid from importance.memory_access_log a
-     where a.xid >= done.to_xid and a.xid < horizon and a.accessed_at > done.era_after order by a.xid limit max_rows + 1)
+     where a.xid >= progress.to_xid and a.xid < horizon and a.accessed_at > progress.era_after order by a.xid limit max_rows + 1)
     union all
     (select f.xid from public.memory_feedback f
-     where f.xid >= done.to_xid and f.xid < horizon order by f.xid limit max_rows + 1)
+     where f.xid >= progress.to_xid and f.xid < horizon order by f.xid limit max_rows + 1)
   ) n;
-  if counted = 0 then
+  if row_total = 0 then
     return 0;
   end if;
-  until := case when until is null then horizon when until > first_xid then until else ((first_xid::text::numeric + 1)::text)::xid8 end;
-  perform importance.roll_up_accesses_between(done.to_xid, until, done.era_after);
-  perform facts.roll_up_fact_accesses_between(done.to_xid, until, done.era_after);
+  until_xid := case when until_xid is null then horizon when until_xid > first_xid then until_xid else ((first_xid::text::numeric + 1)::text)::xid8 end;
+  perform importance.roll_up_accesses_between(progress.to_xid, until_xid, progress.era_after);
+  perform facts.roll_up_fact_accesses_between(progress.to_xid, until_xid, progress.era_after);
   update importance.access_roll_up
-  set to_xid = until, rolled_up_at = clock_timestamp(), newest_at = greatest(newest_at, (
+  set to_xid = until_xid, rolled_up_at = clock_timestamp(), newest_at = greatest(newest_at, (
     select max(a.accessed_at) from importance.memory_access_log a
-    where a.xid >= done.to_xid and a.xid < until and a.accessed_at > done.era_after));
-  return least(counted, max_rows);
+    where a.xid >= progress.to_xid and a.xid < until_xid and a.accessed_at > progress.era_after));
+  return least(row_total, max_rows);
 end
 $$;
 
 comment on function facts.roll_up_accesses(integer) is
-  'Counts accesses and feedback that have committed into memory_signals (of facts: into their own rows), each exactly once, whole transactions in order, about max_rows rows at most; returns about how many, 0: nothing left. Counters and how far it came commit together, so that it may be broken off, run twice, or at the same time. Nothing in flight is ever skipped.';
+  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly once, in whole transactions and in order, about max_rows rows at most. Returns about how many; 0 means nothing is left. Counters and progress commit together, so the job can be interrupted, run twice or run concurrently. Accesses of transactions that are still running are counted later, never skipped.';
 
 grant execute on function facts.roll_up_accesses(integer) to l9_worker;
---! EndIncluded 130-facts/120-roll-up-accesses.sql
+--! EndIncluded 130-facts/220-roll-up-accesses.sql
 --! Included 140-graph/000-schema.sql
 create schema graph;
 comment on schema graph is
@@ -9529,8 +9951,8 @@ create table public.entity_relationships (
   mention_count bigint not null default 1,
   first_seen timestamptz not null default clock_timestamp(),
   last_seen timestamptz not null default clock_timestamp(),
-  -- A key to its evidence (015), which has the key to the memory: to check one to the memory would be to wait for whoever
-  -- deletes that, while he waits to settle this.
+  -- References relationship_evidence, which references the memory. A foreign key to packet_store would deadlock with a
+  -- concurrent delete that recomputes this relation.
   source_packet uuid not null,
   tenant_id uuid not null references public.tenants,
   org_id uuid,
@@ -9548,38 +9970,47 @@ create table public.entity_relationships (
   constraint relationship_mentioned check (mention_count > 0)
 ) with (fillfactor = 90);
 
--- Names are contents: they are not sampled, for the reason given at packet_store.
+-- Erased contents must not survive in the planner's statistics.
 alter table public.entity_relationships
   alter column source_entity set statistics 0, alter column relationship_type set statistics 0,
   alter column target_entity set statistics 0, alter column source_normalized set statistics 0,
   alter column target_normalized set statistics 0;
 
 comment on table public.entity_relationships is
-  'The entity graph: what memories say of how two entities are related, one row for a triple in one tenant, org, user, project and scope. All but the triple is worked out from relationship_evidence. relate() writes it.';
-comment on column public.entity_relationships.relationship_id is 'UUID version 7: ordered by when it was first stated.';
-comment on column public.entity_relationships.source_entity is 'The entity that the relation goes out from, as its source memory spells it.';
-comment on column public.entity_relationships.relationship_type is 'What the relation is: in lower case, with underscores, such as depends_on.';
-comment on column public.entity_relationships.target_entity is 'The entity that the relation goes to, as its source memory spells it.';
-comment on column public.entity_relationships.source_normalized is 'source_entity as it is compared: Unicode NFKC, in lower case, white space collapsed.';
-comment on column public.entity_relationships.target_normalized is 'target_entity as it is compared: Unicode NFKC, in lower case, white space collapsed.';
+  'The entity graph: how two entities are related, one row for each triple (source, type, target) in one tenant, org, user, project and scope. Everything but the triple is computed from relationship_evidence. relate() writes this table.';
+comment on column public.entity_relationships.relationship_id is
+  'UUID version 7, so ids are ordered by when the relation was first stated.';
+comment on column public.entity_relationships.source_entity is
+  'The entity that the relation starts from, as its source memory spells it.';
+comment on column public.entity_relationships.relationship_type is
+  'The type of the relation: lower case with underscores, such as depends_on.';
+comment on column public.entity_relationships.target_entity is
+  'The entity that the relation leads to, as its source memory spells it.';
+comment on column public.entity_relationships.source_normalized is
+  'source_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.entity_relationships.target_normalized is
+  'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.confidence is
-  'From 0 to 0.99: 1 less the product of the doubts that each mention left, so it rises with every mention.';
-comment on column public.entity_relationships.mention_count is 'How often it was stated.';
-comment on column public.entity_relationships.first_seen is 'When it was first stated by a memory that is still there.';
-comment on column public.entity_relationships.last_seen is 'When it was last stated by a memory that is still there.';
-comment on column public.entity_relationships.source_packet is 'The memory that states it and lasts longest; of several, the first that did.';
+  'From 0 to 0.99: 1 - Π(1 - c) over the confidences c of all mentions (noisy-or), so it grows with every mention.';
+comment on column public.entity_relationships.mention_count is 'How often the relation was stated.';
+comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relation.';
+comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relation.';
+comment on column public.entity_relationships.source_packet is
+  'The memory that states the relation and expires last; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false);
 
 create unique index relationship_triple_unique on public.entity_relationships
   (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id) nulls not distinct;
--- Both ways of walking, the surest relations first; with the scope in front, so that others' are never walked past.
+-- One index for each direction, most confident first. The scope comes before the confidence, so a scan never skips rows of
+-- scopes that the caller can't read.
 create index entity_relationships_outgoing_idx on public.entity_relationships (tenant_id, source_normalized, scope, confidence desc);
 create index entity_relationships_incoming_idx on public.entity_relationships (tenant_id, target_normalized, scope, confidence desc);
 create index entity_relationships_readers_idx on public.entity_relationships (tenant_id, scope, relationship_id);
 create index entity_relationships_source_idx on public.entity_relationships (source_packet);
 
-comment on index public.relationship_triple_unique is 'Makes a second row of one triple in one room impossible, also for concurrent writers.';
+comment on index public.relationship_triple_unique is
+  'Prevents a second row for the same triple in one audience, also under concurrent writes.';
 
 create function graph.check_relationship_type(type text, field text default 'type')
 returns text
@@ -9592,7 +10023,7 @@ declare
   normalised constant text := replace(entities.normalise_name(type), ' ', '_');
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', format('%s: what the relation is, such as depends_on', field), field);
+    perform identity.raise_error('L9VAL', format('%s: a relation type is required, such as depends_on', field), field);
   end if;
   perform identity.check_bytes(type, 200, field), identity.check_bytes(normalised, 200, field);
   return normalised;
@@ -9600,11 +10031,11 @@ end
 $$;
 
 comment on function graph.check_relationship_type(text, text) is
-  'A type of relations as it is stored: normalised as names are, with underscores for spaces, at most 200 bytes; else L9VAL or L9LIM.';
+  'Returns the stored form of a relation type: normalised like a name, with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
 
 grant execute on function graph.check_relationship_type(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/010-entity-relationships.sql
---! Included 140-graph/015-relationship-evidence.sql
+--! Included 140-graph/020-relationship-evidence.sql
 create table public.relationship_evidence (
   evidence_id uuid primary key default uuidv7(),
   relationship_id uuid not null references public.entity_relationships on delete cascade,
@@ -9631,7 +10062,7 @@ create table public.relationship_evidence (
   constraint evidence_extractor_short check (octet_length(extracted_by) <= 200)
 ) with (fillfactor = 90);
 
--- Deferred: relation and evidence are written one after the other.
+-- Deferred, because a relation is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
   foreign key (relationship_id, source_packet) references public.relationship_evidence (relationship_id, packet_id)
   deferrable initially deferred;
@@ -9640,23 +10071,28 @@ alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by set statistics 0;
 
 comment on table public.relationship_evidence is
-  'Which memory states a relation, how surely and how often: what confidence and counts of the relation are worked out from.';
+  'Evidence of relations: which memory states a relation, with which confidence and how often. Confidence and counts of a relation are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
-comment on column public.relationship_evidence.relationship_id is 'The relation, in the same tenant, org, user, project and scope as the memory.';
-comment on column public.relationship_evidence.packet_id is 'The memory that states it.';
-comment on column public.relationship_evidence.source_entity is 'The entity that the relation goes out from, as this memory spells it.';
-comment on column public.relationship_evidence.target_entity is 'The entity that the relation goes to, as this memory spells it.';
-comment on column public.relationship_evidence.confidence is 'How sure this memory is, all its mentions together: 1 less the product of the doubts that each left.';
-comment on column public.relationship_evidence.mentions is 'How often it was stated from this memory.';
-comment on column public.relationship_evidence.extracted_by is 'The model that read it out of the memory; null: a caller stated it, perhaps besides.';
-comment on column public.relationship_evidence.last_seen is 'When it was last stated from this memory.';
+comment on column public.relationship_evidence.relationship_id is
+  'The relation; it has the same tenant, org, user, project and scope as the memory.';
+comment on column public.relationship_evidence.packet_id is 'The memory that states the relation.';
+comment on column public.relationship_evidence.source_entity is
+  'The entity that the relation starts from, as this memory spells it.';
+comment on column public.relationship_evidence.target_entity is
+  'The entity that the relation leads to, as this memory spells it.';
+comment on column public.relationship_evidence.confidence is
+  'The confidence in the relation that this memory gives, from 0 to 1: 1 - Π(1 - c) over the confidences c of its mentions (noisy-or).';
+comment on column public.relationship_evidence.mentions is 'How often the relation was stated from this memory.';
+comment on column public.relationship_evidence.extracted_by is
+  'The chat model that extracted the relation from the memory. Null: a caller stated it, possibly besides a model.';
+comment on column public.relationship_evidence.last_seen is 'When the relation was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
 
 create index relationship_evidence_packet_idx on public.relationship_evidence (packet_id);
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
---! EndIncluded 140-graph/015-relationship-evidence.sql
---! Included 140-graph/030-settle-relationships.sql
+--! EndIncluded 140-graph/020-relationship-evidence.sql
+--! Included 140-graph/030-recompute-relationships.sql
 create function graph.lock_relationships(ids uuid[])
 returns void
 language plpgsql
@@ -9664,13 +10100,13 @@ volatile
 set search_path = ''
 as $$
 begin
-  -- In one order everywhere, so that two who settle the same ones don't wait for each other.
+  -- Every transaction locks in the order of the ids, which rules out deadlocks.
   perform from public.entity_relationships r where r.relationship_id = any (ids) order by r.relationship_id for update;
 end
 $$;
 
 comment on function graph.lock_relationships(uuid[]) is
-  'Holds these relations until the end of the transaction. Not executable by callers: functions of the owner call it.';
+  'Locks these relations until the end of the transaction. Not executable by callers: functions of the owner call it.';
 
 create function graph.recompute_relationships(ids uuid[])
 returns void
@@ -9688,7 +10124,7 @@ begin
     ttl = first.ttl, creator = first.creator, confidence = t.confidence, mention_count = t.mentions,
     first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
   from (
-    select e.relationship_id, graph.noisy_or(array_agg(e.confidence)) as confidence, sum(e.mentions) as mentions,
+    select e.relationship_id, entities.noisy_or(array_agg(e.confidence)) as confidence, sum(e.mentions) as mentions,
       min(e.created_at) as first_seen, max(e.last_seen) as last_seen
     from public.relationship_evidence e
     where e.relationship_id = any (ids)
@@ -9706,28 +10142,12 @@ end
 $$;
 
 comment on function graph.recompute_relationships(uuid[]) is
-  'Works out from their evidence what relations say of themselves; those without any go. Whoever calls it holds them. Not executable by callers: functions of the owner call it.';
+  'Recomputes relations from their evidence and deletes relations without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
+--! EndIncluded 140-graph/030-recompute-relationships.sql
+--! Included 140-graph/040-follow-memories.sql
+-- The relations of a memory are deleted and moved with it; relations that other memories also state are recomputed.
 
-create function graph.noisy_or(confidences double precision[])
-returns double precision
-language sql
-immutable
-parallel safe
-set search_path = ''
-return (
-  -- Rounded, so that the order in which they are taken shows nowhere.
-  select pg_catalog.round(least(0.99, 1 - pg_catalog.exp(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-300)))))::numeric, 9)::double precision
-  from pg_catalog.unnest(confidences) as c (confidence));
-
-comment on function graph.noisy_or(double precision[]) is
-  'How sure one is of what several state, each with its own confidence: 1 less the product of the doubts, 0.99 at most.';
-
-grant execute on function graph.noisy_or(double precision[]) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 140-graph/030-settle-relationships.sql
---! Included 140-graph/035-follow-packets.sql
--- What a memory stated goes with it; what others stated too stays, and is what they stated.
-
-create function graph.tg_packet_store__leave_graph()
+create function graph.tg_packet_store__withdraw_relationships()
 returns trigger
 language plpgsql
 security definer
@@ -9738,7 +10158,7 @@ declare
     select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = old.packet_id);
 begin
   if ids <> '{}' then
-    -- Before the foreign key does it, which would not work out anew what others state too.
+    -- Done here because the foreign key would delete the evidence without recomputing shared relations.
     perform graph.lock_relationships(ids);
     delete from public.relationship_evidence e where e.packet_id = old.packet_id;
     perform graph.recompute_relationships(ids);
@@ -9747,36 +10167,36 @@ begin
 end
 $$;
 
-comment on function graph.tg_packet_store__leave_graph() is
-  'Takes a memory that is deleted out of the evidence of relations, and works these out again. Definer: callers can''t write these tables.';
+comment on function graph.tg_packet_store__withdraw_relationships() is
+  'Deletes the evidence of a memory that is about to be deleted and recomputes its relations. Definer: callers can''t write these tables.';
 
-create trigger _620_leave_graph before delete on public.packet_store
-  for each row execute function graph.tg_packet_store__leave_graph();
+create trigger _620_withdraw_relationships before delete on public.packet_store
+  for each row execute function graph.tg_packet_store__withdraw_relationships();
 
-create function graph.tg_packet_store__graph_follow()
+create function graph.tg_packet_store__relationships_follow()
 returns trigger
 language plpgsql
 security definer
 set search_path = ''
 as $$
 declare
-  had constant uuid[] := array(
+  old_ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = new.packet_id);
   has_moved constant boolean := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope)
     <> packets.audience_id(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
-  stated record;
-  there uuid;
-  joined uuid[] := '{}';
+  relation record;
+  target_id uuid;
+  new_ids uuid[] := '{}';
 begin
-  if had = '{}' then
+  if old_ids = '{}' then
     return null;
   end if;
-  perform graph.lock_relationships(had);
+  perform graph.lock_relationships(old_ids);
   if has_moved and new.ttl <= now() then
-    -- Nobody reads it any more, wherever it is.
+    -- An expired memory is not readable in any audience.
     delete from public.relationship_evidence e where e.packet_id = new.packet_id;
   elsif has_moved then
-    for stated in
+    for relation in
       select e.evidence_id, e.source_entity, e.target_entity, r.source_normalized, r.relationship_type, r.target_normalized, r.confidence
       from public.relationship_evidence e join public.entity_relationships r on r.relationship_id = e.relationship_id
       where e.packet_id = new.packet_id
@@ -9785,31 +10205,31 @@ begin
       insert into public.entity_relationships as r (
         source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet)
       values (
-        stated.source_entity, stated.relationship_type, stated.target_entity, stated.source_normalized, stated.target_normalized,
+        relation.source_entity, relation.relationship_type, relation.target_entity, relation.source_normalized, relation.target_normalized,
         0, new.packet_id)
       on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
       do update set relationship_id = r.relationship_id
-      returning r.relationship_id into there;
+      returning r.relationship_id into target_id;
       update public.relationship_evidence e
-      set relationship_id = there, tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id,
+      set relationship_id = target_id, tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id,
         project_id = new.project_id, scope = new.scope, ttl = new.ttl, updated_at = clock_timestamp()
-      where e.evidence_id = stated.evidence_id;
-      joined := joined || there;
+      where e.evidence_id = relation.evidence_id;
+      new_ids := new_ids || target_id;
     end loop;
   else
     update public.relationship_evidence e set ttl = new.ttl, updated_at = clock_timestamp() where e.packet_id = new.packet_id;
   end if;
-  perform graph.recompute_relationships(had || joined);
+  perform graph.recompute_relationships(old_ids || new_ids);
   return null;
 end
 $$;
 
-comment on function graph.tg_packet_store__graph_follow() is
-  'Takes what a memory states to where the memory has moved, joins it there with what others state, and works out anew what is left behind. Definer: callers can''t write these tables.';
+comment on function graph.tg_packet_store__relationships_follow() is
+  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relations on both sides. Definer: callers can''t write these tables.';
 
-call derived.follow_packets('_620_graph_follow', 'graph.tg_packet_store__graph_follow');
---! EndIncluded 140-graph/035-follow-packets.sql
---! Included 140-graph/040-relate.sql
+call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');
+--! EndIncluded 140-graph/040-follow-memories.sql
+--! Included 140-graph/050-relate.sql
 create function graph.relate_from(
   packet_id uuid,
   source text,
@@ -9829,24 +10249,24 @@ declare
   source_name constant text := entities.check_name(relate_from.source, 'source');
   type_name constant text := graph.check_relationship_type(relate_from.type);
   target_name constant text := entities.check_name(relate_from.target, 'target');
-  -- Which model said so is for jobs to tell: a caller speaks for itself.
+  -- Only a job may name the model that extracted the relation.
   extractor constant text := case when identity.current_role_name() = 'l9_worker' then relate_from.extracted_by end;
   stated record;
   relation public.entity_relationships;
 begin
   perform entities.check_confidence(relate_from.confidence);
   if source_name = target_name then
-    perform identity.raise_error('L9VAL', 'target: a relation is between two entities', 'target');
+    perform identity.raise_error('L9VAL', 'target: must be another entity than source', 'target');
   end if;
   perform identity.check_bytes(extractor, 200, 'extracted_by');
   perform derived.lock_source_memory(relate_from.packet_id);
 
-  -- Where it is there already, this waits for whoever is at it and holds it: whoever comes next adds to what is counted here.
+  -- The upsert locks an existing row, so concurrent statements of one triple are counted one after the other.
   insert into public.entity_relationships as r (
     source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet)
   values (
     btrim(relate_from.source), type_name, btrim(relate_from.target), source_name, target_name,
-    graph.noisy_or(array[relate_from.confidence]), relate_from.packet_id)
+    entities.noisy_or(array[relate_from.confidence]), relate_from.packet_id)
   on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
   do update set relationship_id = r.relationship_id
   returning r.relationship_id, old.relationship_id is null as is_new into stated;
@@ -9855,7 +10275,7 @@ begin
   values (
     stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target), relate_from.confidence, extractor)
   on conflict (relationship_id, packet_id) do update
-  set confidence = 1 - (1 - e.confidence) * (1 - excluded.confidence), mentions = e.mentions + 1,
+  set confidence = entities.noisy_or(array[e.confidence, excluded.confidence], highest => 1), mentions = e.mentions + 1,
     source_entity = excluded.source_entity, target_entity = excluded.target_entity,
     extracted_by = case when e.extracted_by is not null then excluded.extracted_by end,
     last_seen = clock_timestamp(), updated_at = clock_timestamp();
@@ -9869,7 +10289,7 @@ end
 $$;
 
 comment on function graph.relate_from(uuid, text, text, text, double precision, text) is
-  'States a relation from a memory, for a caller who sees it and may write where it is, or for a job. extracted_by: the model that read it there; taken from jobs only. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
+  'States a relation from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
 
 create function public.relate(
   source text,
@@ -9894,7 +10314,7 @@ begin
   perform entities.check_name(relate.source, 'source'), entities.check_name(relate.target, 'target');
   perform entities.check_confidence(relate.confidence);
   if entities.normalise_name(relate.target) = any (entities.names_of(relate.source)) then
-    perform identity.raise_error('L9VAL', 'target: a relation is between two entities, and these are names of one', 'target');
+    perform identity.raise_error('L9VAL', 'target: must be another entity than source; both are names of the same entity', 'target');
   end if;
   if packet_id is null then
     packet_id := ((public.save_memory(
@@ -9906,12 +10326,12 @@ end
 $$;
 
 comment on function public.relate(text, text, text, double precision, uuid, text, text) is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stated again, its confidence rises towards 0.99 and its mentions are counted. source_packet: the memory that says so, and where it belongs; without one it is saved as a memory of its own, kind fact, in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again raises its confidence towards 0.99 and counts a mention. source_packet: the memory that states the relation and decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function graph.relate_from(uuid, text, text, text, double precision, text) to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;
---! EndIncluded 140-graph/040-relate.sql
---! Included 140-graph/050-edges-of.sql
+--! EndIncluded 140-graph/050-relate.sql
+--! Included 140-graph/060-edges-of.sql
 create type graph.graph_edge as (
   place integer,
   is_outgoing boolean,
@@ -9924,9 +10344,10 @@ create type graph.graph_edge as (
   confidence double precision
 );
 
-comment on type graph.graph_edge is 'A relation as it is met from the name at a place of a list.';
+comment on type graph.graph_edge is
+  'A relation as seen from one of its two entities, the name at a position (place) of a list.';
 
-create function graph.edges_of_a_name()
+create function graph.max_edges_per_name()
 returns integer
 language sql
 immutable
@@ -9934,16 +10355,17 @@ parallel safe
 set search_path = ''
 return 1000;
 
-comment on function graph.edges_of_a_name() is 'How many relations of one name are followed at most, the surest.';
+comment on function graph.max_edges_per_name() is
+  'The number of relations of one name that a walk follows at most, most confident first.';
 
-create function graph.edges_of(names text[], most integer)
+create function graph.edges_of(names text[], max_edges integer)
 returns setof graph.graph_edge
 language plpgsql
 stable
 set search_path = ''
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- Only along the index is a name's surest relation the first one met.
+-- Only an index scan returns the most confident relation of a name first, so other plans are ruled out.
 set enable_bitmapscan = off
 set enable_nestloop = on
 set plan_cache_mode = force_generic_plan
@@ -9951,8 +10373,8 @@ set jit = off
 as $$
 declare
   me constant identity.identity := identity.require_identity();
-  -- One more than is followed: so it shows where there are more.
-  bound constant integer := graph.edges_of_a_name() + 1;
+  -- Fetches one more than a walk follows, so that the caller can tell whether there are more.
+  bound constant integer := graph.max_edges_per_name() + 1;
 begin
   return query
   select n.place::integer, e.*
@@ -9983,17 +10405,17 @@ begin
     order by both_ways.confidence desc
     limit bound
   ) e
-  limit edges_of.most;
+  limit edges_of.max_edges;
 end
 $$;
 
 comment on function graph.edges_of(text[], integer) is
-  'The relations of these names that the caller sees, of the first name first, the surest first: at most one more than edges_of_a_name() of each name, and most in all.';
+  'Returns the relations of these names that the caller can read: names in the order of the list, relations of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
 
-grant execute on function graph.edges_of_a_name(), graph.edges_of(text[], integer)
+grant execute on function graph.max_edges_per_name(), graph.edges_of(text[], integer)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/050-edges-of.sql
---! Included 140-graph/060-walk-graph.sql
+--! EndIncluded 140-graph/060-edges-of.sql
+--! Included 140-graph/070-walk-graph.sql
 create type public.graph_step as (
   source_entity text,
   relationship_type text,
@@ -10003,13 +10425,16 @@ create type public.graph_step as (
   relationship_ids uuid[]
 );
 
-comment on type public.graph_step is 'A relation on a path.';
-comment on column public.graph_step.source_entity is 'The entity that the relation goes out from.';
-comment on column public.graph_step.relationship_type is 'What the relation is, such as depends_on.';
-comment on column public.graph_step.target_entity is 'The entity that the relation goes to.';
-comment on column public.graph_step.direction is 'outgoing: the path goes from source to target; incoming: the other way.';
-comment on column public.graph_step.confidence is 'Of all relations together that say so and that the caller sees.';
-comment on column public.graph_step.relationship_ids is 'The relations that say so: one for each place (scope, project, owner) and spelling that has it, the surest first.';
+comment on type public.graph_step is 'One step of a path: a relation and the direction in which it is followed.';
+comment on column public.graph_step.source_entity is 'The entity that the relation starts from.';
+comment on column public.graph_step.relationship_type is 'The type of the relation, such as depends_on.';
+comment on column public.graph_step.target_entity is 'The entity that the relation leads to.';
+comment on column public.graph_step.direction is
+  'outgoing: the path leads from source to target; incoming: from target to source.';
+comment on column public.graph_step.confidence is
+  'The combined confidence of all relations with this triple that the caller can read.';
+comment on column public.graph_step.relationship_ids is
+  'The relations with this triple, most confident first: one for each scope, project, owner and spelling.';
 
 create type graph.graph_node as (
   name text,
@@ -10020,36 +10445,47 @@ create type graph.graph_node as (
   is_new boolean
 );
 
-comment on type graph.graph_node is 'An entity that was reached, and the best path to it.';
+comment on type graph.graph_node is 'An entity that a walk reached, and the best path to it.';
 
 create type graph.graph_walk as (nodes graph.graph_node[], followed integer, is_truncated boolean);
 
-comment on type graph.graph_walk is 'What was reached, starts first, then the best; how many relations were followed; whether there is more.';
+comment on type graph.graph_walk is
+  'The result of a walk: the entities reached (start entities first, then most confident first), the number of relations followed, and whether there are more.';
+
+create function graph.max_edges_followed()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 20000;
+
+comment on function graph.max_edges_followed() is 'The number of relations that one walk follows at most.';
 
 create function graph.walk_graph(
-  entities text[], depth integer, types text[], min_confidence double precision, most integer)
+  entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
 returns graph.graph_walk
 language plpgsql
 stable
 set search_path = ''
 set max_parallel_workers_per_gather = 0
 set enable_seqscan = off
--- What is joined here may be 20000 rows, which nobody can estimate.
+-- The joins below may see 20000 rows, which the planner can't estimate; nested loops would be quadratic.
 set enable_nestloop = off
 set jit = off
 as $$
 #variable_conflict use_variable
 declare
   me constant identity.identity := identity.require_identity();
-  budget constant integer := 20000;
-  -- Where there are none, none are looked up.
+  budget constant integer := graph.max_edges_followed();
+  -- Without readable aliases, the alias lookups are skipped.
   has_aliases constant boolean := exists (
     select from public.entity_aliases a where a.tenant_id = me.tenant_id and a.scope = any (me.readable_scopes));
   walk graph.graph_walk;
   names text[];
   places integer[];
-  met record;
-  starts integer;
+  level_result record;
+  start_count integer;
 begin
   walk.followed := 0;
   walk.is_truncated := false;
@@ -10064,7 +10500,7 @@ begin
     order by n.name
   ) s;
 
-  starts := cardinality(walk.nodes);
+  start_count := cardinality(walk.nodes);
 
   for level in 1 .. depth loop
     select array_agg(n.name order by node.confidence desc, node.place, n.name),
@@ -10094,36 +10530,36 @@ begin
       left join entities.aliases_for(case when has_aliases then array(select distinct w.name from wanted w) end) a
         on a.alias_normalized = w.name
     ), combined as (
-      -- Whoever sees several places sees together what they say.
+      -- A triple may have a row in several audiences; the caller gets the combined confidence of those it can read.
       select r.place, r.node, r.relationship_type, r.is_outgoing,
-        case when count(*) = 1 then max(r.confidence) else graph.noisy_or(array_agg(r.confidence)) end as confidence,
+        case when count(*) = 1 then max(r.confidence) else entities.noisy_or(array_agg(r.confidence)) end as confidence,
         (array_agg(r.node_entity order by r.confidence desc, r.relationship_id))[1] as entity,
         (array_agg(r.source_entity order by r.confidence desc, r.relationship_id))[1] as source_entity,
         (array_agg(r.target_entity order by r.confidence desc, r.relationship_id))[1] as target_entity,
         array_agg(r.relationship_id order by r.confidence desc, r.relationship_id) as relationship_ids
       from resolved r
       group by r.place, r.node, r.relationship_type, r.is_outgoing
-    ), known as (
+    ), reached as (
       select k.* from unnest(walk.nodes) with ordinality as k (name, entity, confidence, depth, steps, is_new, place)
     ), candidates as (
       select k.name, k.entity, k.confidence, k.depth, k.steps, false as is_new, null::integer as place, null as source_entity,
         null as relationship_type, null as target_entity, null::boolean as is_outgoing, null::double precision as step_confidence,
         null::uuid[] as relationship_ids
-      from known k
+      from reached k
       union all
       select c.node, c.entity, k.confidence * c.confidence, level, k.steps, true, c.place, c.source_entity,
         c.relationship_type, c.target_entity, c.is_outgoing, c.confidence, c.relationship_ids
-      from combined c join known k on k.place = c.place
+      from combined c join reached k on k.place = c.place
       where k.confidence * c.confidence > 0 and k.confidence * c.confidence >= min_confidence
     ), merged as (
-      -- A path that comes back to where it was is worth less than it was there: no path has a cycle.
+      -- A cycle can only lower the confidence, so the better path to a node never contains one.
       select distinct on (c.name) c.* from candidates c
       order by c.name, c.confidence desc, c.is_new, c.relationship_type, c.is_outgoing desc, c.place
     ), best as (
-      -- No path leads on from below the best to above them: what is left out here would be left out at the end.
+      -- Confidence never rises along a path, so a node that is dropped here could not lead to a kept one.
       select m.* from merged m
       order by m.depth = 0 desc, m.confidence desc, m.depth, m.name
-      limit most + starts
+      limit max_nodes + start_count
     )
     select array_agg(
         row(b.name, b.entity, b.confidence, b.depth,
@@ -10135,13 +10571,13 @@ begin
         order by b.depth = 0 desc, b.confidence desc, b.depth, b.name) as nodes,
       (select count(*)::integer from edges) as followed,
       (select count(*) from merged) > (select count(*) from best b)
-        or exists (select from edges e group by e.place having count(*) > graph.edges_of_a_name()) as has_more
-    into met
+        or exists (select from edges e group by e.place having count(*) > graph.max_edges_per_name()) as has_more
+    into level_result
     from best b;
 
-    walk.nodes := met.nodes;
-    walk.followed := walk.followed + met.followed;
-    walk.is_truncated := walk.is_truncated or met.has_more or walk.followed > budget;
+    walk.nodes := level_result.nodes;
+    walk.followed := walk.followed + level_result.followed;
+    walk.is_truncated := walk.is_truncated or level_result.has_more or walk.followed > budget;
   end loop;
   walk.followed := least(walk.followed, budget);
   return walk;
@@ -10149,12 +10585,13 @@ end
 $$;
 
 comment on function graph.walk_graph(text[], integer, text[], double precision, integer) is
-  'Walks the graph from these entities, both ways, level by level, and keeps the most (limit) that are reached best. Follows 20000 relations at most, and 1000 of one name: is_truncated says where there were more.';
+  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relations, and max_edges_per_name() of one name; is_truncated is true if there were more.';
 
-grant execute on function graph.walk_graph(text[], integer, text[], double precision, integer)
+grant execute on function
+  graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/060-walk-graph.sql
---! Included 140-graph/070-explore-graph.sql
+--! EndIncluded 140-graph/070-walk-graph.sql
+--! Included 140-graph/080-explore-graph.sql
 create type public.graph_path as (
   entity text,
   confidence double precision,
@@ -10163,10 +10600,10 @@ create type public.graph_path as (
 );
 
 comment on type public.graph_path is 'An entity that was reached, and the best path to it.';
-comment on column public.graph_path.entity is 'The entity reached.';
+comment on column public.graph_path.entity is 'The entity that was reached.';
 comment on column public.graph_path.confidence is 'The product of the confidences of the steps.';
-comment on column public.graph_path.depth is 'How many steps it took.';
-comment on column public.graph_path.steps is 'The relations that lead there, in order.';
+comment on column public.graph_path.depth is 'The number of steps.';
+comment on column public.graph_path.steps is 'The relations of the path, in order.';
 
 create type public.graph_exploration as (
   entity text,
@@ -10176,13 +10613,15 @@ create type public.graph_exploration as (
   is_truncated boolean
 );
 
-comment on type public.graph_exploration is 'What is related to an entity, as far as the caller sees.';
-comment on column public.graph_exploration.entity is 'Where it began: the entity that was named, or of which the name given is an alias.';
-comment on column public.graph_exploration.known_as is 'All its names, normalised.';
-comment on column public.graph_exploration.paths is 'The entities reached, each by its best path, the best first.';
-comment on column public.graph_exploration.edges_followed is 'How many relations were looked at.';
+comment on type public.graph_exploration is 'The entities that are related to an entity, as far as the caller can read.';
+comment on column public.graph_exploration.entity is
+  'The start entity: the given name, or the entity that the given alias names.';
+comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
+comment on column public.graph_exploration.paths is
+  'The entities that were reached, each with its best path, most confident first.';
+comment on column public.graph_exploration.edges_followed is 'The number of relations that were followed.';
 comment on column public.graph_exploration.is_truncated is
-  'Whether there is more: more entities than limit, or more relations than are followed (20000, and 1000 of one name, the surest).';
+  'True if there is more: more entities than limit, or more relations than a call follows (20000 in total, and the 1000 most confident of one name).';
 
 create function public.explore_graph(
   entity text,
@@ -10193,20 +10632,20 @@ create function public.explore_graph(
 )
 returns public.graph_exploration
 language plpgsql
-stable
+volatile
 set search_path = ''
 as $$
 declare
   walk graph.graph_walk;
-  answer public.graph_exploration;
+  exploration public.graph_exploration;
 begin
   perform identity.require_identity();
   perform entities.check_name(explore_graph.entity, 'entity');
   perform entities.check_confidence(explore_graph.min_confidence, 'min_confidence');
   if explore_graph.depth is null or explore_graph.depth not between 1 and 5 then
-    perform identity.raise_error('L9VAL', 'depth: from 1 to 5', 'depth');
+    perform identity.raise_error('L9VAL', 'depth: must be from 1 to 5', 'depth');
   elsif explore_graph."limit" is null or explore_graph."limit" not between 1 and 500 then
-    perform identity.raise_error('L9VAL', 'limit: from 1 to 500', 'limit');
+    perform identity.raise_error('L9VAL', 'limit: must be from 1 to 500', 'limit');
   elsif cardinality(explore_graph.types) > 64 then
     perform identity.raise_error('L9LIM', 'types: at most 64', 'types');
   end if;
@@ -10215,27 +10654,29 @@ begin
     case when explore_graph.types is not null then
       array(select graph.check_relationship_type(t.type, 'types') from unnest(explore_graph.types) as t (type)) end,
     explore_graph.min_confidence, explore_graph."limit");
-  answer.entity := walk.nodes[1].entity;
-  answer.known_as := entities.names_of(explore_graph.entity);
-  answer.paths := array(
+  exploration.entity := walk.nodes[1].entity;
+  exploration.known_as := entities.names_of(explore_graph.entity);
+  exploration.paths := array(
     select row(n.entity, n.confidence, n.depth, n.steps)::public.graph_path
     from unnest(walk.nodes) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
     where n.depth > 0
     order by n.place);
-  answer.edges_followed := walk.followed;
-  answer.is_truncated := walk.is_truncated;
-  return answer;
+  exploration.edges_followed := walk.followed;
+  exploration.is_truncated := walk.is_truncated;
+  perform audit.audit_read(
+    'READ', jsonb_build_object('function', 'explore_graph', 'edges_followed', exploration.edges_followed));
+  return exploration;
 end
 $$;
 
 comment on function public.explore_graph(text, integer, text[], double precision, integer) is
-  'What an entity is related to, directly and by others: each entity reached with the best path to it, relations followed both ways, best first. depth: 1 to 5 steps. types: only relations of these types. min_confidence: of a path, the product of its steps. limit: 1 to 500 entities. Names and aliases alike. Errors: L9VAL, L9LIM, L9AUT.';
+  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relations are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relations of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/070-explore-graph.sql
---! Included 140-graph/075-facts-in-graph.sql
--- Facts about the entities of the graph. What has no object that is an entity is about its subject all the same.
+--! EndIncluded 140-graph/080-explore-graph.sql
+--! Included 140-graph/090-facts-about.sql
+-- Facts about entities: a fact whose object is a plain value counts for its subject.
 
 create function graph.entities_of_facts(names text[])
 returns text[]
@@ -10261,18 +10702,19 @@ begin
          and (f.ttl is null or f.ttl > now())
        limit 1)
       limit 1
-    ) known);
+    ) matching_fact);
 end
 $$;
 
-comment on function graph.entities_of_facts(text[]) is 'Which of these names are subject or object of a fact that the caller sees.';
+comment on function graph.entities_of_facts(text[]) is
+  'Returns the names in the list that are subject or object of a fact that the caller can read.';
 
 create type graph.fact_of_entity as (
   place integer, fact_id uuid, subject text, predicate text, object text, confidence double precision);
 
-comment on type graph.fact_of_entity is 'A fact about the entity at a place of a list.';
+comment on type graph.fact_of_entity is 'A fact about the entity at a position (place) of a list.';
 
-create function facts.facts_of(names text[], most integer)
+create function graph.facts_about(names text[], max_facts integer)
 returns setof graph.fact_of_entity
 language plpgsql
 stable
@@ -10290,25 +10732,25 @@ begin
       select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.subject_normalized = n.name and f.scope = any (me.readable_scopes)
-        and f.superseded_by is null and f.retracted_at is null and (f.valid_to is null or f.valid_to > now())
+        and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
         and (f.ttl is null or f.ttl > now())
       union
       select f.fact_id, f.subject, f.predicate, f.object #>> '{}', f.confidence::double precision
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.object_normalized = n.name and f.scope = any (me.readable_scopes)
-        and f.superseded_by is null and f.retracted_at is null and (f.valid_to is null or f.valid_to > now())
+        and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
         and (f.ttl is null or f.ttl > now())
       limit 2000
     ) f
     order by f.confidence desc
     limit 100
   ) k
-  limit most;
+  limit max_facts;
 end
 $$;
 
-comment on function facts.facts_of(text[], integer) is
-  'Facts about these entities that hold and that the caller sees, the surest first: 100 of each at most, and most in all.';
+comment on function graph.facts_about(text[], integer) is
+  'Returns facts about these entities that hold now and that the caller can read, most confident first: at most 100 for each entity, and max_facts in total.';
 
 create function graph.packets_of_fact(fact_id uuid)
 returns setof uuid
@@ -10320,13 +10762,24 @@ begin atomic
   select e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
 end;
 
-comment on function graph.packets_of_fact(uuid) is 'The memories that state a fact, as far as the caller sees them: the 20 newest at most.';
+comment on function graph.packets_of_fact(uuid) is
+  'Returns the memories that state a fact and that the caller can read: at most the 20 newest.';
 
 grant execute on function
-  graph.entities_of_facts(text[]), facts.facts_of(text[], integer), graph.packets_of_fact(uuid)
+  graph.entities_of_facts(text[]), graph.facts_about(text[], integer), graph.packets_of_fact(uuid)
 to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/075-facts-in-graph.sql
---! Included 140-graph/080-named-entities.sql
+--! EndIncluded 140-graph/090-facts-about.sql
+--! Included 140-graph/100-named-entities.sql
+create function graph.max_query_words()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 48;
+
+comment on function graph.max_query_words() is 'The number of words of a query, from its start, in which entity names are recognised.';
+
 create function graph.phrases_of(query text)
 returns table (phrase text, first integer, last integer)
 language sql
@@ -10335,24 +10788,25 @@ parallel safe
 set search_path = ''
 begin atomic
   with words as (
-    select (regexp_split_to_array(entities.normalise_name(left(query, 8000)), ' '))[1:48] as list
+    select (regexp_split_to_array(entities.normalise_name(left(query, 8000)), ' '))[1:graph.max_query_words()] as list
   ), runs as (
     select s.start, s.start + n.size - 1 as stop, array_to_string(w.list[s.start : s.start + n.size - 1], ' ') as run
     from words w
     cross join lateral generate_series(1, cardinality(w.list)) as s (start)
     cross join lateral generate_series(1, least(6, cardinality(w.list) - s.start + 1)) as n (size)
   )
-  -- As written, without the signs around it, and without a genitive's s.
+  -- Each run as written, without the punctuation around it, and without a genitive 's.
   select distinct v.phrase, r.start, r.stop
   from runs r
   cross join lateral (values (r.run), (regexp_replace(r.run, '[''’]s$', ''))) as g (run)
   cross join lateral (values (g.run), (regexp_replace(g.run, '^[[:punct:]“”„«»‘’¿¡]+|[[:punct:]“”„«»‘’…]+$', '', 'g'))) as v (phrase)
-  where v.phrase <> '' and octet_length(v.phrase) <= 1000;
+  where v.phrase <> '' and octet_length(v.phrase) <= entities.max_name_bytes();
 end;
 
-comment on function graph.phrases_of(text) is 'Runs of one to six words among the first 48 of a text, normalised as names are; and where they are.';
+comment on function graph.phrases_of(text) is
+  'Returns all runs of one to six words among the first max_query_words() words of a text, normalised like names, with the positions of their first and last word.';
 
-create function graph.named_entities(query text, most integer)
+create function graph.named_entities(query text, max_entities integer)
 returns text[]
 language plpgsql
 stable
@@ -10364,12 +10818,12 @@ set jit = off
 as $$
 declare
   me constant identity.identity := identity.require_identity();
-  is_taken boolean[] := array_fill(false, array[48]);
+  is_taken boolean[] := array_fill(false, array[graph.max_query_words()]);
   of_facts text[] := graph.entities_of_facts(array(select distinct p.phrase from graph.phrases_of(query) p));
-  named text[] := '{}';
-  found record;
+  entity_names text[] := '{}';
+  candidate record;
 begin
-  for found in
+  for candidate in
     select p.phrase, p.first, p.last
     from graph.phrases_of(query) p
     left join lateral (
@@ -10391,27 +10845,27 @@ begin
       limit 1
     ) graph on true
     where graph.is_known or p.phrase = any (of_facts)
-    -- The longest first: of "billing api" and "api" it is the billing api that is meant.
+    -- The longest phrase wins: "billing api" rather than "api".
     order by p.last - p.first desc, p.first, p.phrase
   loop
-    exit when cardinality(named) >= most;
-    continue when true = any (is_taken[found.first : found.last]) or found.phrase = any (named);
-    named := named || found.phrase;
-    for word in found.first .. found.last loop
+    exit when cardinality(entity_names) >= max_entities;
+    continue when true = any (is_taken[candidate.first : candidate.last]) or candidate.phrase = any (entity_names);
+    entity_names := entity_names || candidate.phrase;
+    for word in candidate.first .. candidate.last loop
       is_taken[word] := true;
     end loop;
   end loop;
-  return named;
+  return entity_names;
 end
 $$;
 
 comment on function graph.named_entities(text, integer) is
-  'The entities that a text names, normalised: names and aliases in the graph and in facts that the caller sees, the longest first.';
+  'Returns the entities that a text names, normalised: names and aliases in the graph and in facts that the caller can read, longest first, at most max_entities.';
 
-grant execute on function graph.phrases_of(text), graph.named_entities(text, integer)
+grant execute on function graph.max_query_words(), graph.phrases_of(text), graph.named_entities(text, integer)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/080-named-entities.sql
---! Included 140-graph/090-relations-of-memories.sql
+--! EndIncluded 140-graph/100-named-entities.sql
+--! Included 140-graph/110-relations-of-memories.sql
 create function public.packet_store_relationships(packet public.packet_store)
 returns setof public.entity_relationships
 language sql
@@ -10442,11 +10896,12 @@ begin atomic
   order by p.packet_id;
 end;
 
-comment on function public.entity_relationships_memories(public.entity_relationships) is 'The memories that state it, oldest first.';
+comment on function public.entity_relationships_memories(public.entity_relationships) is
+  'The memories that state this relation, oldest first.';
 
 grant execute on function public.packet_store_relationships(public.packet_store), public.entity_relationships_memories(public.entity_relationships)
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/090-relations-of-memories.sql
+--! EndIncluded 140-graph/110-relations-of-memories.sql
 --! Included 150-search/000-schema.sql
 create schema search;
 comment on schema search is
@@ -11567,7 +12022,7 @@ begin
     ), stated as materialized (
       select distinct on (f.fact_id) n.place, n.confidence * f.confidence as score, null::uuid as relationship_id, f.fact_id,
         row(f.subject, f.predicate, f.object, 'outgoing', f.confidence, '{}')::public.graph_step as step
-      from facts.facts_of($2, 2000) f join nodes n on n.place = ($3)[f.place]
+      from graph.facts_about($2, 2000) f join nodes n on n.place = ($3)[f.place]
       order by f.fact_id, n.confidence * f.confidence desc
     ), ways as materialized (
       select * from met union all select * from stated order by score desc limit 5000
@@ -12238,9 +12693,43 @@ grant execute on function public.search_memory(
 --! Included 160-world-model/000-schema.sql
 create schema world_model;
 comment on schema world_model is
-  'The world model: an event log of insights, folded into entities. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'The world model: an event log of insights, folded into entities. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema world_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 160-world-model/000-schema.sql
+--! Included 160-world-model/005-limits.sql
+-- Limits and forms that several tables and functions of this chapter share.
+
+create function world_model.max_description_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 1000;
+
+create function world_model.is_insight_type(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+return value ~ '^[a-z][a-z0-9_]{0,62}$';
+
+create function world_model.is_version_number(value text)
+returns boolean
+language sql
+immutable
+parallel safe
+return value ~ '^\d{1,9}$';
+
+comment on function world_model.max_description_bytes() is 'The maximum length of the description of a snapshot, in bytes.';
+comment on function world_model.is_insight_type(text) is
+  'True for a word of lower-case letters, digits and _, at most 63 characters long.';
+comment on function world_model.is_version_number(text) is
+  'True for the number of a version; where a snapshot or a version can be given, any other text must be the id of a snapshot.';
+
+grant execute on function
+  world_model.max_description_bytes(), world_model.is_insight_type(text), world_model.is_version_number(text)
+to l9_agent, l9_admin;
+--! EndIncluded 160-world-model/005-limits.sql
 --! Included 160-world-model/010-worlds.sql
 create table world_model.worlds (
   audience_id uuid primary key,
@@ -12248,8 +12737,9 @@ create table world_model.worlds (
 );
 
 comment on table world_model.worlds is
-  'How far the versions of each world have come. Apart from the updates, so that no number comes twice when updates are erased.';
-comment on column world_model.worlds.state_version is 'The version that the world is at. Whoever changes the world holds the lock of this row.';
+  'The current version number of each world. It is a table of its own so that no version number is used twice, even after updates were erased.';
+comment on column world_model.worlds.state_version is
+  'The current version of the world. A transaction that changes the world locks this row.';
 
 create table world_model.removed_entities (
   audience_id uuid not null references world_model.worlds,
@@ -12260,9 +12750,9 @@ create table world_model.removed_entities (
 alter table world_model.removed_entities alter column entity_key set statistics 0;
 
 comment on table world_model.removed_entities is
-  'Entities that are no more, for as long as an update still speaks of them: should they come back, their versions go on.';
-comment on column world_model.removed_entities.entity_key is 'As entity_id_normalized.';
-comment on column world_model.removed_entities.version is 'The last version that it had.';
+  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, its version numbers continue.';
+comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
+comment on column world_model.removed_entities.version is 'The last version that the entity had.';
 
 create table world_model.stale_worlds (
   audience_id uuid not null,
@@ -12270,8 +12760,9 @@ create table world_model.stale_worlds (
 );
 
 comment on table world_model.stale_worlds is
-  'Worlds to be worked out again before the statement that moves memories ends: a trigger for each row writes it, one for the statement works it off.';
-comment on column world_model.stale_worlds.state_version is 'The version of an update that has left; null: updates have come, or live longer or shorter.';
+  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement trigger deletes and recomputes them.';
+comment on column world_model.stale_worlds.state_version is
+  'The version of an update that left the world; null when updates were added or their expiry changed.';
 
 do $$
 declare
@@ -12282,7 +12773,7 @@ begin
     execute format('alter table world_model.%I force row level security', name);
     execute format('create policy definer_functions on world_model.%I to l9_owner using (true)', name);
     execute format('comment on policy definer_functions on world_model.%I is %L', name,
-      'Functions of the owner alone, which know the world from a memory that the caller sees.');
+      'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
   end loop;
 end
 $$;
@@ -12304,7 +12795,7 @@ end
 $$;
 
 comment on function world_model.lock_world(uuid) is
-  'The version that a world is at, 0 for a new one; until the end of the transaction nobody else changes it. Not executable by callers.';
+  'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable by callers.';
 --! EndIncluded 160-world-model/010-worlds.sql
 --! Included 160-world-model/020-world-model-updates.sql
 create table public.world_model_updates (
@@ -12332,7 +12823,7 @@ create table public.world_model_updates (
   updated_at timestamptz not null,
   constraint world_versions_once unique (audience_id, state_version_after),
   constraint world_versions_rise check (state_version_before >= 0 and state_version_after = state_version_before + 1),
-  constraint world_update_type_plain check (insight_type ~ '^[a-z][a-z0-9_]{0,62}$'),
+  constraint world_update_type_plain check (world_model.is_insight_type(insight_type)),
   constraint world_update_entities_list check (jsonb_typeof(entities) = 'array'),
   constraint world_update_confidence check (confidence between 0 and 1),
   constraint world_update_restores check (
@@ -12348,23 +12839,29 @@ create index world_model_updates_restores_idx on public.world_model_updates (aud
   where restored_versions is not null;
 
 comment on table public.world_model_updates is
-  'What changed the world, an insight a row, in the order of their versions: the world is these folded, and nothing else.';
+  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, and nothing else.';
 comment on column public.world_model_updates.update_id is 'UUID version 7.';
-comment on column public.world_model_updates.source_packet is 'The memory that the insight comes from: with it goes what it changed.';
-comment on column public.world_model_updates.insight_id is 'The caller''s own id of the insight, else the memory''s.';
-comment on column public.world_model_updates.insight_type is 'What sort of insight: a lower-case word. restore: the world went back to restored_version.';
+comment on column public.world_model_updates.source_packet is
+  'The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.';
+comment on column public.world_model_updates.insight_id is
+  'The id that the caller gave to the insight; by default the id of the memory.';
+comment on column public.world_model_updates.insight_type is
+  'The type of the insight, a lower-case word. An update of type restore takes the world back to restored_version.';
 comment on column public.world_model_updates.entities is
-  'What it says of which entities: entity_id, entity_type, attributes (set, or with null taken away), confidence, delete.';
+  'The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
 comment on column public.world_model_updates.content is 'The insight in words.';
-comment on column public.world_model_updates.confidence is 'How sure it is, from 0 to 1.';
-comment on column public.world_model_updates.restored_version is 'Of a restore: the version that the world went back to.';
-comment on column public.world_model_updates.restored_versions is 'Of a restore: the versions whose updates made that up.';
-comment on column public.world_model_updates.applied_at is 'When it was applied.';
-comment on column public.world_model_updates.state_version_before is 'The version that the world was at.';
-comment on column public.world_model_updates.state_version_after is 'The version that it made.';
-comment on column public.world_model_updates.audience_id is 'Its world: one for each owner, project and scope.';
+comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
+comment on column public.world_model_updates.restored_version is
+  'For a restore: the version that the world went back to. Null for other updates.';
+comment on column public.world_model_updates.restored_versions is
+  'For a restore: the versions of the updates that make up the restored state. Null for other updates.';
+comment on column public.world_model_updates.applied_at is 'The time when the update was applied.';
+comment on column public.world_model_updates.state_version_before is 'The version of the world before this update.';
+comment on column public.world_model_updates.state_version_after is 'The version of the world after this update.';
+comment on column public.world_model_updates.audience_id is
+  'The world. There is one for each owner (tenant, org, user), project and scope.';
 
--- It follows its source by a trigger of its own: in another world it needs another version.
+-- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
 --! EndIncluded 160-world-model/020-world-model-updates.sql
 --! Included 160-world-model/030-world-model-entities.sql
@@ -12376,8 +12873,8 @@ create table public.world_model_entities (
   attributes jsonb not null,
   confidence double precision not null,
   version integer not null,
-  -- No foreign key. When a memory goes its updates do, and the entities are worked out again in the same statement, under the
-  -- lock of the world; to name another memory with a key would be to wait for it, which may be going, too, and waiting for us.
+  -- A foreign key here could deadlock with a concurrent delete of that memory. None is needed: deleting a memory deletes its
+  -- updates, and the same statement recomputes the entities under the lock of the world.
   source_packet uuid not null,
   audience_id uuid not null generated always as (packets.audience_id(tenant_id, org_id, user_id, project_id, scope)) stored,
   tenant_id uuid not null references public.tenants,
@@ -12403,20 +12900,24 @@ create index world_model_entities_readers_idx on public.world_model_entities (te
 create index world_model_entities_expiry_idx on public.world_model_entities (audience_id, ttl) where ttl is not null;
 
 comment on table public.world_model_entities is
-  'The world as it is now: what all updates of a world make up, entity by entity. Worked out from world_model_updates, and again whenever one of those goes.';
-comment on column public.world_model_entities.entity_row_id is 'UUID version 7, for references; entity_id is its name.';
-comment on column public.world_model_entities.entity_id is 'Its name, as it was last spelt.';
-comment on column public.world_model_entities.entity_id_normalized is 'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
-comment on column public.world_model_entities.entity_type is 'What sort of thing it is.';
-comment on column public.world_model_entities.attributes is 'What holds of it: for each key the value that was said last.';
-comment on column public.world_model_entities.confidence is 'How sure the last update was of it, from 0 to 1.';
-comment on column public.world_model_entities.version is 'Rises by one with each change.';
-comment on column public.world_model_entities.source_packet is 'The memory behind the last update of it.';
-comment on column public.world_model_entities.audience_id is 'Its world: one for each owner, project and scope.';
+  'The current state of each world, one entity a row. It is computed from world_model_updates, and recomputed whenever one of those is deleted or moves.';
+comment on column public.world_model_entities.entity_row_id is
+  'UUID version 7, for references from other rows. The name of the entity is entity_id.';
+comment on column public.world_model_entities.entity_id is 'The name of the entity, as it was last spelled.';
+comment on column public.world_model_entities.entity_id_normalized is
+  'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
+comment on column public.world_model_entities.attributes is
+  'The attributes of the entity: for each key the value that was set last.';
+comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
+comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
+comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity.';
+comment on column public.world_model_entities.audience_id is
+  'The world. There is one for each owner (tenant, org, user), project and scope.';
 
 call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false);
 comment on column public.world_model_entities.ttl is
-  'When the first of the memories behind it expires: from then on nobody reads it, until it is worked out again without that memory.';
+  'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed without that memory.';
 
 -- An entity takes its owner and scope from the updates it is folded from, which took theirs from their source. It does not ask
 -- for the caller's permission again, because deleting a memory refolds other callers' updates, too.
@@ -12440,7 +12941,7 @@ end
 $$;
 
 comment on function world_model.tg_world_model_entities__take_from_update() is
-  'An entity is its updates'' owner''s, in their project and scope. Definer: callers can''t write entities.';
+  'Gives an entity the owner, project and scope of its updates. Definer: callers can''t write entities.';
 
 create trigger _300_take_from_update before insert on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__take_from_update();
@@ -12460,7 +12961,7 @@ end
 $$;
 
 comment on function world_model.tg_world_model_entities__record_removal() is
-  'Remembers how far the versions of an entity had come. Definer: callers don''t see that list.';
+  'Records the last version of an entity that is removed. Definer: callers can''t write removed_entities.';
 
 create trigger _610_record_removal after delete on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__record_removal();
@@ -12485,7 +12986,7 @@ create table public.world_model_snapshots (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint world_snapshot_description_short check (octet_length(description) <= 1000),
+  constraint world_snapshot_description_short check (octet_length(description) <= world_model.max_description_bytes()),
   constraint world_snapshot_counts check (state_version >= 0 and entity_count >= 0 and relation_count >= 0)
 );
 
@@ -12497,23 +12998,28 @@ create index world_model_snapshots_readers_idx on public.world_model_snapshots (
 create index world_model_snapshots_world_idx on public.world_model_snapshots (audience_id, state_version);
 
 comment on table public.world_model_snapshots is
-  'Versions of the world that somebody wants to come back to. None holds a copy: the updates that make it up are folded again, so what was erased is in no snapshot either.';
+  'Versions of a world that can be compared and restored. A snapshot holds no copy: the updates that make it up are folded on request, so it never shows anything that was erased.';
 comment on column public.world_model_snapshots.snapshot_id is 'UUID version 7.';
 comment on column public.world_model_snapshots.snapshot is
-  'The versions whose updates make it up: get_world_model(version => …) and diff_world() fold them.';
-comment on column public.world_model_snapshots.state_version is 'The version that the world was at.';
-comment on column public.world_model_snapshots.entity_count is 'How many entities it has, without those that were erased since.';
+  'The versions of the updates that make up the snapshot; get_world_model(version => …) and diff_world() fold them.';
+comment on column public.world_model_snapshots.state_version is 'The version of the world when the snapshot was made.';
+comment on column public.world_model_snapshots.entity_count is
+  'The number of entities in the snapshot. Entities erased since are not counted.';
 comment on column public.world_model_snapshots.relation_count is
-  'How many of their attributes name another entity of the snapshot, without those that were erased since.';
-comment on column public.world_model_snapshots.description is 'What for, in the words of whoever made it: 1000 bytes at most.';
-comment on column public.world_model_snapshots.created_by is 'The caller that made it.';
-comment on column public.world_model_snapshots.source_packet is 'The memory that says that it was made: the snapshot goes with it, or where it moves to another scope.';
-comment on column public.world_model_snapshots.audience_id is 'Its world: one for each owner, project and scope.';
+  'The number of attribute values that name another entity of the snapshot. Entities erased since are not counted.';
+comment on column public.world_model_snapshots.description is
+  'The purpose of the snapshot in the words of its creator: at most 1000 bytes.';
+comment on column public.world_model_snapshots.created_by is 'The caller that made the snapshot.';
+comment on column public.world_model_snapshots.source_packet is
+  'The memory that records the snapshot. The snapshot is deleted when that memory is deleted or moves to another world.';
+comment on column public.world_model_snapshots.audience_id is
+  'The world. There is one for each owner (tenant, org, user), project and scope.';
 
 call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);
 --! EndIncluded 160-world-model/040-world-model-snapshots.sql
 --! Included 160-world-model/050-fold-world.sql
--- Both run with the rights of whoever asks: a caller folds what it may read, which of a world is all or nothing.
+-- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
+-- audience, so that a caller folds all of them or none.
 
 create function world_model.world_lineage(audience_id uuid, version integer)
 returns int4multirange
@@ -12533,7 +13039,7 @@ begin atomic
 end;
 
 comment on function world_model.world_lineage(uuid, integer) is
-  'The versions whose updates make up a version of a world: all up to it, or those of what it was last restored to, and all since.';
+  'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those of the restored state and all since.';
 
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
@@ -12543,41 +13049,43 @@ stable
 parallel safe
 set search_path = ''
 begin atomic
-  with said as (
-    select entities.normalise_name(said.entity ->> 'entity_id') as entity_key, said.entity, u.state_version_after as version,
-      coalesce((said.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl
+  with changes as (
+    select entities.normalise_name(change.entity ->> 'entity_id') as entity_key, change.entity, u.state_version_after as version,
+      coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl
     from public.world_model_updates u
-    cross join lateral jsonb_array_elements(u.entities) as said (entity)
+    cross join lateral jsonb_array_elements(u.entities) as change (entity)
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
-  ), since as (
-    select s.*, max(s.version) filter (where s.entity -> 'delete' = 'true') over (partition by s.entity_key) as ended from said s
-  ), kept as (
-    select s.* from since s where s.ended is null or s.version > s.ended
-  ), last_said as (
-    select distinct on (k.entity_key, a.key) k.entity_key, a.key, a.value
-    from kept k cross join lateral jsonb_each(coalesce(k.entity -> 'attributes', '{}')) as a (key, value)
-    order by k.entity_key, a.key, k.version desc
+  ), dated_changes as (
+    select c.*, max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key) as deleted_at_version
+    from changes c
+  ), effective_changes as (
+    select d.* from dated_changes d where d.deleted_at_version is null or d.version > d.deleted_at_version
+  ), last_values as (
+    select distinct on (c.entity_key, a.key) c.entity_key, a.key, a.value
+    from effective_changes c cross join lateral jsonb_each(coalesce(c.entity -> 'attributes', '{}')) as a (key, value)
+    order by c.entity_key, a.key, c.version desc
   ), merged as (
     select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes
-    from last_said l group by l.entity_key
+    from last_values l group by l.entity_key
   ), entities as (
-    select k.entity_key,
-      (array_agg(k.entity ->> 'entity_id' order by k.version desc))[1] as entity_id,
-      (array_agg(k.entity ->> 'entity_type' order by k.version desc) filter (where k.entity ? 'entity_type'))[1] as entity_type,
-      (array_agg(k.confidence order by k.version desc))[1] as confidence,
-      (array_agg(k.source_packet order by k.version desc))[1] as source_packet,
-      min(k.ttl) as ttl
-    from kept k group by k.entity_key
+    select c.entity_key,
+      (array_agg(c.entity ->> 'entity_id' order by c.version desc))[1] as entity_id,
+      (array_agg(c.entity ->> 'entity_type' order by c.version desc) filter (where c.entity ? 'entity_type'))[1] as entity_type,
+      (array_agg(c.confidence order by c.version desc))[1] as confidence,
+      (array_agg(c.source_packet order by c.version desc))[1] as source_packet,
+      min(c.ttl) as ttl
+    from effective_changes c group by c.entity_key
   )
   select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
 
 comment on function world_model.fold_world(uuid, int4multirange) is
-  'The entities that the updates of these versions make up: for each attribute what was said last, since the entity was last deleted. What has expired is not among them.';
+  'The entities that the updates of these versions make up: for each attribute the last value that was set since the entity was last deleted. Expired updates are left out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
-comment on type world_model.world_size is 'How many entities a state has, and how many of their attributes name another.';
+comment on type world_model.world_size is
+  'The number of entities in a state of a world, and the number of attribute values that name another of these entities.';
 
 create function world_model.measure_world(audience_id uuid, versions int4multirange)
 returns world_model.world_size
@@ -12598,7 +13106,7 @@ begin atomic
 end;
 
 comment on function world_model.measure_world(uuid, int4multirange) is
-  'How many entities the updates of these versions make up, and how many attributes of theirs, or members of lists, name another of them.';
+  'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
 
 grant execute on function
   world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)
@@ -12622,7 +13130,7 @@ begin
   end if;
   with folded as materialized (
     select f.* from world_model.fold_world(world, world_model.world_lineage(world, at_version)) f
-  ), gone as (
+  ), removed as (
     delete from public.world_model_entities e
     where e.audience_id = world and not exists (select from folded f where f.entity_key = e.entity_id_normalized)
   ), changed as (
@@ -12633,8 +13141,8 @@ begin
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
       and (e.entity_id, e.entity_type, e.attributes, e.confidence) is distinct from
         (f.entity_id, f.entity_type, f.attributes, f.confidence)
-  ), carried as (
-    -- The same as before, but for other memories behind it.
+  ), resourced as (
+    -- Only the memories behind the entity changed, so its version stays.
     update public.world_model_entities e set source_packet = f.source_packet, ttl = f.ttl
     from folded f
     where e.audience_id = world and e.entity_id_normalized = f.entity_key
@@ -12649,39 +13157,39 @@ begin
   where not exists (
     select from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = f.entity_key);
 
-  -- Not even the name stays of what no update speaks of any more.
+  -- The name of a removed entity is kept only while an update names the entity.
   delete from world_model.removed_entities d
   where d.audience_id = world and (
     d.entity_key not in (
-      select entities.normalise_name(said.entity ->> 'entity_id')
-      from public.world_model_updates u cross join lateral jsonb_array_elements(u.entities) as said (entity)
+      select entities.normalise_name(change.entity ->> 'entity_id')
+      from public.world_model_updates u cross join lateral jsonb_array_elements(u.entities) as change (entity)
       where u.audience_id = world)
     or exists (select from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = d.entity_key));
 end
 $$;
 
 comment on function world_model.recompute_world(uuid, boolean) is
-  'Works the entities of a world out again from its updates; counts_as_change: as a new version of it. Not executable by callers.';
+  'Recomputes the entities of a world from its updates. With counts_as_change this is a new version of the world. Not executable by callers.';
 
-create function world_model.recompute_world_without(audience_id uuid, lost integer[])
+create function world_model.recompute_world_without(audience_id uuid, lost_versions integer[])
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
 begin
-  perform world_model.recompute_world(recompute_world_without.audience_id, lost <> '{}');
+  perform world_model.recompute_world(recompute_world_without.audience_id, lost_versions <> '{}');
   update public.world_model_snapshots s
   set entity_count = size.entity_count, relation_count = size.relation_count
   from public.world_model_snapshots other
   cross join lateral world_model.measure_world(other.audience_id, other.snapshot) as size
   where s.snapshot_id = other.snapshot_id and other.audience_id = recompute_world_without.audience_id
-    and exists (select from unnest(lost) as gone (version) where gone.version <@ other.snapshot);
+    and exists (select from unnest(lost_versions) as lost (version) where lost.version <@ other.snapshot);
 end
 $$;
 
 comment on function world_model.recompute_world_without(uuid, integer[]) is
-  'Works a world, and the counts of its snapshots, out again without the updates of the versions that it lost. Not executable by callers.';
+  'Recomputes a world and the counts of its snapshots after it lost the updates of these versions. Not executable by callers.';
 
 create function world_model.tg_world_model_updates__recompute()
 returns trigger
@@ -12690,19 +13198,20 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform world_model.recompute_world_without(lost.audience_id, lost.versions)
+  perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
   from (
-    select o.audience_id, array_agg(o.state_version_after) as versions from old_rows o group by o.audience_id order by o.audience_id
-  ) lost;
+    select o.audience_id, array_agg(o.state_version_after) as lost_versions
+    from old_rows o group by o.audience_id order by o.audience_id
+  ) stale;
   return null;
 end
 $$;
 
 comment on function world_model.tg_world_model_updates__recompute() is
-  'Works out what is left of worlds that lost updates with their memories. Definer: callers can''t write these tables.';
+  'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
 
--- It fires once for all that foreign keys took along with the memories of one statement, when all of that is gone.
-create trigger _700_settle after delete on public.world_model_updates
+-- A statement that deletes memories fires this once, after foreign keys have deleted the updates of all of them.
+create trigger _600_recompute after delete on public.world_model_updates
   referencing old table as old_rows
   for each statement execute function world_model.tg_world_model_updates__recompute();
 
@@ -12715,34 +13224,35 @@ as $$
 declare
   target uuid := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   former uuid := packets.audience_id(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
-  applied record;
+  world_update record;
   next_version integer;
 begin
-  -- A snapshot is of the world that it was made of.
+  -- A snapshot belongs to one world and can't move to another.
   delete from public.world_model_snapshots s where s.source_packet = new.packet_id and s.audience_id <> target;
   update public.world_model_snapshots s set ttl = new.ttl, updated_at = clock_timestamp()
   where s.source_packet = new.packet_id and s.ttl is distinct from new.ttl;
   if not exists (select from public.world_model_updates u where u.source_packet = new.packet_id) then
     return null;
   end if;
-  -- Both in the one order that all take.
+  -- Every transaction locks worlds in the order of their ids, so that two can't deadlock.
   perform world_model.lock_world(w.audience_id) from (values (target), (former)) as w (audience_id) group by w.audience_id order by w.audience_id;
-  for applied in
+  for world_update in
     select u.update_id, u.audience_id, u.state_version_after from public.world_model_updates u
     where u.source_packet = new.packet_id order by u.state_version_after
   loop
-    if applied.audience_id = target then
-      update public.world_model_updates u set ttl = new.ttl, updated_at = clock_timestamp() where u.update_id = applied.update_id;
+    if world_update.audience_id = target then
+      update public.world_model_updates u set ttl = new.ttl, updated_at = clock_timestamp() where u.update_id = world_update.update_id;
     else
       update world_model.worlds w set state_version = w.state_version + 1 where w.audience_id = target
       returning w.state_version into next_version;
-      -- What a restore went back to was a version of the other world.
+      -- A restore loses its reference, which is to a version of the former world.
       update public.world_model_updates u
       set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, scope = new.scope,
         ttl = new.ttl, state_version_before = next_version - 1, state_version_after = next_version,
         restored_version = null, restored_versions = null, updated_at = clock_timestamp()
-      where u.update_id = applied.update_id;
-      insert into world_model.stale_worlds (audience_id, state_version) values (applied.audience_id, applied.state_version_after);
+      where u.update_id = world_update.update_id;
+      insert into world_model.stale_worlds (audience_id, state_version)
+      values (world_update.audience_id, world_update.state_version_after);
     end if;
   end loop;
   insert into world_model.stale_worlds (audience_id) values (target);
@@ -12751,7 +13261,7 @@ end
 $$;
 
 comment on function world_model.tg_packet_store__worlds_follow() is
-  'Moves updates with their memory, to the end of the other world. Definer: callers can''t write these tables.';
+  'Moves updates with their memory: they become the newest updates of the other world. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_worlds_follow', 'world_model.tg_packet_store__worlds_follow');
 
@@ -12765,24 +13275,24 @@ declare
   stale record;
 begin
   for stale in
-    with taken as (delete from world_model.stale_worlds returning audience_id, state_version)
-    select t.audience_id, coalesce(array_agg(t.state_version) filter (where t.state_version is not null), '{}') as lost
-    from taken t group by t.audience_id order by t.audience_id
+    with deleted as (delete from world_model.stale_worlds returning audience_id, state_version)
+    select d.audience_id, coalesce(array_agg(d.state_version) filter (where d.state_version is not null), '{}') as lost_versions
+    from deleted d group by d.audience_id order by d.audience_id
   loop
-    perform world_model.recompute_world_without(stale.audience_id, stale.lost);
+    perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions);
   end loop;
   return null;
 end
 $$;
 
 comment on function world_model.tg_packet_store__recompute_worlds() is
-  'At the end of a statement that moved memories: works out the worlds that updates left or came to. Definer: callers can''t write these tables.';
+  'Recomputes, at the end of a statement that moved memories, the worlds that lost or gained updates. Definer: callers can''t write these tables.';
 
-create trigger _700_settle_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
+create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
   for each statement execute function world_model.tg_packet_store__recompute_worlds();
 --! EndIncluded 160-world-model/060-settle-world.sql
 --! Included 160-world-model/070-check-insight.sql
-create function world_model.check_keys(value jsonb, known text[], field text)
+create function world_model.check_keys(value jsonb, allowed text[], field text)
 returns void
 language plpgsql
 immutable
@@ -12790,15 +13300,17 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  stray text := (select min(k.key) from jsonb_object_keys(value) as k (key) where k.key <> all (known));
+  unknown_key text := (select min(k.key) from jsonb_object_keys(value) as k (key) where k.key <> all (allowed));
 begin
-  if stray is not null then
-    perform identity.raise_error('L9VAL', format('%s: has %s, not %s', field, array_to_string(known, ', '), left(stray, 60)), field);
+  if unknown_key is not null then
+    perform identity.raise_error('L9VAL',
+      format('%s: the key %s is unknown; use %s', field, left(unknown_key, 60), array_to_string(allowed, ', ')), field);
   end if;
 end
 $$;
 
-comment on function world_model.check_keys(jsonb, text[], text) is 'L9VAL, naming the field and what it has, where an object has other keys.';
+comment on function world_model.check_keys(jsonb, text[], text) is
+  'Raises L9VAL, naming the field and the allowed keys, if an object has another key.';
 
 create function world_model.check_insight_entity(entity jsonb)
 returns jsonb
@@ -12809,18 +13321,18 @@ set search_path = ''
 as $$
 begin
   if jsonb_typeof(entity) <> 'object' or jsonb_typeof(entity -> 'entity_id') is distinct from 'string' then
-    perform identity.raise_error('L9VAL', 'insight.entities: a list of objects with an entity_id', 'insight.entities');
+    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id', 'insight.entities');
   end if;
   perform entities.check_name(entity ->> 'entity_id', 'insight.entities.entity_id');
   perform world_model.check_keys(entity, '{entity_id,entity_type,attributes,confidence,delete}', 'insight.entities');
   if jsonb_typeof(entity -> 'delete') not in ('boolean', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.delete: true or false', 'insight.entities.delete');
+    perform identity.raise_error('L9VAL', 'insight.entities.delete: must be true or false', 'insight.entities.delete');
   elsif jsonb_typeof(entity -> 'entity_type') not in ('string', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.entity_type: a text', 'insight.entities.entity_type');
+    perform identity.raise_error('L9VAL', 'insight.entities.entity_type: must be a text', 'insight.entities.entity_type');
   elsif jsonb_typeof(entity -> 'attributes') not in ('object', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.attributes: an object', 'insight.entities.attributes');
+    perform identity.raise_error('L9VAL', 'insight.entities.attributes: must be an object', 'insight.entities.attributes');
   elsif jsonb_typeof(entity -> 'confidence') not in ('number', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.confidence: from 0 to 1', 'insight.entities.confidence');
+    perform identity.raise_error('L9VAL', 'insight.entities.confidence: must be from 0 to 1', 'insight.entities.confidence');
   end if;
   if jsonb_typeof(entity -> 'entity_type') = 'string' then
     perform entities.check_name(entity ->> 'entity_type', 'insight.entities.entity_type');
@@ -12831,13 +13343,14 @@ begin
   if entity -> 'delete' = 'true' then
     return jsonb_build_object('entity_id', btrim(entity ->> 'entity_id'), 'delete', true);
   end if;
-  -- Nulls are left out here; within attributes they take a key away.
+  -- A null means that a key is not given; within attributes a null removes the key, so those stay.
   return (select jsonb_object_agg(e.key, e.value) from jsonb_each(entity) as e where e.value <> 'null' and e.key <> 'delete')
     || jsonb_build_object('entity_id', btrim(entity ->> 'entity_id'));
 end
 $$;
 
-comment on function world_model.check_insight_entity(jsonb) is 'What an insight says of one entity, checked and without what it does not say.';
+comment on function world_model.check_insight_entity(jsonb) is
+  'Checks what an insight says about one entity, and returns it without empty keys. Raises L9VAL or L9LIM, naming the field.';
 
 create function world_model.check_insight(insight jsonb)
 returns jsonb
@@ -12850,7 +13363,7 @@ declare
   entities jsonb;
 begin
   if insight is null or jsonb_typeof(insight) <> 'object' then
-    perform identity.raise_error('L9VAL', 'insight: an object with insight_type, content, confidence and entities', 'insight');
+    perform identity.raise_error('L9VAL', 'insight: must be an object with insight_type, content, confidence and entities', 'insight');
   end if;
   perform identity.check_bytes(insight::text, 262144, 'insight');
   if jsonb_path_exists(insight, '$.**{64}') then
@@ -12858,19 +13371,19 @@ begin
   end if;
   perform world_model.check_keys(insight, '{insight_id,insight_type,content,confidence,entities}', 'insight');
   if jsonb_typeof(insight -> 'insight_type') is distinct from 'string'
-    or insight ->> 'insight_type' !~ '^[a-z][a-z0-9_]{0,62}$' then
+    or not world_model.is_insight_type(insight ->> 'insight_type') then
     perform identity.raise_error('L9VAL',
-      'insight.insight_type: a lower-case word of letters, digits and _, 63 characters at most', 'insight.insight_type');
+      'insight.insight_type: must be a word of lower-case letters, digits and _, at most 63 characters', 'insight.insight_type');
   elsif insight ->> 'insight_type' = 'restore' then
-    perform identity.raise_error('L9VAL', 'insight.insight_type: restore is what restore_world() makes', 'insight.insight_type');
+    perform identity.raise_error('L9VAL', 'insight.insight_type: restore is reserved for restore_world()', 'insight.insight_type');
   elsif jsonb_typeof(insight -> 'content') not in ('string', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.content: a text', 'insight.content');
+    perform identity.raise_error('L9VAL', 'insight.content: must be a text', 'insight.content');
   elsif jsonb_typeof(insight -> 'insight_id') not in ('string', 'null') or not pg_input_is_valid(insight ->> 'insight_id', 'uuid') then
-    perform identity.raise_error('L9VAL', 'insight.insight_id: a uuid', 'insight.insight_id');
+    perform identity.raise_error('L9VAL', 'insight.insight_id: must be a uuid', 'insight.insight_id');
   elsif jsonb_typeof(insight -> 'confidence') not in ('number', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.confidence: from 0 to 1', 'insight.confidence');
+    perform identity.raise_error('L9VAL', 'insight.confidence: must be from 0 to 1', 'insight.confidence');
   elsif jsonb_typeof(insight -> 'entities') not in ('array', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities: a list of objects with an entity_id', 'insight.entities');
+    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id', 'insight.entities');
   end if;
   perform identity.check_bytes(insight ->> 'content', 65536, 'insight.content');
   perform entities.check_confidence(coalesce((insight ->> 'confidence')::double precision, 1), 'insight.confidence');
@@ -12880,26 +13393,26 @@ begin
     perform identity.raise_error('L9LIM', format('insight.entities: at most 200, got %s', jsonb_array_length(entities)), 'insight.entities');
   end if;
   entities := coalesce((
-    select jsonb_agg(world_model.check_insight_entity(said.entity) order by said.place)
-    from jsonb_array_elements(entities) with ordinality as said (entity, place)), '[]');
-  if (select count(distinct entities.normalise_name(said.entity ->> 'entity_id')) < count(*)
-      from jsonb_array_elements(entities) as said (entity)) then
-    perform identity.raise_error('L9VAL', 'insight.entities: each entity once', 'insight.entities');
+    select jsonb_agg(world_model.check_insight_entity(change.entity) order by change.place)
+    from jsonb_array_elements(entities) with ordinality as change (entity, place)), '[]');
+  if (select count(distinct entities.normalise_name(change.entity ->> 'entity_id')) < count(*)
+      from jsonb_array_elements(entities) as change (entity)) then
+    perform identity.raise_error('L9VAL', 'insight.entities: must name each entity only once', 'insight.entities');
   end if;
   return insight || jsonb_build_object('entities', entities);
 end
 $$;
 
 comment on function world_model.check_insight(jsonb) is
-  'An insight with its entities checked: 200 of them at most, 256 KiB in all; else L9VAL or L9LIM, naming the field.';
+  'Checks an insight and its entities (at most 200 of them, 256 KiB in all) and returns it. Raises L9VAL or L9LIM, naming the field.';
 
 grant execute on function
   world_model.check_keys(jsonb, text[], text), world_model.check_insight_entity(jsonb), world_model.check_insight(jsonb)
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/070-check-insight.sql
 --! Included 160-world-model/080-apply-world-update.sql
-create function world_model.touch_entity(
-  audience_id uuid, said jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
+create function world_model.merge_into_entity(
+  audience_id uuid, change jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
 returns void
 language plpgsql
 volatile
@@ -12907,44 +13420,44 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  key text := entities.normalise_name(said ->> 'entity_id');
-  given jsonb := coalesce(said -> 'attributes', '{}');
-  removed text[] := array(select a.key from jsonb_each(given) as a where a.value = 'null');
-  sure double precision := coalesce((said ->> 'confidence')::double precision, touch_entity.confidence);
+  key text := entities.normalise_name(change ->> 'entity_id');
+  new_attributes jsonb := coalesce(change -> 'attributes', '{}');
+  removed_keys text[] := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
+  new_confidence double precision := coalesce((change ->> 'confidence')::double precision, merge_into_entity.confidence);
   bytes integer;
 begin
-  if said -> 'delete' = 'true' then
-    delete from public.world_model_entities e where e.audience_id = touch_entity.audience_id and e.entity_id_normalized = key;
+  if change -> 'delete' = 'true' then
+    delete from public.world_model_entities e where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key;
     return;
   end if;
   update public.world_model_entities e
-  set entity_id = said ->> 'entity_id', entity_type = coalesce(said ->> 'entity_type', e.entity_type),
-    attributes = (e.attributes || given) - removed, confidence = sure, version = e.version + 1,
-    source_packet = touch_entity.source_packet, ttl = least(e.ttl, touch_entity.ttl), updated_at = clock_timestamp()
-  where e.audience_id = touch_entity.audience_id and e.entity_id_normalized = key
+  set entity_id = change ->> 'entity_id', entity_type = coalesce(change ->> 'entity_type', e.entity_type),
+    attributes = (e.attributes || new_attributes) - removed_keys, confidence = new_confidence, version = e.version + 1,
+    source_packet = merge_into_entity.source_packet, ttl = least(e.ttl, merge_into_entity.ttl), updated_at = clock_timestamp()
+  where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key
   returning octet_length(e.attributes::text) into bytes;
   if not found then
     insert into public.world_model_entities as e (entity_id, entity_type, attributes, confidence, version, source_packet, ttl)
     values (
-      said ->> 'entity_id', coalesce(said ->> 'entity_type', 'entity'), given - removed, sure,
+      change ->> 'entity_id', coalesce(change ->> 'entity_type', 'entity'), new_attributes - removed_keys, new_confidence,
       1 + coalesce((
         select d.version from world_model.removed_entities d
-        where d.audience_id = touch_entity.audience_id and d.entity_key = key), 0),
-      touch_entity.source_packet, touch_entity.ttl)
+        where d.audience_id = merge_into_entity.audience_id and d.entity_key = key), 0),
+      merge_into_entity.source_packet, merge_into_entity.ttl)
     returning octet_length(e.attributes::text) into bytes;
-    delete from world_model.removed_entities d where d.audience_id = touch_entity.audience_id and d.entity_key = key;
+    delete from world_model.removed_entities d where d.audience_id = merge_into_entity.audience_id and d.entity_key = key;
   end if;
   if bytes > 65536 then
     perform identity.raise_error('L9LIM',
-      format('insight.entities.attributes: at most 65536 bytes (64 KiB) of an entity, would be %s', bytes), 'insight.entities.attributes');
+      format('insight.entities.attributes: an entity has at most 65536 bytes (64 KiB), this one would have %s', bytes), 'insight.entities.attributes');
   end if;
 end
 $$;
 
-comment on function world_model.touch_entity(uuid, jsonb, double precision, uuid, timestamptz) is
-  'Folds what an update says of one entity into it, as fold_world() would. Not executable by callers.';
+comment on function world_model.merge_into_entity(uuid, jsonb, double precision, uuid, timestamptz) is
+  'Merges what an update says about one entity into it, with the same result as fold_world(). Not executable by callers.';
 
-create function world_model.next_world_version(audience_id uuid, expected_version integer)
+create function world_model.take_next_version(audience_id uuid, expected_version integer)
 returns integer
 language plpgsql
 volatile
@@ -12956,15 +13469,15 @@ declare
 begin
   if expected_version <> version then
     perform identity.raise_error('L9VAL', format('expected_version: the world is at version %s', version), 'expected_version',
-      'Read it again, and decide anew.');
+      'Read the world again, then decide.');
   end if;
-  update world_model.worlds w set state_version = version + 1 where w.audience_id = next_world_version.audience_id;
+  update world_model.worlds w set state_version = version + 1 where w.audience_id = take_next_version.audience_id;
   return version + 1;
 end
 $$;
 
-comment on function world_model.next_world_version(uuid, integer) is
-  'Takes the next version of a world, which nobody else changes until the end of the transaction; L9VAL where another one than expected is the present one. Not executable by callers.';
+comment on function world_model.take_next_version(uuid, integer) is
+  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
@@ -12979,10 +13492,10 @@ declare
   checked jsonb := world_model.check_insight(insight);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
   applied public.world_model_updates;
-  version integer := world_model.next_world_version(world, expected_version);
+  version integer := world_model.take_next_version(world, expected_version);
 begin
   if exists (select from public.world_model_entities e where e.audience_id = world and e.ttl <= now()) then
-    -- Nothing is to be built on what has expired, and is not cleaned up yet.
+    -- Leave out memories that have expired and are not cleaned up yet.
     perform world_model.recompute_world(world, false);
   end if;
   insert into public.world_model_updates as u (
@@ -12991,14 +13504,14 @@ begin
     source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
     checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
-  perform world_model.touch_entity(world, said.entity, applied.confidence, applied.source_packet, applied.ttl)
-  from jsonb_array_elements(applied.entities) with ordinality as said (entity, place) order by said.place;
+  perform world_model.merge_into_entity(world, change.entity, applied.confidence, applied.source_packet, applied.ttl)
+  from jsonb_array_elements(applied.entities) with ordinality as change (entity, place) order by change.place;
   return applied;
 end
 $$;
 
 comment on function world_model.write_world_update(uuid, jsonb, integer) is
-  'apply_world_update() for a memory that is there. Definer: callers can''t write these tables. The caller must see the memory, and may write where it is.';
+  'Does the work of apply_world_update() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 create function public.apply_world_update(
   insight jsonb,
@@ -13012,35 +13525,28 @@ language plpgsql
 volatile
 set search_path = ''
 as $$
-declare
-  packet_id uuid := source_packet;
 begin
   perform identity.require_identity();
-  if packet_id is null then
-    if coalesce(world_model.check_insight(insight) ->> 'content', '') !~ '\S' then
-      perform identity.raise_error('L9VAL', 'insight.content: required where no source_packet is given', 'insight.content');
-    end if;
-    packet_id := (
-      (public.save_memory(
-        content => insight ->> 'content', scope => apply_world_update.scope, project_id => apply_world_update.project_id,
-        kind => 'insight')).memory).packet_id;
+  if source_packet is null and coalesce(world_model.check_insight(insight) ->> 'content', '') !~ '\S' then
+    perform identity.raise_error('L9VAL', 'insight.content: required unless source_packet is given', 'insight.content');
   end if;
-  return world_model.write_world_update(packet_id, insight, expected_version);
+  return world_model.write_world_update(
+    derived.packet_for('insight', insight ->> 'content', scope, project_id, source_packet), insight, expected_version);
 end
 $$;
 
 comment on function public.apply_world_update(jsonb, integer, uuid, text, text) is
-  'Changes the world by an insight: insight_type, content, confidence (1 unless said) and entities, each with entity_id, entity_type, attributes (merged; null takes a key away), confidence, or delete: true. The world of source_packet; without one the content is saved as a memory of kind insight in that scope and project, and the world is the one there. With expected_version only if that is the present version: else L9VAL, which names the present one. Versions of the world and of each entity touched rise by one. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'Changes a world by an insight: insight_type, content, confidence (1 by default) and entities, each with entity_id, entity_type, attributes (merged; null removes a key), confidence, or delete: true. The world is that of source_packet; without source_packet the content is saved as a memory of kind insight in this scope and project, whose world it is. With expected_version the insight is applied only if that is the current version; else L9VAL names the current one. The versions of the world and of each entity in the insight rise by one. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_update(uuid, jsonb, integer) to l9_agent, l9_admin;
 grant execute on function public.apply_world_update(jsonb, integer, uuid, text, text) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/080-apply-world-update.sql
 --! Included 160-world-model/090-world-points.sql
-create type world_model.world_point as (audience_id uuid, scope text, project_id text, state_version integer, versions int4multirange);
-comment on type world_model.world_point is 'A world, or one of its former versions.';
+create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer, versions int4multirange);
+comment on type world_model.world_version is 'A version of a world, current or former.';
 
-create function world_model.reach_world(scope text, project_id text, audience_id uuid default null)
-returns world_model.world_point
+create function world_model.resolve_world(scope text, project_id text, audience_id uuid default null)
+returns world_model.world_version
 language plpgsql
 stable
 security definer
@@ -13049,82 +13555,82 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  reached world_model.world_point;
+  resolved world_model.world_version;
 begin
   if audience_id is null then
-    -- One text for a scope that does not exist and one that is not the caller's.
+    -- The error is the same for a scope that does not exist and for one that the caller may not read.
     if scope is null or scope <> all (me.readable_scopes) then
       perform identity.raise_error('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')), 'scope');
     elsif not identity.has_project(me, project_id) then
       perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
-    elsif packets.scope_has_projects(reach_world.scope) and project_id is null then
+    elsif packets.scope_has_projects(resolve_world.scope) and project_id is null then
       perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
-    elsif not packets.scope_has_projects(reach_world.scope) and project_id is not null then
+    elsif not packets.scope_has_projects(resolve_world.scope) and project_id is not null then
       perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
     end if;
-    reached.scope := reach_world.scope;
-    reached.project_id := reach_world.project_id;
-    reached.audience_id := packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope);
+    resolved.scope := resolve_world.scope;
+    resolved.project_id := resolve_world.project_id;
+    resolved.audience_id := packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope);
   else
-    -- The policies for functions of the owner: no world but one of which the caller could read a row.
-    select known.audience_id, known.scope, known.project_id into reached.audience_id, reached.scope, reached.project_id
+    -- The policies for functions of the owner show only worlds of which the caller may read a row.
+    select visible.audience_id, visible.scope, visible.project_id into resolved.audience_id, resolved.scope, resolved.project_id
     from (
       select u.audience_id, u.scope, u.project_id from public.world_model_updates u
-      where u.audience_id = reach_world.audience_id and (u.ttl is null or u.ttl > now())
+      where u.audience_id = resolve_world.audience_id and (u.ttl is null or u.ttl > now())
       union all
       select s.audience_id, s.scope, s.project_id from public.world_model_snapshots s
-      where s.audience_id = reach_world.audience_id and (s.ttl is null or s.ttl > now())
-    ) known
+      where s.audience_id = resolve_world.audience_id and (s.ttl is null or s.ttl > now())
+    ) visible
     limit 1;
     if not found then
-      perform identity.raise_error('L9OWN', format('audience_id: world %s is not there, or not yours', reach_world.audience_id), 'audience_id');
+      perform identity.raise_error('L9OWN', format('audience_id: world %s does not exist or is not yours', resolve_world.audience_id), 'audience_id');
     end if;
   end if;
-  reached.state_version := coalesce((select w.state_version from world_model.worlds w where w.audience_id = reached.audience_id), 0);
-  return reached;
+  resolved.state_version := coalesce((select w.state_version from world_model.worlds w where w.audience_id = resolved.audience_id), 0);
+  return resolved;
 end
 $$;
 
-comment on function world_model.reach_world(text, text, uuid) is
-  'The world of this scope and project that is the caller''s own (as its org''s and user''s memories are), or (audience_id) any of which it could read a row; and the version that it is at. Else L9SCP, L9VAL or L9OWN. Definer: reads how far the versions have come.';
+comment on function world_model.resolve_world(text, text, uuid) is
+  'Resolves a scope and project to the caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
 
-create function world_model.world_point(point text, field text, scope text, project_id text, audience_id uuid default null)
-returns world_model.world_point
+create function world_model.resolve_version(point text, field text, scope text, project_id text, audience_id uuid default null)
+returns world_model.world_version
 language plpgsql
 stable
 set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  found_point world_model.world_point;
+  resolved world_model.world_version;
 begin
-  if point is not null and point !~ '^\d{1,9}$' then
+  if point is not null and not world_model.is_version_number(point) then
     if not pg_input_is_valid(point, 'uuid') then
-      perform identity.raise_error('L9VAL', format('%s: the id of a snapshot, or a version', field), field);
+      perform identity.raise_error('L9VAL', format('%s: must be the id of a snapshot or a version', field), field);
     end if;
-    -- Under the caller's own policies.
-    select s.audience_id, s.scope, s.project_id, s.state_version, s.snapshot into found_point
+    -- The policies of the caller apply to this query.
+    select s.audience_id, s.scope, s.project_id, s.state_version, s.snapshot into resolved
     from public.world_model_snapshots s
-    where s.snapshot_id = point::uuid and (world_point.audience_id is null or s.audience_id = world_point.audience_id);
+    where s.snapshot_id = point::uuid and (resolve_version.audience_id is null or s.audience_id = resolve_version.audience_id);
     if not found then
-      perform identity.raise_error('L9OWN', format('%s: snapshot %s is not there, or not yours, or of another world', field, point), field);
+      perform identity.raise_error('L9OWN', format('%s: snapshot %s does not exist, is not yours or is of another world', field, point), field);
     end if;
-    return found_point;
+    return resolved;
   end if;
-  found_point := world_model.reach_world(scope, project_id, audience_id);
-  if point::integer > found_point.state_version then
-    perform identity.raise_error('L9VAL', format('%s: the world is at version %s', field, found_point.state_version), field);
+  resolved := world_model.resolve_world(scope, project_id, audience_id);
+  if point::integer > resolved.state_version then
+    perform identity.raise_error('L9VAL', format('%s: at most %s, the current version of the world', field, resolved.state_version), field);
   end if;
-  found_point.state_version := coalesce(point::integer, found_point.state_version);
-  found_point.versions := world_model.world_lineage(found_point.audience_id, found_point.state_version);
-  return found_point;
+  resolved.state_version := coalesce(point::integer, resolved.state_version);
+  resolved.versions := world_model.world_lineage(resolved.audience_id, resolved.state_version);
+  return resolved;
 end
 $$;
 
-comment on function world_model.world_point(text, text, text, text, uuid) is
-  'What a caller means by the id of a snapshot, by a version of a world, or (null) by its present.';
+comment on function world_model.resolve_version(text, text, text, text, uuid) is
+  'Resolves the id of a snapshot, a version of a world, or null for its current version.';
 
-grant execute on function world_model.reach_world(text, text, uuid), world_model.world_point(text, text, text, text, uuid)
+grant execute on function world_model.resolve_world(text, text, uuid), world_model.resolve_version(text, text, text, text, uuid)
   to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/090-world-points.sql
 --! Included 160-world-model/100-get-world-model.sql
@@ -13137,12 +13643,13 @@ create type public.world_entity as (
   source_packet uuid
 );
 comment on type public.world_entity is 'An entity of a world.';
-comment on column public.world_entity.entity_id is 'Its name, as it was last spelled.';
-comment on column public.world_entity.entity_type is 'What sort of thing it is, such as service.';
-comment on column public.world_entity.attributes is 'What holds of it.';
-comment on column public.world_entity.confidence is 'How sure that is, from 0 to 1.';
-comment on column public.world_entity.version is 'Rises by one with each change; null in a former version of the world.';
-comment on column public.world_entity.source_packet is 'The memory behind the last update of it.';
+comment on column public.world_entity.entity_id is 'The name of the entity, as it was last spelled.';
+comment on column public.world_entity.entity_type is 'The type of the entity, such as service.';
+comment on column public.world_entity.attributes is 'The attributes of the entity: for each key the value that was set last.';
+comment on column public.world_entity.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
+comment on column public.world_entity.version is
+  'The version of the entity. It rises by one with each change; null in a former version of the world.';
+comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity.';
 
 create type public.world_model as (
   audience_id uuid,
@@ -13152,13 +13659,15 @@ create type public.world_model as (
   entity_count integer,
   entities public.world_entity[]
 );
-comment on type public.world_model is 'A world, at one of its versions.';
-comment on column public.world_model.audience_id is 'The world: one for each owner, project and scope.';
+comment on type public.world_model is 'A world at one of its versions.';
+comment on column public.world_model.audience_id is
+  'The world. There is one for each owner (tenant, org, user), project and scope.';
 comment on column public.world_model.scope is 'The scope of the world.';
-comment on column public.world_model.project_id is 'Its project; null in scope global.';
-comment on column public.world_model.version is 'The version: what apply_world_update() takes as expected_version.';
-comment on column public.world_model.entity_count is 'How many entities match, of which entities may hold the first only.';
-comment on column public.world_model.entities is 'The entities, by their names.';
+comment on column public.world_model.project_id is 'The project of the world; null in scope global.';
+comment on column public.world_model.version is 'The version of the world. apply_world_update() takes it as expected_version.';
+comment on column public.world_model.entity_count is
+  'The number of entities that match. It can be larger than the number in entities, which max_entities limits.';
+comment on column public.world_model.entities is 'The entities that match, sorted by name.';
 
 create function public.get_world_model(
   scope text default 'developer',
@@ -13171,40 +13680,40 @@ create function public.get_world_model(
 )
 returns public.world_model
 language plpgsql
-stable
+volatile
 set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  wanted text[];
-  at world_model.world_point;
-  answer public.world_model;
+  wanted_keys text[];
+  resolved world_model.world_version;
+  result public.world_model;
 begin
   if max_entities is null or max_entities not between 1 and 1000 then
-    perform identity.raise_error('L9VAL', 'max_entities: from 1 to 1000', 'max_entities');
+    perform identity.raise_error('L9VAL', 'max_entities: must be from 1 to 1000', 'max_entities');
   elsif cardinality(entity_ids) > 1000 then
     perform identity.raise_error('L9LIM', format('entity_ids: at most 1000, got %s', cardinality(entity_ids)), 'entity_ids');
   elsif get_world_model.version < 0 then
-    perform identity.raise_error('L9VAL', 'version: 0 or more', 'version');
+    perform identity.raise_error('L9VAL', 'version: must be 0 or more', 'version');
   end if;
-  wanted := case when entity_ids is not null then array(select entities.normalise_name(i.id) from unnest(entity_ids) as i (id)) end;
-  at := world_model.world_point(get_world_model.version::text, 'version', get_world_model.scope, get_world_model.project_id,
+  wanted_keys := case when entity_ids is not null then array(select entities.normalise_name(i.id) from unnest(entity_ids) as i (id)) end;
+  resolved := world_model.resolve_version(get_world_model.version::text, 'version', get_world_model.scope, get_world_model.project_id,
     get_world_model.audience_id);
-  answer.audience_id := at.audience_id;
-  answer.scope := at.scope;
-  answer.project_id := at.project_id;
-  answer.version := at.state_version;
+  result.audience_id := resolved.audience_id;
+  result.scope := resolved.scope;
+  result.project_id := resolved.project_id;
+  result.version := resolved.state_version;
   with matching as (
     select e.entity_id, e.entity_type, e.attributes, e.confidence, e.version, e.source_packet
     from public.world_model_entities e
-    where get_world_model.version is null and e.audience_id = at.audience_id
-      and (wanted is null or e.entity_id_normalized = any (wanted))
+    where get_world_model.version is null and e.audience_id = resolved.audience_id
+      and (wanted_keys is null or e.entity_id_normalized = any (wanted_keys))
       and (get_world_model.entity_type is null or e.entity_type = get_world_model.entity_type)
     union all
     select f.entity_id, f.entity_type, f.attributes, f.confidence, null, f.source_packet
-    from world_model.fold_world(at.audience_id, at.versions) f
+    from world_model.fold_world(resolved.audience_id, resolved.versions) f
     where get_world_model.version is not null
-      and (wanted is null or f.entity_key = any (wanted))
+      and (wanted_keys is null or f.entity_key = any (wanted_keys))
       and (get_world_model.entity_type is null or f.entity_type = get_world_model.entity_type)
   ), first as (
     select * from matching order by entity_id limit max_entities
@@ -13214,13 +13723,18 @@ begin
       select array_agg(row(f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet)::public.world_entity
         order by f.entity_id)
       from first f), '{}')
-  into answer.entity_count, answer.entities;
-  return answer;
+  into result.entity_count, result.entities;
+  perform audit.audit_read(
+    'READ',
+    jsonb_build_object(
+      'tables', jsonb_build_object('world_model_entities', cardinality(result.entities)), 'version', result.version),
+    project_id => result.project_id, scope => result.scope);
+  return result;
 end
 $$;
 
 comment on function public.get_world_model(text, text, text[], text, integer, integer, uuid) is
-  'The world of a scope and project, as it is or (version) as it was: its version and entities, by name, max_entities (1 to 1000) at most; only those named, or of one type. The world is that of the caller''s own org and user, unless audience_id names another that it may read. What was erased since is in no former version either. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
+  'The world of a scope and project, as it is now or as it was at a former version: its version and its entities by name, at most max_entities (1 to 1000); with entity_ids or entity_type only these. The world is that of the caller''s own org and user, unless audience_id names another one that the caller may read. A former version does not show anything that was erased since. Writes a READ audit row, hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.get_world_model(text, text, text[], text, integer, integer, uuid) to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/100-get-world-model.sql
@@ -13236,24 +13750,24 @@ as $$
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
-  at_version integer := world_model.lock_world(world);
-  lineage int4multirange := world_model.world_lineage(world, at_version);
+  current_version integer := world_model.lock_world(world);
+  lineage int4multirange := world_model.world_lineage(world, current_version);
   size world_model.world_size := world_model.measure_world(world, lineage);
-  made public.world_model_snapshots;
+  saved public.world_model_snapshots;
 begin
-  perform identity.check_bytes(write_world_snapshot.description, 1000, 'description');
+  perform identity.check_bytes(write_world_snapshot.description, world_model.max_description_bytes(), 'description');
   insert into public.world_model_snapshots as s (
     snapshot, state_version, entity_count, relation_count, description, created_by, source_packet)
   values (
-    lineage, at_version, size.entity_count, size.relation_count, write_world_snapshot.description,
+    lineage, current_version, size.entity_count, size.relation_count, write_world_snapshot.description,
     coalesce(identity.current_caller(), 'job'), source.packet_id)
-  returning s.* into made;
-  return made;
+  returning s.* into saved;
+  return saved;
 end
 $$;
 
 comment on function world_model.write_world_snapshot(uuid, text) is
-  'snapshot_world() for a memory that is there. Definer: callers can''t write these tables. The caller must see the memory, and may write where it is.';
+  'Does the work of snapshot_world() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 create function public.snapshot_world(
   description text default null,
@@ -13266,23 +13780,19 @@ language plpgsql
 volatile
 set search_path = ''
 as $$
-declare
-  packet_id uuid := source_packet;
 begin
   perform identity.require_identity();
-  perform identity.check_bytes(description, 1000, 'description');
-  if packet_id is null then
-    packet_id := (
-      (public.save_memory(
-        content => concat_ws(' ', 'Snapshot of the world,', clock_timestamp()::text, nullif(': ' || description, ': ')),
-        scope => snapshot_world.scope, project_id => snapshot_world.project_id, kind => 'world_snapshot')).memory).packet_id;
-  end if;
-  return world_model.write_world_snapshot(packet_id, description);
+  perform identity.check_bytes(description, world_model.max_description_bytes(), 'description');
+  return world_model.write_world_snapshot(
+    derived.packet_for(
+      'world_snapshot', concat_ws(' ', 'Snapshot of the world,', clock_timestamp()::text, nullif(': ' || description, ': ')),
+      scope, project_id, source_packet),
+    description);
 end
 $$;
 
 comment on function public.snapshot_world(text, text, text, uuid) is
-  'Notes the present version of the world of a scope and project (or of source_packet''s), to compare with and come back to. Without source_packet a memory of kind world_snapshot is saved; the snapshot goes with it. It holds no copy. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
+  'Records the current version of the world of a scope and project (or of the world of source_packet), to compare with and to restore later. Without source_packet a memory of kind world_snapshot is saved; the snapshot is deleted with it. A snapshot holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_snapshot(uuid, text) to l9_agent, l9_admin;
 grant execute on function public.snapshot_world(text, text, text, uuid) to l9_agent, l9_admin;
@@ -13298,17 +13808,20 @@ create type public.world_difference as (
   confidence double precision,
   former_confidence double precision
 );
-comment on type public.world_difference is 'What is another in one state of a world than in another, of one entity.';
-comment on column public.world_difference.entity_id is 'The entity, as it is spelled in the later state, or in the earlier where it is gone.';
-comment on column public.world_difference.entity_type is 'Its type in the later state.';
-comment on column public.world_difference.former_type is 'Its type in the earlier state.';
-comment on column public.world_difference.confidence is 'How sure it is in the later state.';
-comment on column public.world_difference.former_confidence is 'How sure it was in the earlier state.';
-comment on column public.world_difference.change is 'added, removed or changed.';
-comment on column public.world_difference.attributes is 'Those that are new or others, as they became; null where one is gone.';
-comment on column public.world_difference.former_attributes is 'The same ones as they were, where they were.';
+comment on type public.world_difference is 'The difference of one entity between two versions of a world.';
+comment on column public.world_difference.entity_id is
+  'The name of the entity as spelled in the later version, or in the earlier version if it was removed.';
+comment on column public.world_difference.entity_type is 'The type of the entity in the later version.';
+comment on column public.world_difference.former_type is 'The type of the entity in the earlier version.';
+comment on column public.world_difference.confidence is 'The confidence of the entity in the later version, from 0 to 1.';
+comment on column public.world_difference.former_confidence is 'The confidence of the entity in the earlier version, from 0 to 1.';
+comment on column public.world_difference.change is 'The kind of change: added, removed or changed.';
+comment on column public.world_difference.attributes is
+  'The attributes that differ, with their values in the later version; null for one that was removed.';
+comment on column public.world_difference.former_attributes is
+  'The attributes that differ, with their values in the earlier version; null for one that was added.';
 
-create function world_model.changed_keys(attributes jsonb, other jsonb)
+create function world_model.changed_keys(attributes jsonb, other_attributes jsonb)
 returns jsonb
 language sql
 immutable
@@ -13316,11 +13829,11 @@ parallel safe
 set search_path = ''
 return coalesce((
   select pg_catalog.jsonb_object_agg(a.key, attributes -> a.key)
-  from pg_catalog.jsonb_object_keys(attributes || other) as a (key)
-  where attributes -> a.key is distinct from other -> a.key), '{}');
+  from pg_catalog.jsonb_object_keys(attributes || other_attributes) as a (key)
+  where attributes -> a.key is distinct from other_attributes -> a.key), '{}');
 
 comment on function world_model.changed_keys(jsonb, jsonb) is
-  'Of the keys that are not the same in two objects, the values in the first; null for those that it has not.';
+  'The keys that differ between two objects, with their values in the first; null for a key that the first lacks.';
 
 create function public.diff_world(
   a text,
@@ -13337,21 +13850,21 @@ rows 100
 as $$
 #variable_conflict use_column
 declare
-  b_is_snapshot boolean := b !~ '^\d{1,9}$';
-  one world_model.world_point;
-  other world_model.world_point;
+  b_is_snapshot boolean := not world_model.is_version_number(b);
+  earlier world_model.world_version;
+  later world_model.world_version;
 begin
   if a is null then
-    perform identity.raise_error('L9VAL', 'a: the id of a snapshot, or a version', 'a');
+    perform identity.raise_error('L9VAL', 'a: must be the id of a snapshot or a version', 'a');
   end if;
-  -- Where one is a snapshot, the other is of its world.
+  -- If one of the two is a snapshot, the other one is a version of its world.
   if b_is_snapshot then
-    other := world_model.world_point(b, 'b', diff_world.scope, diff_world.project_id, diff_world.audience_id);
+    later := world_model.resolve_version(b, 'b', diff_world.scope, diff_world.project_id, diff_world.audience_id);
   end if;
-  one := world_model.world_point(a, 'a', diff_world.scope, diff_world.project_id, coalesce(other.audience_id, diff_world.audience_id));
+  earlier := world_model.resolve_version(a, 'a', diff_world.scope, diff_world.project_id, coalesce(later.audience_id, diff_world.audience_id));
   if b_is_snapshot is distinct from true then
-    other := world_model.world_point(b, 'b', one.scope, one.project_id, case
-      when a !~ '^\d{1,9}$' then one.audience_id else diff_world.audience_id end);
+    later := world_model.resolve_version(b, 'b', earlier.scope, earlier.project_id, case
+      when not world_model.is_version_number(a) then earlier.audience_id else diff_world.audience_id end);
   end if;
   return query
   select coalesce(n.entity_id, o.entity_id),
@@ -13360,8 +13873,8 @@ begin
     case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end,
     case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end,
     n.confidence, o.confidence
-  from world_model.fold_world(one.audience_id, one.versions) o
-  full join world_model.fold_world(other.audience_id, other.versions) n on n.entity_key = o.entity_key
+  from world_model.fold_world(earlier.audience_id, earlier.versions) o
+  full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
   where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
     or o.entity_key is null or n.entity_key is null
   order by coalesce(n.entity_id, o.entity_id);
@@ -13369,7 +13882,7 @@ end
 $$;
 
 comment on function public.diff_world(text, text, text, text, uuid) is
-  'What changed in a world from a to b, each the id of a snapshot or a version (b null: the present): entities added, removed, and changed with the attributes that are others. Both are folded from what is left of the updates, so what was erased is in neither. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither shows anything that was erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.changed_keys(jsonb, jsonb) to l9_agent, l9_admin;
 grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;
@@ -13386,31 +13899,31 @@ as $$
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
-  version integer := world_model.next_world_version(world, expected_version);
-  wanted integer;
+  version integer := world_model.take_next_version(world, expected_version);
+  target_version integer;
   lineage int4multirange;
   applied public.world_model_updates;
 begin
-  if snapshot ~ '^\d{1,9}$' then
-    wanted := snapshot::integer;
-    if wanted >= version then
-      perform identity.raise_error('L9VAL', format('snapshot: the world is at version %s', version - 1), 'snapshot');
+  if world_model.is_version_number(snapshot) then
+    target_version := snapshot::integer;
+    if target_version >= version then
+      perform identity.raise_error('L9VAL', format('snapshot: at most %s, the current version of the world', version - 1), 'snapshot');
     end if;
-    lineage := world_model.world_lineage(world, wanted);
+    lineage := world_model.world_lineage(world, target_version);
   else
     if snapshot is null or not pg_input_is_valid(snapshot, 'uuid') then
-      perform identity.raise_error('L9VAL', 'snapshot: the id of a snapshot, or a version', 'snapshot');
+      perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version', 'snapshot');
     end if;
-    select s.state_version, s.snapshot into wanted, lineage from public.world_model_snapshots s
+    select s.state_version, s.snapshot into target_version, lineage from public.world_model_snapshots s
     where s.snapshot_id = write_world_restore.snapshot::uuid and s.audience_id = world and (s.ttl is null or s.ttl > now());
     if not found then
       perform identity.raise_error('L9OWN',
-        format('snapshot: snapshot %s is not there, or not yours, or of another world', write_world_restore.snapshot), 'snapshot');
+        format('snapshot: snapshot %s does not exist, is not yours or is of another world', write_world_restore.snapshot), 'snapshot');
     end if;
   end if;
   insert into public.world_model_updates as u (
     source_packet, insight_id, insight_type, restored_version, restored_versions, state_version_before, state_version_after)
-  values (source.packet_id, source.packet_id, 'restore', wanted, lineage, version - 1, version)
+  values (source.packet_id, source.packet_id, 'restore', target_version, lineage, version - 1, version)
   returning u.* into applied;
   perform world_model.recompute_world(world, false);
   return applied;
@@ -13418,7 +13931,7 @@ end
 $$;
 
 comment on function world_model.write_world_restore(uuid, text, integer) is
-  'restore_world() for a memory that is there. Definer: callers can''t write these tables. The caller must see the memory, and may write where it is.';
+  'Does the work of restore_world() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 create function public.restore_world(
   snapshot text,
@@ -13433,30 +13946,29 @@ volatile
 set search_path = ''
 as $$
 declare
-  packet_id uuid := source_packet;
-  back_to world_model.world_point;
+  target world_model.world_version;
 begin
   perform identity.require_identity();
   if snapshot is null then
-    perform identity.raise_error('L9VAL', 'snapshot: the id of a snapshot, or a version', 'snapshot');
+    perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version', 'snapshot');
   end if;
-  if packet_id is null then
-    back_to := world_model.world_point(snapshot, 'snapshot', scope, project_id);
-    if back_to.audience_id <> (world_model.reach_world(back_to.scope, back_to.project_id)).audience_id then
+  if source_packet is null then
+    target := world_model.resolve_version(snapshot, 'snapshot', scope, project_id);
+    if target.audience_id <> (world_model.resolve_world(target.scope, target.project_id)).audience_id then
       perform identity.raise_error('L9VAL',
-        'source_packet: the snapshot is of the world of another org or user; name a memory of theirs that says why', 'source_packet');
+        'source_packet: required, since the snapshot is of the world of another org or user; name a memory of theirs that gives the reason', 'source_packet');
     end if;
-    packet_id := (
-      (public.save_memory(
-        content => format('The world is restored to version %s, %s', back_to.state_version, clock_timestamp()),
-        scope => back_to.scope, project_id => back_to.project_id, kind => 'insight')).memory).packet_id;
   end if;
-  return world_model.write_world_restore(packet_id, snapshot, expected_version);
+  return world_model.write_world_restore(
+    derived.packet_for(
+      'insight', format('The world is restored to version %s, %s', target.state_version, clock_timestamp()),
+      target.scope, target.project_id, source_packet),
+    snapshot, expected_version);
 end
 $$;
 
 comment on function public.restore_world(text, integer, uuid, text, text) is
-  'Brings a world back to a snapshot (its id) or to a former version, as a new version: an update of insight_type restore, which refers to it and copies nothing. Without source_packet a memory of kind insight is saved that says so. What was erased does not come back. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'Takes a world back to a snapshot (by id) or to a former version. This makes a new version: an update of insight_type restore, which refers to the restored version and copies nothing. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
 grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;
@@ -13464,9 +13976,58 @@ grant execute on function public.restore_world(text, integer, uuid, text, text) 
 --! Included 170-reflection/000-schema.sql
 create schema reflection;
 comment on schema reflection is
-  'Lessons and reflections on tasks. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Lessons and reflections on tasks. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema reflection to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/000-schema.sql
+--! Included 170-reflection/005-choices.sql
+-- The values that columns of this chapter take, and its limits: constraints, checks and ranks all use these functions.
+
+create function reflection.reflection_types()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['lesson', 'pattern', 'failure', 'success', 'insight', 'improvement', 'false_constraint'];
+
+create function reflection.priorities()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['low', 'medium', 'high', 'critical'];
+
+create function reflection.task_outcomes()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['success', 'partial', 'failure', 'unknown'];
+
+create function reflection.max_list_length()
+returns integer
+language sql
+immutable
+parallel safe
+return 64;
+
+create function reflection.max_text_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 8192;
+
+comment on function reflection.reflection_types() is 'The types of reflections.';
+comment on function reflection.priorities() is 'The priorities of reflections, lowest first.';
+comment on function reflection.task_outcomes() is 'The outcomes of tasks.';
+comment on function reflection.max_list_length() is 'The maximum number of entries in a list of entities, texts or memories.';
+comment on function reflection.max_text_bytes() is 'The maximum length of a context, or of a text in a list, in bytes.';
+
+grant execute on function
+  reflection.reflection_types(), reflection.priorities(), reflection.task_outcomes(), reflection.max_list_length(),
+  reflection.max_text_bytes()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 170-reflection/005-choices.sql
 --! Included 170-reflection/010-reflection-store.sql
 create table public.reflection_store (
   reflection_id uuid primary key default uuidv7(),
@@ -13489,36 +14050,38 @@ create table public.reflection_store (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint reflection_type_known check (
-    reflection_type in ('lesson', 'pattern', 'failure', 'success', 'insight', 'improvement', 'false_constraint')),
-  constraint reflection_priority_known check (priority in ('critical', 'high', 'medium', 'low')),
+  constraint reflection_type_known check (reflection_type = any (reflection.reflection_types())),
+  constraint reflection_priority_known check (priority = any (reflection.priorities())),
   constraint reflection_confidence_from_0_to_99 check (confidence between 0 and 0.99),
   constraint reflection_seen_once_at_least check (times_seen >= 1),
-  constraint reflection_context_at_most_8_kib check (octet_length(context) <= 8192),
-  constraint reflection_entities_at_most_64 check (cardinality(entities) <= 64)
+  constraint reflection_context_at_most_8_kib check (octet_length(context) <= reflection.max_text_bytes()),
+  constraint reflection_entities_at_most_64 check (cardinality(entities) <= reflection.max_list_length())
 );
 
 alter table public.reflection_store alter column context set statistics 0, alter column entities set statistics 0;
 
--- The lessons that a caller may read, where a search looks whether they are few.
+-- A search uses this index to check whether the caller may read only few lessons.
 create index reflection_store_readers_idx on public.reflection_store (tenant_id, scope, user_id, org_id, project_id);
 
 comment on table public.reflection_store is
-  'What agents learned: what is particular to memories of kind reflection, one row each. Text, tags and vector are the memory''s own, and so is how often it was found: reflection_store_content(), reflection_store_tags() and reflection_store_access_count() give them, and memory_embeddings has the vector.';
-comment on column public.reflection_store.reflection_id is 'UUID version 7: ordered by when it was first told.';
+  'Lessons that agents learned, one row for each memory of kind reflection. Text, tags, vector and access count belong to the memory: reflection_store_content(), reflection_store_tags() and reflection_store_access_count() return them, and memory_embeddings holds the vector.';
+comment on column public.reflection_store.reflection_id is
+  'UUID version 7, ordered by the time when the reflection was first saved.';
 comment on column public.reflection_store.source_packet is
-  'The memory that says it: its text, tags and, in memory_embeddings, its vector. A row for each memory at most.';
+  'The memory that holds the text, the tags and, in memory_embeddings, the vector. A memory has at most one row here.';
 comment on column public.reflection_store.reflection_type is
-  'lesson, pattern, failure, success, insight, improvement, or false_constraint: what was thought to bind and does not.';
-comment on column public.reflection_store.context is 'When it applies, or how it was learned: 8 KiB at most.';
-comment on column public.reflection_store.entities is 'What it is about: 64 names at most, normalised (case, white space, Unicode).';
+  'lesson, pattern, failure, success, insight, improvement, or false_constraint (a constraint that was believed to hold and does not).';
+comment on column public.reflection_store.context is
+  'The circumstances in which the reflection applies or was learned: at most 8 KiB.';
+comment on column public.reflection_store.entities is
+  'The names of the entities that the reflection is about: at most 64, normalised (case, white space, Unicode).';
 comment on column public.reflection_store.confidence is
-  'How sure it is, from 0 to 0.99: 1 - (1 - c) (1 - c) … over all who told it, so it grows with each and never reaches 1.';
-comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest that anyone gave it.';
-comment on column public.reflection_store.times_seen is 'How often it was told.';
-comment on column public.reflection_store.last_seen is 'When it was last told.';
-comment on column public.reflection_store.source_agent is 'The agent that told it first.';
-comment on column public.reflection_store.expires_at is 'The same as ttl: from then on nobody recalls it.';
+  'The confidence, from 0 to 0.99. It is 1 - (1 - c) (1 - c) … over each time the reflection was saved, so it grows each time and never reaches 1.';
+comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that anyone gave it.';
+comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved.';
+comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
+comment on column public.reflection_store.source_agent is 'The agent that saved the reflection first.';
+comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
 
 call derived.derive_from_packets('public.reflection_store', 'reflection_id');
 --! EndIncluded 170-reflection/010-reflection-store.sql
@@ -13548,10 +14111,10 @@ set search_path = ''
 return (
   select public.packet_store_access_count(p) from public.packet_store p where p.packet_id = (reflection).source_packet);
 
-comment on function public.reflection_store_content(public.reflection_store) is 'What was learned: the text of its memory.';
-comment on function public.reflection_store_tags(public.reflection_store) is 'The tags of its memory.';
+comment on function public.reflection_store_content(public.reflection_store) is 'The text of the reflection, from its memory.';
+comment on function public.reflection_store_tags(public.reflection_store) is 'The tags of the reflection, from its memory.';
 comment on function public.reflection_store_access_count(public.reflection_store) is
-  'How often it was found, recalled or read, up to the last roll-up of the access log.';
+  'The number of times that the reflection was found, recalled or read, up to the last roll-up of the access log.';
 
 grant execute on function
   public.reflection_store_content(public.reflection_store), public.reflection_store_tags(public.reflection_store),
@@ -13564,20 +14127,20 @@ returns integer
 language sql
 immutable
 parallel safe
-return array_position(array['low', 'medium', 'high', 'critical'], priority) - 1;
+return array_position(reflection.priorities(), priority) - 1;
 
-comment on function reflection.priority_rank(text) is 'low 0, medium 1, high 2, critical 3.';
+comment on function reflection.priority_rank(text) is 'The rank of a priority: low 0, medium 1, high 2, critical 3.';
 
-create function reflection.are_one_sort(one_type text, other_type text)
+create function reflection.can_reinforce(one_type text, other_type text)
 returns boolean
 language sql
 immutable
 parallel safe
 return one_type = other_type
-  or one_type in ('lesson', 'pattern', 'insight', 'improvement') and other_type in ('lesson', 'pattern', 'insight', 'improvement');
+  or array[one_type, other_type] <@ array['lesson', 'pattern', 'insight', 'improvement'];
 
-comment on function reflection.are_one_sort(text, text) is
-  'Whether reflections of these types that say the same mean the same: the words of a success mean something else as a failure, and those of a false constraint the opposite.';
+comment on function reflection.can_reinforce(text, text) is
+  'True if reflections of these two types with the same text mean the same. The text of a success means something else as a failure, and the opposite as a false constraint.';
 
 create function reflection.check_choice(value text, choices text[], field text)
 returns void
@@ -13588,12 +14151,13 @@ set search_path = ''
 as $$
 begin
   if value is null or value <> all (choices) then
-    perform identity.raise_error('L9VAL', format('%s: one of %s', field, array_to_string(choices, ', ')), field);
+    perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(choices, ', ')), field);
   end if;
 end
 $$;
 
-comment on function reflection.check_choice(text, text[], text) is 'L9VAL, naming the field and the choices, unless it is one of them.';
+comment on function reflection.check_choice(text, text[], text) is
+  'Raises L9VAL, naming the field and the choices, if the value is not one of them.';
 
 create function reflection.check_reflection(
   type text, context text, entities text[], confidence double precision, priority text, out names text[])
@@ -13604,32 +14168,31 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  perform reflection.check_choice(
-    type, '{lesson,pattern,failure,success,insight,improvement,false_constraint}', 'type');
-  perform reflection.check_choice(priority, '{critical,high,medium,low}', 'priority');
+  perform reflection.check_choice(type, reflection.reflection_types(), 'type');
+  perform reflection.check_choice(priority, reflection.priorities(), 'priority');
   perform entities.check_confidence(confidence);
-  perform identity.check_bytes(context, 8192, 'context');
-  if cardinality(entities) > 64 then
-    perform identity.raise_error('L9LIM', format('entities: at most 64, got %s', cardinality(entities)), 'entities');
+  perform identity.check_bytes(context, reflection.max_text_bytes(), 'context');
+  if cardinality(entities) > reflection.max_list_length() then
+    perform identity.raise_error('L9LIM',
+      format('entities: at most %s, got %s', reflection.max_list_length(), cardinality(entities)), 'entities');
   end if;
   names := entities.check_names(entities, 'entities');
 end
 $$;
 
 comment on function reflection.check_reflection(text, text, text[], double precision, text) is
-  'L9VAL or L9LIM, naming the field, for what a reflection can''t have; its entities, normalised, each once.';
+  'Raises L9VAL or L9LIM, naming the field, for values that a reflection can''t have. Returns the entities, normalised and without duplicates.';
 
 grant execute on function
-  reflection.priority_rank(text), reflection.are_one_sort(text, text), reflection.check_choice(text, text[], text),
+  reflection.priority_rank(text), reflection.can_reinforce(text, text), reflection.check_choice(text, text[], text),
   reflection.check_reflection(text, text, text[], double precision, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/020-check-reflection.sql
 --! Included 170-reflection/030-store-reflection.sql
 create type public.reflect_result as (status text, reflection public.reflection_store);
-comment on type public.reflect_result is
-  'status: inserted, or reinforced where it was known; reflection: the row as it is now.';
-comment on column public.reflect_result.status is 'inserted, or reinforced where it was known.';
-comment on column public.reflect_result.reflection is 'The row as it is now.';
+comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
+comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
+comment on column public.reflect_result.reflection is 'The reflection as it is now.';
 
 create function reflection.store_reflection(
   packet_id uuid, type text, context text, entities text[], confidence double precision, priority text)
@@ -13646,42 +14209,42 @@ declare
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
   is_new boolean;
-  answer public.reflect_result;
+  result public.reflect_result;
 begin
   if source.packet_type <> 'reflection' then
     perform identity.raise_error('L9VAL', 'source_packet: a memory of kind reflection', 'source_packet');
   end if;
-  -- What was told first stays as it was told: who repeats it makes it surer, and more urgent.
+  -- A repetition raises the confidence and the priority. The rest stays as it was first saved.
   insert into public.reflection_store as r (source_packet, reflection_type, context, entities, confidence, priority, source_agent)
   values (
     source.packet_id, store_reflection.type, nullif(btrim(store_reflection.context), ''), names,
     least(0.99, store_reflection.confidence), store_reflection.priority, source.metadata ->> 'agent')
   on conflict (source_packet) do update set
-    confidence = least(0.99, 1 - (1 - r.confidence) * (1 - store_reflection.confidence)),
+    confidence = entities.noisy_or(array[r.confidence, store_reflection.confidence]),
     priority = case
       when reflection.priority_rank(excluded.priority) > reflection.priority_rank(r.priority) then excluded.priority
       else r.priority end,
     times_seen = r.times_seen + 1,
     last_seen = clock_timestamp(),
     updated_at = clock_timestamp()
-  returning old.reflection_id is null, r into is_new, answer.reflection;
-  if not reflection.are_one_sort((answer.reflection).reflection_type, store_reflection.type) then
+  returning old.reflection_id is null, r into is_new, result.reflection;
+  if not reflection.can_reinforce((result.reflection).reflection_type, store_reflection.type) then
     perform identity.raise_error('L9VAL', format(
-      'content: known in these words as a %s; say in other words what is a %s of it',
-      (answer.reflection).reflection_type, store_reflection.type), 'content');
+      'content: this text is already saved as a %s; use another text for a %s',
+      (result.reflection).reflection_type, store_reflection.type), 'content');
   end if;
-  answer.status := case when is_new then 'inserted' else 'reinforced' end;
-  return answer;
+  result.status := case when is_new then 'inserted' else 'reinforced' end;
+  return result;
 end
 $$;
 
 comment on function reflection.store_reflection(uuid, text, text, text[], double precision, text) is
-  'What is particular to a memory of kind reflection; or, where that is stored, reinforces it: confidence (bounded by 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+  'Writes the row of a memory of kind reflection or, if there is one, reinforces it: confidence (at most 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/030-store-reflection.sql
 --! Included 170-reflection/040-reflect.sql
-create function reflection.telling_words(content text)
+create function reflection.distinguishing_words(content text)
 returns text[]
 language sql
 stable
@@ -13690,12 +14253,12 @@ set search_path = ''
 return array(
   select distinct case when w.word ~ '[0-9]' then w.word else 'not' end as word
   from pg_catalog.unnest(duplicates.distinct_words(content)) as w (word)
-  -- "t" is what was left of "don't".
+  -- "don't" is split into "don" and "t".
   where w.word ~ '[0-9]' or w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')
   order by word);
 
-comment on function reflection.telling_words(text) is
-  'The numbers in a text, and whether it negates: texts that differ in these are never the same lesson, however alike they are.';
+comment on function reflection.distinguishing_words(text) is
+  'The numbers in a text, and "not" if the text negates. Two texts that differ in these are never the same lesson, however similar they are.';
 
 create function reflection.find_reflection(
   content text, type text, scope text, project_id text, content_vector extensions.vector, model text)
@@ -13709,11 +14272,11 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
-    return null; -- The insert says what is wrong with it.
+    return null; -- The insert raises the error that names the reason.
   end if;
-  -- First: who waited for a lock in a scope that is not its own would learn that somebody is writing there.
+  -- Check the scope before taking the lock: a caller that waited for it would learn that somebody writes in that scope.
   perform packets.check_scope(scope, project_id);
-  -- Until the end of the transaction. The statement that follows sees what those committed who had it before.
+  -- Held until the end of the transaction. The next statement sees the rows that earlier holders of the lock committed.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory reflections %s',
     packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope)), 0));
   return (
@@ -13722,15 +14285,15 @@ begin
       content, scope, project_id, 'reflection', me.org_id, me.user_id, null, content_vector, model) s
     join public.reflection_store r on r.source_packet = s.packet_id
     join public.packet_store p on p.packet_id = s.packet_id
-    where reflection.are_one_sort(r.reflection_type, type)
-      and reflection.telling_words(p.envelope ->> 'content') = reflection.telling_words(content)
+    where reflection.can_reinforce(r.reflection_type, type)
+      and reflection.distinguishing_words(p.envelope ->> 'content') = reflection.distinguishing_words(content)
     order by s.similarity desc, s.packet_id
     limit 1);
 end
 $$;
 
 comment on function reflection.find_reflection(text, text, text, text, extensions.vector, text) is
-  'The memory of a reflection that says the same or nearly the same in the caller''s room, or null; whoever asks holds the room until its transaction ends, so that none is told twice at once.';
+  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and project), or null. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
 
 create function public.reflect(
   content text,
@@ -13755,49 +14318,50 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  place text := coalesce(reflect.scope, 'developer');
-  what text := coalesce(reflect.type, 'lesson');
-  urgency text := coalesce(reflect.priority, 'medium');
-  certainty double precision := coalesce(reflect.confidence, 0.7);
-  known uuid;
+  target_scope text := coalesce(reflect.scope, 'developer');
+  wanted_type text := coalesce(reflect.type, 'lesson');
+  wanted_priority text := coalesce(reflect.priority, 'medium');
+  wanted_confidence double precision := coalesce(reflect.confidence, 0.7);
+  lesson_packet uuid;
   refused_field text;
-  refusal text;
+  refused_message text;
 begin
-  perform reflection.check_reflection(what, reflect.context, reflect.entities, certainty, urgency);
+  perform reflection.check_reflection(wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
   if reflect.expires_at <= now() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   end if;
-  known := reflection.find_reflection(
-    reflect.content, what, place, reflect.project_id, reflect.content_vector, reflect.model);
-  if known is null then
+  lesson_packet := reflection.find_reflection(
+    reflect.content, wanted_type, target_scope, reflect.project_id, reflect.content_vector, reflect.model);
+  if lesson_packet is null then
     begin
-      known := (public.save_memory(
-        reflect.content, scope => place, project_id => reflect.project_id, kind => 'reflection', tags => reflect.tags,
+      lesson_packet := (public.save_memory(
+        reflect.content, scope => target_scope, project_id => reflect.project_id, kind => 'reflection', tags => reflect.tags,
         thread_id => reflect.thread_id, parent_ids => reflect.learned_from, ttl => reflect.expires_at,
-        importance => (0.3 + 0.2 * reflection.priority_rank(urgency))::real)).memory.packet_id;
+        importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
     exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
-      get stacked diagnostics refused_field = column_name, refusal = message_text;
+      get stacked diagnostics refused_field = column_name, refused_message = message_text;
       if refused_field <> 'parent_ids' then
         raise;
       end if;
-      -- Named as the caller knows it.
-      perform identity.raise_error(sqlstate, regexp_replace(refusal, '^parent_ids', 'learned_from'), 'learned_from');
+      -- Callers of this function know parent_ids as learned_from.
+      perform identity.raise_error(sqlstate, regexp_replace(refused_message, '^parent_ids', 'learned_from'), 'learned_from');
     end;
   else
-    -- Kept as long as any of them meant it to be, where it is the caller's to say: under its own policies.
+    -- Extend the expiry to the later one, if the policies let the caller change this memory.
     update public.packet_store p set ttl = reflect.expires_at
-    where p.packet_id = known and p.ttl < coalesce(reflect.expires_at, 'infinity');
+    where p.packet_id = lesson_packet and p.ttl < coalesce(reflect.expires_at, 'infinity');
   end if;
-  return reflection.store_reflection(known, what, reflect.context, reflect.entities, certainty, urgency);
+  return reflection.store_reflection(
+    lesson_packet, wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
 end
 $$;
 
 comment on function public.reflect(
   text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text) is
-  'Saves what was learned, as a memory of kind reflection; where the same or nearly the same is known in that scope and project, reinforces that instead, whoever told it (reinforced): confidence, times_seen, the higher priority. type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: memories it was learned from. content_vector, of the model named, lets meaning count in what is nearly the same. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope and project, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  reflection.telling_words(text), reflection.find_reflection(text, text, text, text, extensions.vector, text),
+  reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, extensions.vector, text),
   public.reflect(
     text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text)
 to l9_agent, l9_admin;
@@ -13805,7 +14369,7 @@ to l9_agent, l9_admin;
 create function reflection.reflection_json(reflection public.reflection_store)
 returns jsonb
 language sql
--- Volatile: so that it sees the memory which the same statement has just saved.
+-- Volatile, so that it sees a memory that the same statement has just saved.
 volatile
 set search_path = ''
 return pg_catalog.jsonb_build_object(
@@ -13826,7 +14390,8 @@ return pg_catalog.jsonb_build_object(
   'last_seen', (reflection).last_seen,
   'expires_at', (reflection).ttl);
 
-comment on function reflection.reflection_json(public.reflection_store) is 'A reflection as the gateway hands it out, with what is its memory''s.';
+comment on function reflection.reflection_json(public.reflection_store) is
+  'A reflection as the gateway returns it, with the text and tags of its memory.';
 
 grant execute on function reflection.reflection_json(public.reflection_store) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/040-reflect.sql
@@ -13852,31 +14417,33 @@ create type public.recalled_lesson as (
   score real
 );
 
-comment on type public.recalled_lesson is 'A reflection that was recalled.';
-comment on column public.recalled_lesson.reflection_id is 'The reflection.';
-comment on column public.recalled_lesson.is_truncated is 'Whether content was cut.';
-comment on column public.recalled_lesson.reflection_type is 'As of reflection_store.';
+comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
+comment on column public.recalled_lesson.reflection_id is 'The id of the reflection.';
+comment on column public.recalled_lesson.is_truncated is 'True if content was cut.';
+comment on column public.recalled_lesson.reflection_type is 'The type, as in reflection_store.';
 comment on column public.recalled_lesson.priority is 'critical, high, medium or low.';
-comment on column public.recalled_lesson.confidence is 'How sure it is, from 0 to 0.99.';
-comment on column public.recalled_lesson.times_seen is 'How often it was told.';
-comment on column public.recalled_lesson.context is 'When it applies, or how it was learned.';
-comment on column public.recalled_lesson.entities is 'What it is about: names, normalised.';
-comment on column public.recalled_lesson.tags is 'The labels of its memory.';
-comment on column public.recalled_lesson.scope is 'What decides who sees it.';
-comment on column public.recalled_lesson.project_id is 'Its project; null in scope global.';
-comment on column public.recalled_lesson.source_agent is 'The agent that told it first.';
-comment on column public.recalled_lesson.last_seen is 'When it was last told.';
-comment on column public.recalled_lesson.expires_at is 'From when on nobody recalls it; null: never.';
-comment on column public.recalled_lesson.packet_id is 'The memory that says it.';
-comment on column public.recalled_lesson.access_id is 'What record_feedback takes: this lesson of this recall.';
-comment on column public.recalled_lesson.content is 'What was learned, cut after 8000 characters, or a preview where max_tokens left no more room.';
-comment on column public.recalled_lesson.score is 'From 0 to 1: as of search_memory, lifted by priority and confidence.';
+comment on column public.recalled_lesson.confidence is 'The confidence, from 0 to 0.99.';
+comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved.';
+comment on column public.recalled_lesson.context is 'The circumstances in which the reflection applies or was learned.';
+comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about, normalised.';
+comment on column public.recalled_lesson.tags is 'The tags of the memory.';
+comment on column public.recalled_lesson.scope is 'The scope, which decides who can read the reflection.';
+comment on column public.recalled_lesson.project_id is 'The project; null in scope global.';
+comment on column public.recalled_lesson.source_agent is 'The agent that saved the reflection first.';
+comment on column public.recalled_lesson.last_seen is 'The time when the reflection was last saved.';
+comment on column public.recalled_lesson.expires_at is 'The time from which the reflection is no longer recalled; null: never.';
+comment on column public.recalled_lesson.packet_id is 'The memory of the reflection.';
+comment on column public.recalled_lesson.access_id is 'The id of this access, which record_feedback() takes.';
+comment on column public.recalled_lesson.content is 'The text: cut after 8000 characters, or earlier if max_tokens requires it.';
+comment on column public.recalled_lesson.score is
+  'The score from 0 to 1: as in search_memory(), raised by priority and confidence.';
 
 create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb);
 
-comment on type public.recall_result is 'Lessons, best first, and what was searched: so that an empty result can''t be taken for a missing permission.';
+comment on type public.recall_result is
+  'Lessons, best first, and a description of the search, so that an empty result can''t be mistaken for a missing permission.';
 comment on column public.recall_result.lessons is 'The lessons, best first.';
-comment on column public.recall_result.searched is 'What was searched, as of search_memory.';
+comment on column public.recall_result.searched is 'What was searched: the same object as in the result of search_memory().';
 
 create function reflection.lesson_factor(priority text, confidence double precision)
 returns real
@@ -13886,7 +14453,7 @@ parallel safe
 return ((1 + 0.2 * reflection.priority_rank(priority) / 3.0 + 0.1 * confidence) / 1.3)::real;
 
 comment on function reflection.lesson_factor(text, double precision) is
-  'What the score of a lesson is multiplied with: priority lifts by a fifth at most, confidence by a tenth. So of two lessons the one that scored less can come before the other only where it scored more than 1 / 1.3 of it: 77 %.';
+  'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. A lesson with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of the other''s.';
 
 grant execute on function reflection.lesson_factor(text, double precision) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/050-recall-types.sql
@@ -13903,7 +14470,7 @@ return pg_catalog.concat_ws(' and ', 'true',
     'reflection.priority_rank(%I.priority) >= %s', alias, reflection.priority_rank(priority)) end);
 
 comment on function reflection.lesson_conditions(text, text[], text) is
-  'Conditions on what reflection_store says of a lesson, with their values in them.';
+  'SQL conditions on the reflection_store columns of a lesson, with their values included.';
 
 create function reflection.narrow_to_lessons(
   request search.search_request, me identity.identity, searched_scopes text[], scopes text[], project_id text,
@@ -13914,8 +14481,8 @@ stable
 set search_path = ''
 as $$
 declare
-  -- As for all searches: scoring so many one by one costs as much as walking an index past all that is no lesson.
-  bound constant integer := 2000;
+  -- Scoring this many rows one by one costs as much as scanning an index past all memories that are no lessons.
+  max_scored_rows constant integer := 2000;
   source search.search_source;
 begin
   if request.k is null then
@@ -13929,7 +14496,7 @@ begin
       reflection.lesson_conditions('r', types, priority)));
   request.on_states := request.on_packets;
 
-  -- Lessons are few among memories, and have an index of their own.
+  -- Lessons are a small part of all memories and have their own index, which finds them fast.
   source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
   source.columns := 'p.*';
   source.branches := search.reader_branches(me, 'p', searched_scopes, project_id);
@@ -13938,7 +14505,7 @@ begin
     case when tags is not null then format(
       'exists (select from public.packet_store memory where memory.packet_id = p.packet_id and %s)',
       search.packet_conditions('memory', null, tags, tags_match, null, null, null, null, null)) end);
-  request.ids := search.few_matches(source, bound, bound);
+  request.ids := search.few_matches(source, max_scored_rows, max_scored_rows);
   request.context_ids := request.ids;
   request.reasoning_ids := '{}';
   return search.choose_ways(request);
@@ -13947,7 +14514,7 @@ $$;
 
 comment on function reflection.narrow_to_lessons(
   search.search_request, identity.identity, text[], text[], text, text[], text, text[], text) is
-  'As narrow_search, for a search among lessons: its conditions, and all that match where they are few.';
+  'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart of narrow_search for recall_lessons().';
 
 grant execute on function
   reflection.lesson_conditions(text, text[], text),
@@ -13971,7 +14538,8 @@ return (
     project_id, tags, thread_id, creator, importance, "timestamp", explanation, place)
   join public.reflection_store r on r.source_packet = h.packet_id);
 
-comment on function reflection.to_lessons(public.memory_hit[]) is 'Hits that are lessons, with what reflection_store says of them, in the same order.';
+comment on function reflection.to_lessons(public.memory_hit[]) is
+  'Adds the values of reflection_store to hits that are lessons, in the same order.';
 
 create function public.recall_lessons(
   query text default null,
@@ -14004,7 +14572,7 @@ declare
   notice text;
   one_type text;
   request search.search_request;
-  found search.fused;
+  fused search.fused;
   hits public.memory_hit[];
   fitted record;
   result public.recall_result;
@@ -14012,15 +14580,14 @@ begin
   perform search.check_search(
     query, k, 'hybrid', tags_match, null, null, null, null, null, max_tokens, filters);
   foreach one_type in array coalesce(types, '{}') loop
-    perform reflection.check_choice(
-      one_type, '{lesson,pattern,failure,success,insight,improvement,false_constraint}', 'types');
+    perform reflection.check_choice(one_type, reflection.reflection_types(), 'types');
   end loop;
   if priority is not null then
-    perform reflection.check_choice(priority, '{critical,high,medium,low}', 'priority');
+    perform reflection.check_choice(priority, reflection.priorities(), 'priority');
   end if;
 
   request.query := query;
-  -- More than are asked for: priority and confidence may lift one of the later ones.
+  -- Find more than k lessons: priority and confidence can raise a later one into the first k.
   request.k := greatest(3 * k, 30);
   request.candidates := least(greatest(5 * request.k, 100), 300);
   request.settings := search.current_search_settings();
@@ -14033,7 +14600,7 @@ begin
       request.mode := 'lexical';
       notice := 'The embedder is not available: searched by words only.';
     elsif extensions.vector_dims(query_vector) <> 1536 then
-      perform identity.raise_error('L9VAL', 'query_vector: 1536 dimensions', 'query_vector');
+      perform identity.raise_error('L9VAL', 'query_vector: must have 1536 dimensions', 'query_vector');
     else
       request.mode := 'hybrid';
       request.vector := query_vector;
@@ -14042,14 +14609,14 @@ begin
   end if;
   request := reflection.narrow_to_lessons(
     request, me, searched_scopes, scopes, project_id, types, priority, tags, tags_match);
-  found := search.find_hits(request);
+  fused := search.find_hits(request);
 
   hits := array(
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
       h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h."timestamp", h.explanation
     )::public.memory_hit
-    from unnest(found.hits) as h
+    from unnest(fused.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id
     cross join lateral (select reflection.lesson_factor(r.priority, r.confidence) as factor) f
     order by h.score * f.factor desc, h."timestamp" desc, h.packet_id desc
@@ -14058,9 +14625,9 @@ begin
 
   result.searched := jsonb_build_object(
     'mode', request.mode, 'requested_mode', 'hybrid', 'scopes', searched_scopes, 'projects', me.projects, 'filters', filters,
-    'like', null, 'as_of', null, 'entities', null, 'k', k, 'threshold', null, 'candidates', coalesce(found.considered, 0), 'cut', fitted.cut, 'notice', notice,
+    'like', null, 'as_of', null, 'entities', null, 'k', k, 'threshold', null, 'candidates', coalesce(fused.considered, 0), 'cut', fitted.cut, 'notice', notice,
     'vectors', case request.mode when 'hybrid' then 'used' when 'recent' then 'not asked for' else 'unavailable' end);
-  -- All that a recall leaves behind is written here: it is a search, and each lesson that it shows was used.
+  -- A recall is logged as a search, and each lesson that it returns as an access.
   hits := search.log_hits(fitted.fitted, audit.audit_read('SEARCH', jsonb_build_object(
     'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', request.mode, 'k', k, 'filters', filters,
     'scopes', searched_scopes, 'ids', to_jsonb(array(select h.packet_id from unnest(fitted.fitted) as h)),
@@ -14075,7 +14642,7 @@ $$;
 
 comment on function public.recall_lessons(
   text, text[], text[], text, text, integer, text[], text, integer, extensions.vector, text) is
-  'Finds what was learned, as search_memory finds memories (by words, and by meaning where query_vector, of the model named, is given), among the reflections that the caller may read; priority and confidence lift a score by 30 % together at most. types: only these. priority: this one or a higher one. tags_match: any or all. k: 1 to 100. Without a query: of the newest, the most pressing. max_tokens: trims them to about that many. Leaves an audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.to_lessons(public.memory_hit[]),
@@ -14106,7 +14673,7 @@ create table public.task_reflections (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   constraint task_id_short check (task_id ~ '\S' and octet_length(task_id) <= 200),
-  constraint task_outcome_known check (outcome in ('success', 'partial', 'failure', 'unknown')),
+  constraint task_outcome_known check (outcome = any (reflection.task_outcomes())),
   constraint task_time_not_negative check (execution_time_ms >= 0)
 );
 
@@ -14115,25 +14682,26 @@ alter table public.task_reflections
   alter column what_failed set statistics 0, alter column recommendations set statistics 0, alter column related_decisions set statistics 0,
   alter column metrics_improved set statistics 0, alter column metrics_degraded set statistics 0;
 
--- One for a task, in its room. The room is in the key, so that a collision is never with a row that the writer can't see.
+-- One row for a task of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
 create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;
 
 comment on table public.task_reflections is
-  'What came of tasks: one row for each task of a room (owner, project and scope). The memory of kind task_reflection that it comes from says the same in words, so that it is found. Its lessons are reflections, linked: task_reflections_lessons() and, as texts, task_reflections_lessons_learned().';
-comment on column public.task_reflections.task_reflection_id is 'UUID version 7: ordered by when it was first written.';
-comment on column public.task_reflections.source_packet is 'The memory that says it in words.';
-comment on column public.task_reflections.task_id is 'The writer''s own name for the task: 200 bytes at most.';
-comment on column public.task_reflections.description is 'What was to be done.';
+  'Results of tasks: one row for each task of an audience (owner, project and scope). The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: task_reflections_lessons() returns them, task_reflections_lessons_learned() their texts.';
+comment on column public.task_reflections.task_reflection_id is
+  'UUID version 7, ordered by the time when the row was first written.';
+comment on column public.task_reflections.source_packet is 'The memory that holds the same in words.';
+comment on column public.task_reflections.task_id is 'The name that the writer gives to the task: at most 200 bytes.';
+comment on column public.task_reflections.description is 'The goal of the task.';
 comment on column public.task_reflections.outcome is 'success, partial, failure or unknown.';
-comment on column public.task_reflections.what_worked is 'What worked.';
-comment on column public.task_reflections.what_failed is 'What failed.';
-comment on column public.task_reflections.recommendations is 'What to do the next time.';
+comment on column public.task_reflections.what_worked is 'The things that worked.';
+comment on column public.task_reflections.what_failed is 'The things that failed.';
+comment on column public.task_reflections.recommendations is 'Recommendations for the next such task.';
 comment on column public.task_reflections.related_decisions is
-  'Memories of decisions that it rests on: each visible to the writer, and to everyone who could read this when it was written.';
-comment on column public.task_reflections.execution_time_ms is 'How long it took, in milliseconds.';
-comment on column public.task_reflections.metrics_improved is 'What got better, such as p95 120 ms to 80 ms.';
-comment on column public.task_reflections.metrics_degraded is 'What got worse.';
+  'Memories of decisions that the task rests on. When the row was written, the writer and everyone who could read the row could read each of them.';
+comment on column public.task_reflections.execution_time_ms is 'The duration of the task in milliseconds.';
+comment on column public.task_reflections.metrics_improved is 'The metrics that improved, such as p95 120 ms to 80 ms.';
+comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
 
@@ -14148,12 +14716,12 @@ create table public.task_reflection_lessons (
 
 create index task_reflection_lessons_reflection_idx on public.task_reflection_lessons (reflection_id);
 
-comment on table public.task_reflection_lessons is 'Which lessons came of which task.';
+comment on table public.task_reflection_lessons is 'Links between tasks and the lessons that were learned from them.';
 comment on column public.task_reflection_lessons.task_reflection_id is 'The task.';
 comment on column public.task_reflection_lessons.reflection_id is 'The lesson.';
-comment on column public.task_reflection_lessons.tenant_id is 'As of both.';
-comment on column public.task_reflection_lessons.created_at is 'When they were linked.';
-comment on column public.task_reflection_lessons.updated_at is 'As created_at: a link does not change.';
+comment on column public.task_reflection_lessons.tenant_id is 'The tenant of both the task and the lesson.';
+comment on column public.task_reflection_lessons.created_at is 'The time when the two were linked.';
+comment on column public.task_reflection_lessons.updated_at is 'The same as created_at, because a link never changes.';
 
 alter table public.task_reflection_lessons enable row level security;
 alter table public.task_reflection_lessons force row level security;
@@ -14174,14 +14742,14 @@ create policy definer_functions on public.task_reflection_lessons to l9_owner
   using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
 
-comment on policy tenant_isolation on public.task_reflection_lessons is 'Nothing crosses tenants.';
+comment on policy tenant_isolation on public.task_reflection_lessons is 'Nothing is shared between tenants.';
 comment on policy scope_access on public.task_reflection_lessons is
-  'Of tasks and lessons that the caller may read, both: under its own policies, so that it follows either wherever it moves.';
+  'A link is visible to callers that may read both the task and the lesson. The policies of these two tables decide, so the link follows both wherever they move.';
 comment on policy platform_override on public.task_reflection_lessons is
-  'Operators read across tenants, each look on the record; what has expired at either end is gone.';
-comment on policy worker_access on public.task_reflection_lessons is 'Jobs read it.';
+  'Operators read across tenants, and each read is audited. A link is hidden when the task or the lesson has expired.';
+comment on policy worker_access on public.task_reflection_lessons is 'Background jobs read all rows.';
 comment on policy definer_functions on public.task_reflection_lessons is
-  'The function that links writes them, in the caller''s tenant, once it has looked at both ends.';
+  'link_lesson() writes links in the tenant of the caller, after it has checked that the caller may read both ends.';
 
 grant select on public.task_reflection_lessons to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.task_reflection_lessons to l9_worker;
@@ -14233,10 +14801,11 @@ begin atomic
   select p.* from public.packet_store p where p.packet_id = any ((task).related_decisions) order by p.packet_id;
 end;
 
-comment on function public.task_reflections_lessons(public.task_reflections) is 'The lessons that came of a task, as far as the caller may read them.';
+comment on function public.task_reflections_lessons(public.task_reflections) is 'The lessons from a task that the caller may read.';
 comment on function public.task_reflections_lessons_learned(public.task_reflections) is
-  'The texts of the lessons that came of a task, as far as the caller may read them. They are kept with the lessons alone: what is erased there is gone here.';
-comment on function public.reflection_store_tasks(public.reflection_store) is 'The tasks that a lesson came of, as far as the caller may read them.';
+  'The texts of the lessons from a task that the caller may read. The texts are stored only with the lessons, so that erasing a lesson removes its text here too.';
+comment on function public.reflection_store_tasks(public.reflection_store) is
+  'The tasks that a lesson was learned from, as far as the caller may read them.';
 comment on function public.task_reflections_decisions(public.task_reflections) is
   'The memories of decisions that a task rests on, as far as the caller may read them now.';
 
@@ -14255,17 +14824,19 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  if cardinality(texts) > 64 then
-    perform identity.raise_error('L9LIM', format('%s: at most 64, got %s', field, cardinality(texts)), field);
-  elsif exists (select from unnest(texts) as t (text) where octet_length(t.text) > 8192) then
-    perform identity.raise_error('L9LIM', format('%s: at most 8192 bytes each', field), field);
+  if cardinality(texts) > reflection.max_list_length() then
+    perform identity.raise_error('L9LIM',
+      format('%s: at most %s, got %s', field, reflection.max_list_length(), cardinality(texts)), field);
+  elsif exists (select from unnest(texts) as t (text) where octet_length(t.text) > reflection.max_text_bytes()) then
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
   elsif exists (select from unnest(texts) as t (text) where coalesce(t.text, '') !~ '\S') then
-    perform identity.raise_error('L9VAL', format('%s: texts, none of them blank', field), field);
+    perform identity.raise_error('L9VAL', format('%s: no text may be blank', field), field);
   end if;
 end
 $$;
 
-comment on function reflection.check_texts(text[], text) is 'L9LIM or L9VAL, naming the field, unless these are at most 64 texts of at most 8 KiB, none of them blank.';
+comment on function reflection.check_texts(text[], text) is
+  'Raises L9LIM or L9VAL, naming the field, unless the list has at most 64 texts of at most 8 KiB each, none of them blank.';
 
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
@@ -14282,13 +14853,13 @@ begin
   elsif description is null or description !~ '\S' then
     perform identity.raise_error('L9VAL', 'description: required', 'description');
   elsif execution_time_ms < 0 then
-    perform identity.raise_error('L9VAL', 'execution_time_ms: 0 or more', 'execution_time_ms');
-  elsif cardinality(related_decisions) > 64 then
-    perform identity.raise_error(
-      'L9LIM', format('related_decisions: at most 64, got %s', cardinality(related_decisions)), 'related_decisions');
+    perform identity.raise_error('L9VAL', 'execution_time_ms: must be 0 or more', 'execution_time_ms');
+  elsif cardinality(related_decisions) > reflection.max_list_length() then
+    perform identity.raise_error('L9LIM',
+      format('related_decisions: at most %s, got %s', reflection.max_list_length(), cardinality(related_decisions)), 'related_decisions');
   end if;
   perform identity.check_bytes(task_id, 200, 'task_id'), identity.check_bytes(description, 65536, 'description');
-  perform reflection.check_choice(outcome, '{success,partial,failure,unknown}', 'outcome');
+  perform reflection.check_choice(outcome, reflection.task_outcomes(), 'outcome');
   perform reflection.check_texts(what_worked, 'what_worked');
   perform reflection.check_texts(what_failed, 'what_failed');
   perform reflection.check_texts(recommendations, 'recommendations');
@@ -14298,7 +14869,7 @@ end
 $$;
 
 comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]) is
-  'L9VAL or L9LIM, naming the field, for what a reflection on a task can''t have.';
+  'Raises L9VAL or L9LIM, naming the field, for values that a reflection on a task can''t have.';
 
 create function reflection.task_text(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
@@ -14318,7 +14889,7 @@ return (
   where pg_catalog.cardinality(part.texts) > 0);
 
 comment on function reflection.task_text(text, text, text, text[], text[], text[], text[], text[]) is
-  'What came of a task, in words: the text of its memory. Its lessons are memories of their own.';
+  'The result of a task in words: the text of its memory. Its lessons are memories of their own.';
 
 grant execute on function
   reflection.check_texts(text[], text),
@@ -14327,7 +14898,7 @@ grant execute on function
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 170-reflection/078-check-task.sql
 --! Included 170-reflection/080-store-task-reflection.sql
-create function reflection.are_readers_within(narrow public.packet_store, wide public.packet_store)
+create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store)
 returns boolean
 language sql
 stable
@@ -14337,8 +14908,8 @@ return packets.is_scope_within((narrow).scope, (wide).scope)
   and ((wide).org_id is null or (wide).org_id is not distinct from (narrow).org_id)
   and ((wide).user_id is null or (wide).user_id is not distinct from (narrow).user_id);
 
-comment on function reflection.are_readers_within(public.packet_store, public.packet_store) is
-  'Whether everyone who may read the one memory may read the other, of the same tenant.';
+comment on function reflection.is_audience_within(public.packet_store, public.packet_store) is
+  'True if everyone who may read the first memory may also read the second one, of the same tenant.';
 
 create function reflection.check_references(source public.packet_store, ids uuid[], field text)
 returns void
@@ -14347,25 +14918,25 @@ stable
 set search_path = ''
 as $$
 declare
-  found_ones integer;
-  are_open boolean;
+  visible_count integer;
+  all_readable boolean;
 begin
-  select count(*), bool_and(reflection.are_readers_within(source, p)) into found_ones, are_open
+  select count(*), bool_and(reflection.is_audience_within(source, p)) into visible_count, all_readable
   from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p);
-  if not are_open then
-    -- Else the row would show its readers the id of something they may not know of.
-    perform identity.raise_error('L9VAL', format('%s: a memory that fewer may read than scope %s', field, source.scope), field);
+  if not all_readable then
+    -- Otherwise the row would show its readers the id of a memory that they may not know of.
+    perform identity.raise_error('L9VAL', format('%s: names a memory that not every reader of scope %s may read', field, source.scope), field);
   end if;
-  if found_ones < (select count(distinct i.id) from unnest(ids) as i (id)) then
-    perform identity.raise_error('L9OWN', format('%s: at least one of these memories is not there, or not yours', field), field);
+  if visible_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
+    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist or is not yours', field), field);
   end if;
 end
 $$;
 
 comment on function reflection.check_references(public.packet_store, uuid[], text) is
-  'L9OWN unless the caller sees all of these memories; L9VAL where one is for fewer readers than the source of the row that names them. Not executable by callers: functions of the owner, who see what the caller does, call it.';
+  'Raises L9OWN unless the caller may read all of these memories, and L9VAL if one of them has fewer readers than the source of the row that names it. Not executable by callers: functions of the owner, which see what the caller sees, call it.';
 
-create function reflection.may_refer(task public.task_reflections, ids uuid[])
+create function reflection.shareable_decisions(task public.task_reflections, ids uuid[])
 returns uuid[]
 language sql
 stable
@@ -14374,10 +14945,10 @@ return array(
   select p.packet_id
   from public.packet_store p
   join public.packet_store source on source.packet_id = (task).source_packet
-  where p.packet_id = any (ids) and reflection.are_readers_within(source, p));
+  where p.packet_id = any (ids) and reflection.is_audience_within(source, p));
 
-comment on function reflection.may_refer(public.task_reflections, uuid[]) is
-  'Of these memories those that the caller sees and that whoever reads this task may.';
+comment on function reflection.shareable_decisions(public.task_reflections, uuid[]) is
+  'Those of these memories that the caller may read and that every reader of this task may read.';
 
 create function reflection.store_task_reflection(
   packet_id uuid, task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
@@ -14391,7 +14962,7 @@ as $$
 #variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_task_reflection.packet_id);
-  known uuid;
+  expired_packet uuid;
   saved public.task_reflections;
 begin
   if source.packet_type <> 'task_reflection' then
@@ -14406,13 +14977,13 @@ begin
     store_task_reflection.metrics_degraded);
   perform reflection.check_references(source, store_task_reflection.related_decisions, 'related_decisions');
 
-  -- What has expired, and was not cleaned up yet, does not stand in the way.
-  select t.source_packet into known
+  -- An expired row of the same task that is not cleaned up yet would violate the unique index.
+  select t.source_packet into expired_packet
   from public.task_reflections t
   where t.tenant_id = source.tenant_id and t.scope = source.scope and t.project_id is not distinct from source.project_id
     and t.org_id is not distinct from source.org_id and t.user_id is not distinct from source.user_id
     and t.task_id = store_task_reflection.task_id and t.ttl <= now() and t.source_packet <> source.packet_id;
-  delete from public.packet_store p where p.packet_id = known and p.ttl <= now();
+  delete from public.packet_store p where p.packet_id = expired_packet and p.ttl <= now();
 
   insert into public.task_reflections as t (
     source_packet, task_id, description, outcome, what_worked, what_failed, recommendations, related_decisions,
@@ -14432,7 +15003,7 @@ begin
   where t.task_id = excluded.task_id
   returning t.* into saved;
   if not found then
-    perform identity.raise_error('L9VAL', 'description: in these words another task is described', 'description');
+    perform identity.raise_error('L9VAL', 'description: another task has the same text; describe this one in other words', 'description');
   end if;
   return saved;
 end
@@ -14440,7 +15011,7 @@ $$;
 
 comment on function reflection.store_task_reflection(
   uuid, text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]) is
-  'What came of a task, for a memory of kind task_reflection that the caller wrote (an admin: any), in its room; in place of what was stored for it before. related_decisions: memories that the caller sees, and whoever reads this may. Definer: callers can''t write task_reflections.';
+  'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
 
 create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid)
 returns void
@@ -14459,14 +15030,14 @@ begin
   if packet_id is not null then
     source := derived.lock_source_memory(packet_id, 'task_reflection_id');
   end if;
-  -- The caller must see both, and the task must be its own.
+  -- The caller must see both rows and must have written the task.
   if source.packet_id is null
     or identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator()
     or not exists (
       select from public.reflection_store r
       where r.reflection_id = link_lesson.reflection_id and (r.ttl is null or r.ttl > now()))
   then
-    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: not there, or not yours', 'reflection_id');
+    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: one of them does not exist or is not yours', 'reflection_id');
   end if;
   insert into public.task_reflection_lessons (task_reflection_id, reflection_id, tenant_id)
   values (link_lesson.task_reflection_id, link_lesson.reflection_id, source.tenant_id)
@@ -14475,13 +15046,13 @@ end
 $$;
 
 comment on function reflection.link_lesson(uuid, uuid) is
-  'Links a lesson that the caller sees to a task that it wrote (an admin: any). Definer: callers can''t write task_reflection_lessons.';
+  'Links a lesson that the caller may read to a task that it wrote (an admin: any). Definer: callers can''t write task_reflection_lessons.';
 
 grant execute on function
   reflection.store_task_reflection(
     uuid, text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]),
-  reflection.link_lesson(uuid, uuid), reflection.may_refer(public.task_reflections, uuid[]),
-  reflection.are_readers_within(public.packet_store, public.packet_store)
+  reflection.link_lesson(uuid, uuid), reflection.shareable_decisions(public.task_reflections, uuid[]),
+  reflection.is_audience_within(public.packet_store, public.packet_store)
 to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/080-store-task-reflection.sql
 --! Included 170-reflection/085-reflect-on-task.sql
@@ -14508,26 +15079,26 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  place text := coalesce(reflect_on_task.scope, 'developer');
+  target_scope text := coalesce(reflect_on_task.scope, 'developer');
   task public.task_reflections;
   packet_id uuid;
   content text;
   lesson text;
-  known uuid;
-  learned public.reflection_store;
+  known_lesson uuid;
+  saved_lesson public.reflection_store;
 begin
-  perform packets.check_scope(place, reflect_on_task.project_id);
+  perform packets.check_scope(target_scope, reflect_on_task.project_id);
   perform reflection.check_texts(lessons, 'lessons');
-  -- Two who write of one task at once: the second adds to what the first wrote.
+  -- Concurrent calls for the same task wait here, so that the second one adds to the row of the first.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory task %s %s',
-    packets.audience_id(me.tenant_id, me.org_id, me.user_id, reflect_on_task.project_id, place), reflect_on_task.task_id), 0));
+    packets.audience_id(me.tenant_id, me.org_id, me.user_id, reflect_on_task.project_id, target_scope), reflect_on_task.task_id), 0));
   select t.* into task
   from public.task_reflections t
-  where t.tenant_id = me.tenant_id and t.scope = place and t.project_id is not distinct from reflect_on_task.project_id
+  where t.tenant_id = me.tenant_id and t.scope = target_scope and t.project_id is not distinct from reflect_on_task.project_id
     and t.org_id is not distinct from me.org_id and t.user_id is not distinct from me.user_id
     and t.task_id = reflect_on_task.task_id;
 
-  -- What is not given stays as it was.
+  -- Arguments that are null leave the stored values as they are.
   task.task_id := reflect_on_task.task_id;
   task.description := coalesce(reflect_on_task.description, task.description);
   task.outcome := coalesce(reflect_on_task.outcome, task.outcome, 'unknown');
@@ -14537,10 +15108,10 @@ begin
   task.execution_time_ms := coalesce(reflect_on_task.execution_time_ms, task.execution_time_ms);
   task.metrics_improved := coalesce(reflect_on_task.metrics_improved, task.metrics_improved, '{}');
   task.metrics_degraded := coalesce(reflect_on_task.metrics_degraded, task.metrics_degraded, '{}');
-  -- Of those that were named before some may be gone, or hidden, and that must not freeze the rest.
+  -- Stored decisions that were deleted or became hidden are dropped, so that the row can still be changed.
   task.related_decisions := array(
     select distinct d.id
-    from unnest(coalesce(reflect_on_task.related_decisions, reflection.may_refer(task, task.related_decisions))) as d (id)
+    from unnest(coalesce(reflect_on_task.related_decisions, reflection.shareable_decisions(task, task.related_decisions))) as d (id)
     where d.id is not null order by d.id);
   perform reflection.check_task(
     task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
@@ -14551,24 +15122,24 @@ begin
     task.metrics_improved, task.metrics_degraded);
   packet_id := task.source_packet;
   if packet_id is not null then
-    -- Where it is another's, this refuses.
+    -- Raises L9OWN if another agent wrote the memory.
     perform public.update_memory(packet_id, content => content);
   else
     packet_id := (public.save_memory(
-      content, scope => place, project_id => reflect_on_task.project_id, kind => 'task_reflection')).memory.packet_id;
+      content, scope => target_scope, project_id => reflect_on_task.project_id, kind => 'task_reflection')).memory.packet_id;
   end if;
   task := reflection.store_task_reflection(
     packet_id, task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
     task.related_decisions, task.execution_time_ms, task.metrics_improved, task.metrics_degraded);
 
   foreach lesson in array coalesce(lessons, '{}') loop
-    known := reflection.find_reflection(lesson, 'lesson', place, reflect_on_task.project_id, null, null);
-    -- Told again for the same task it is not learned again.
+    known_lesson := reflection.find_reflection(lesson, 'lesson', target_scope, reflect_on_task.project_id, null, null);
+    -- A lesson that is already linked to this task is not reinforced again.
     continue when exists (
-      select from public.task_reflections_lessons(task) r where r.source_packet = known);
-    learned := (public.reflect(
-      lesson, scope => place, project_id => reflect_on_task.project_id, learned_from => array[packet_id])).reflection;
-    perform reflection.link_lesson(task.task_reflection_id, learned.reflection_id);
+      select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
+    saved_lesson := (public.reflect(
+      lesson, scope => target_scope, project_id => reflect_on_task.project_id, learned_from => array[packet_id])).reflection;
+    perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
   end loop;
   return task;
 end
@@ -14576,7 +15147,7 @@ $$;
 
 comment on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text) is
-  'Keeps what came of a task, once for each task_id of a scope and project: again with the same task_id, what is given replaces what was said, and the rest stays. Saved as a memory of kind task_reflection, which agents change only where they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons: each is told by reflect(), so repeated ones are reinforced, and linked. related_decisions: memories that the caller may read, and whoever may read this. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons: each is saved by reflect(), so repeated lessons are reinforced, and linked to the task. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text)
@@ -14585,9 +15156,41 @@ to l9_agent, l9_admin;
 --! Included 180-summaries/000-schema.sql
 create schema summaries;
 comment on schema summaries is
-  'Summaries of memories, and who may read them. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Summaries of memories, and the audiences that may read them. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema summaries to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/000-schema.sql
+--! Included 180-summaries/005-choices.sql
+-- The values of scope_type and the limits of this chapter: constraints, checks and searches all use these functions.
+
+create function summaries.scope_types()
+returns text[]
+language sql
+immutable
+parallel safe
+return array['thread', 'agent', 'topic', 'time_period', 'project', 'task'];
+
+create function summaries.max_sources()
+returns integer
+language sql
+immutable
+parallel safe
+return 500;
+
+create function summaries.max_subject_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 1000;
+
+comment on function summaries.scope_types() is
+  'The types of subjects that can be summarised. The column is named scope_type, but has nothing to do with the scope of memories.';
+comment on function summaries.max_sources() is 'The maximum number of memories that a summary can rest on.';
+comment on function summaries.max_subject_bytes() is 'The maximum length of scope_value in bytes.';
+
+grant execute on function summaries.scope_types(), summaries.max_sources(), summaries.max_subject_bytes()
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 180-summaries/005-choices.sql
 --! Included 180-summaries/010-memory-summaries.sql
 create table public.memory_summaries (
   summary_id uuid primary key default uuidv7(),
@@ -14611,9 +15214,9 @@ create table public.memory_summaries (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint summary_scope_type_known check (scope_type in ('thread', 'agent', 'topic', 'time_period', 'project', 'task')),
-  constraint summary_scope_value_short check (scope_value ~ '\S' and octet_length(scope_value) <= 1000),
-  constraint summary_rests_on_something check (packet_count between 1 and 500),
+  constraint summary_scope_type_known check (scope_type = any (summaries.scope_types())),
+  constraint summary_scope_value_short check (scope_value ~ '\S' and octet_length(scope_value) <= summaries.max_subject_bytes()),
+  constraint summary_rests_on_something check (packet_count between 1 and summaries.max_sources()),
   constraint summary_confidence_from_0_to_1 check (confidence between 0 and 1),
   constraint summary_coverage_in_order check (coverage_start <= coverage_end)
 );
@@ -14622,25 +15225,28 @@ alter table public.memory_summaries
   alter column scope_value set statistics 0, alter column key_facts set statistics 0, alter column key_entities set statistics 0,
   alter column key_decisions set statistics 0;
 
--- One for a subject, in its room. The room is in the key, so that a collision is never with a row that the writer can't see.
+-- One row for a subject of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
 create unique index memory_summaries_current_unique on public.memory_summaries
   (tenant_id, scope, project_id, org_id, user_id, scope_type, scope_value) nulls not distinct;
 
 comment on table public.memory_summaries is
-  'What many memories say, in short: what is particular to memories of kind summary, one row each. Text and vector are the memory''s own: memory_summaries_summary_text(), memory_embeddings. What it rests on: memory_summaries_sources(), and memory_summaries_source_packet_ids().';
-comment on column public.memory_summaries.summary_id is 'UUID version 7: ordered by when it was written.';
-comment on column public.memory_summaries.source_packet is 'The memory that it is: its text and, in memory_embeddings, its vector.';
-comment on column public.memory_summaries.scope_type is 'What it sums up: thread, agent, topic, time_period, project or task.';
+  'Summaries of many memories, one row for each memory of kind summary. Text and vector belong to that memory: memory_summaries_summary_text() returns the text, memory_embeddings holds the vector. memory_summaries_sources() and memory_summaries_source_packet_ids() return the memories that a summary rests on.';
+comment on column public.memory_summaries.summary_id is 'UUID version 7, ordered by the time when the summary was written.';
+comment on column public.memory_summaries.source_packet is 'The memory that holds the text and, in memory_embeddings, the vector.';
+comment on column public.memory_summaries.scope_type is
+  'The type of the subject: thread, agent, topic, time_period, project or task. It has nothing to do with scope, which decides who can read the summary.';
 comment on column public.memory_summaries.scope_value is
-  'Which one: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id, a correlation_id.';
-comment on column public.memory_summaries.key_facts is 'The facts that matter most.';
-comment on column public.memory_summaries.key_entities is 'What it is about: names, normalised (case, white space, Unicode).';
-comment on column public.memory_summaries.key_decisions is 'What was decided.';
-comment on column public.memory_summaries.packet_count is 'On how many memories it rests.';
-comment on column public.memory_summaries.confidence is 'How far its writer vouches for it, from 0 to 1.';
-comment on column public.memory_summaries.coverage_start is 'When the oldest of its sources was saved.';
-comment on column public.memory_summaries.coverage_end is 'When the newest of its sources was saved.';
-comment on column public.memory_summaries.valid_until is 'From when on it is due again, though nothing was added; null: never by time alone.';
+  'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
+comment on column public.memory_summaries.key_facts is 'The most important facts.';
+comment on column public.memory_summaries.key_entities is
+  'The names of the entities that the summary is about, normalised (case, white space, Unicode).';
+comment on column public.memory_summaries.key_decisions is 'The decisions that were made.';
+comment on column public.memory_summaries.packet_count is 'The number of memories that the summary rests on, at most 500.';
+comment on column public.memory_summaries.confidence is 'The confidence of the writer in the summary, from 0 to 1.';
+comment on column public.memory_summaries.coverage_start is 'The time when the oldest source was saved.';
+comment on column public.memory_summaries.coverage_end is 'The time when the newest source was saved.';
+comment on column public.memory_summaries.valid_until is
+  'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
 
@@ -14656,13 +15262,14 @@ create table public.memory_summary_sources (
 
 create index memory_summary_sources_packet_idx on public.memory_summary_sources (packet_id);
 
-comment on table public.memory_summary_sources is 'Which memories a summary rests on.';
-comment on column public.memory_summary_sources.summary_packet is 'The summary, by its memory.';
-comment on column public.memory_summary_sources.packet_id is 'The memory that it rests on.';
-comment on column public.memory_summary_sources.is_changed is 'Whether its text was changed since: then the summary is due again.';
-comment on column public.memory_summary_sources.tenant_id is 'As of both.';
-comment on column public.memory_summary_sources.created_at is 'When the summary was written.';
-comment on column public.memory_summary_sources.updated_at is 'When is_changed was last set.';
+comment on table public.memory_summary_sources is 'The memories that each summary rests on.';
+comment on column public.memory_summary_sources.summary_packet is 'The memory of the summary.';
+comment on column public.memory_summary_sources.packet_id is 'The memory that the summary rests on.';
+comment on column public.memory_summary_sources.is_changed is
+  'True if the text of the source was changed since; then the summary is due again.';
+comment on column public.memory_summary_sources.tenant_id is 'The tenant of both memories.';
+comment on column public.memory_summary_sources.created_at is 'The time when the summary was written.';
+comment on column public.memory_summary_sources.updated_at is 'The time when is_changed was last set.';
 
 alter table public.memory_summary_sources enable row level security;
 alter table public.memory_summary_sources force row level security;
@@ -14681,14 +15288,14 @@ create policy platform_override on public.memory_summary_sources for select to l
 create policy worker_access on public.memory_summary_sources for select to l9_worker using (true);
 create policy definer_functions on public.memory_summary_sources to l9_owner using (true);
 
-comment on policy tenant_isolation on public.memory_summary_sources is 'Nothing crosses tenants.';
+comment on policy tenant_isolation on public.memory_summary_sources is 'Nothing is shared between tenants.';
 comment on policy scope_access on public.memory_summary_sources is
-  'Of summaries and memories that the caller may read, both: under its own policies, so that it follows either wherever it moves.';
+  'A row is visible to callers that may read both the summary and the source. The policies of these two tables decide, so the row follows both wherever they move.';
 comment on policy platform_override on public.memory_summary_sources is
-  'Operators read across tenants, each look on the record; what has expired at either end is gone.';
-comment on policy worker_access on public.memory_summary_sources is 'Jobs read it.';
+  'Operators read across tenants, and each read is audited. A row is hidden when the summary or the source has expired.';
+comment on policy worker_access on public.memory_summary_sources is 'Background jobs read all rows.';
 comment on policy definer_functions on public.memory_summary_sources is
-  'What keeps summaries within the reach of their sources must see also those that the caller does not.';
+  'Functions that delete summaries when a source is deleted or moves must also see rows that the caller does not.';
 
 grant select on public.memory_summary_sources to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.memory_summary_sources to l9_worker;
@@ -14696,21 +15303,22 @@ grant maintain on public.memory_summary_sources to l9_worker;
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
 
 comment on table summaries.summaries_being_deleted is
-  'Summaries that are being deleted because a source of theirs went or moved: rows live no longer than the statement. What is here, functions of the owner may delete.';
+  'Summaries that are being deleted because one of their sources was deleted or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.';
 comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
 
 alter table summaries.summaries_being_deleted enable row level security;
 alter table summaries.summaries_being_deleted force row level security;
 create policy definer_functions on summaries.summaries_being_deleted to l9_owner using (true);
-comment on policy definer_functions on summaries.summaries_being_deleted is 'Only functions of the owner know it.';
+comment on policy definer_functions on summaries.summaries_being_deleted is 'Only functions of the owner read and write it.';
 
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
 create policy definer_upkeep on public.packet_store for delete to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
-comment on policy definer_upkeep_reads on public.packet_store is 'Functions of the owner see the summaries that they are to delete.';
+comment on policy definer_upkeep_reads on public.packet_store is
+  'Functions of the owner see the summaries that they are about to delete.';
 comment on policy definer_upkeep on public.packet_store is
-  'Whoever deletes or moves a memory deletes, by a trigger, the summaries that rest on it, also those that it does not see.';
+  'Deleting or moving a memory deletes, by a trigger, the summaries that rest on it, also those that the caller does not see.';
 --! EndIncluded 180-summaries/010-memory-summaries.sql
 --! Included 180-summaries/015-of-the-summary.sql
 create function summaries.summary_heading(scope_type text, scope_value text)
@@ -14722,7 +15330,8 @@ set search_path = ''
 return pg_catalog.format('Summary of %s %s', pg_catalog.replace(scope_type, '_', ' '),
   pg_catalog.btrim(pg_catalog.regexp_replace(scope_value, '\s+', ' ', 'g')));
 
-comment on function summaries.summary_heading(text, text) is 'The first line of a summary''s memory, so that it is found by what it sums up.';
+comment on function summaries.summary_heading(text, text) is
+  'The first line of the memory of a summary, so that a search for the subject finds it.';
 
 create function public.memory_summaries_summary_text(summary public.memory_summaries)
 returns text
@@ -14770,11 +15379,14 @@ set search_path = ''
 return coalesce((summary).valid_until <= pg_catalog.now(), false) or exists (
   select from public.memory_summary_sources l where l.summary_packet = (summary).source_packet and l.is_changed);
 
-comment on function public.memory_summaries_summary_text(public.memory_summaries) is 'What it says: the text of its memory, without the heading.';
-comment on function public.memory_summaries_sources(public.memory_summaries) is 'The memories that it rests on, the oldest first.';
-comment on function public.memory_summaries_source_packet_ids(public.memory_summaries) is 'The ids of the memories that it rests on.';
+comment on function public.memory_summaries_summary_text(public.memory_summaries) is
+  'The text of the summary: the text of its memory without the heading.';
+comment on function public.memory_summaries_sources(public.memory_summaries) is
+  'The memories that the summary rests on, oldest first.';
+comment on function public.memory_summaries_source_packet_ids(public.memory_summaries) is
+  'The ids of the memories that the summary rests on.';
 comment on function public.memory_summaries_is_stale(public.memory_summaries) is
-  'Whether the text of one of its sources was changed since it was written, or it is past valid_until.';
+  'True if the text of a source was changed since the summary was written, or valid_until has passed.';
 
 grant execute on function summaries.summary_heading(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function
@@ -14795,7 +15407,8 @@ create type summaries.summary_audience as (
   coverage_end timestamptz
 );
 
-comment on type summaries.summary_audience is 'Who may read all of some memories, and until when; and when these were saved.';
+comment on type summaries.summary_audience is
+  'The audience that may read all of some memories, until when it may, the number of these memories and when they were saved.';
 
 create function summaries.audience_of_sources(ids uuid[])
 returns summaries.summary_audience
@@ -14805,7 +15418,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  audience_id summaries.summary_audience;
+  audience summaries.summary_audience;
   scopes text[];
   projects text[];
   orgs uuid[];
@@ -14813,68 +15426,68 @@ declare
   tenants uuid[];
 begin
   if coalesce(cardinality(ids), 0) = 0 or array_position(ids, null) is not null then
-    perform identity.raise_error('L9VAL', 'source_packet_ids: the memories that it rests on', 'source_packet_ids');
-  elsif cardinality(ids) > 500 then
-    perform identity.raise_error(
-      'L9LIM', format('source_packet_ids: at most 500, got %s', cardinality(ids)), 'source_packet_ids');
+    perform identity.raise_error('L9VAL', 'source_packet_ids: required, the memories that the summary rests on', 'source_packet_ids');
+  elsif cardinality(ids) > summaries.max_sources() then
+    perform identity.raise_error('L9LIM',
+      format('source_packet_ids: at most %s, got %s', summaries.max_sources(), cardinality(ids)), 'source_packet_ids');
   end if;
-  -- Locked: whoever moves one to other readers meanwhile waits, and then finds the summary that rests on it.
+  -- The lock makes a concurrent transaction that moves a source wait, so that it then finds the summary and deletes it.
   perform from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p) order by p.packet_id for share;
   select array_agg(distinct p.tenant_id), array_agg(distinct p.scope),
     array_agg(distinct p.project_id) filter (where p.project_id is not null),
     array_agg(distinct p.org_id) filter (where p.org_id is not null),
     array_agg(distinct p.user_id) filter (where p.user_id is not null),
     min(p.ttl), count(*), min(p."timestamp"), max(p."timestamp")
-  into tenants, scopes, projects, orgs, users, audience_id.ttl, audience_id.packet_count, audience_id.coverage_start, audience_id.coverage_end
+  into tenants, scopes, projects, orgs, users, audience.ttl, audience.packet_count, audience.coverage_start, audience.coverage_end
   from public.packet_store p
   where p.packet_id = any (ids) and derived.is_source(p);
-  if audience_id.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
+  if audience.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
     perform identity.raise_error(
-      'L9OWN', 'source_packet_ids: at least one of these memories is not there, or not yours', 'source_packet_ids');
+      'L9OWN', 'source_packet_ids: at least one of these memories does not exist or is not yours', 'source_packet_ids');
   elsif cardinality(tenants) > 1 or cardinality(projects) > 1 or cardinality(orgs) > 1 or cardinality(users) > 1 then
     perform identity.raise_error('L9VAL',
-      'source_packet_ids: memories of several projects, orgs or users, which nobody else may read all of; make a summary of each',
+      'source_packet_ids: these memories belong to several projects, orgs or users, and no audience may read all of them; summarise each separately',
       'source_packet_ids');
   end if;
-  audience_id.tenant_id := tenants[1];
-  audience_id.project_id := projects[1];
-  audience_id.org_id := orgs[1];
-  audience_id.user_id := users[1];
-  select s.scope into audience_id.scope
+  audience.tenant_id := tenants[1];
+  audience.project_id := projects[1];
+  audience.org_id := orgs[1];
+  audience.user_id := users[1];
+  select s.scope into audience.scope
   from unnest(scopes) as s (scope)
   where not exists (select from unnest(scopes) as o (scope) where packets.is_scope_within(s.scope, o.scope) is not true)
-    -- A scope without projects is read in all of them.
-    and (audience_id.project_id is null or not exists (
+    -- A scope without projects is readable in every project.
+    and (audience.project_id is null or not exists (
       select from public.packet_store p where p.packet_id = any (ids) and p.scope = s.scope and p.project_id is null))
   order by s.scope
   limit 1;
   if not found then
     perform identity.raise_error('L9VAL', format(
-      'source_packet_ids: memories in scopes %s, none of which is for those alone who may read all of them; make a summary of each',
+      'source_packet_ids: these memories belong to scopes %s, and the readers of none of them may read all of these memories; summarise each scope separately',
       array_to_string(scopes, ', ')), 'source_packet_ids');
   end if;
-  return audience_id;
+  return audience;
 end
 $$;
 
 comment on function summaries.audience_of_sources(uuid[]) is
-  'The narrowest room of these memories, which are locked until the end of the transaction: whoever is in it may read all of them. The caller must see them (else L9OWN); L9VAL where there is no such room. Definer: locks memories of other writers; it sees what the caller sees.';
+  'The narrowest audience of these memories: everyone in it may read all of them. Locks the memories until the end of the transaction. The caller must see them (else L9OWN); L9VAL if there is no such audience. Definer: locks memories of other writers; it sees what the caller sees.';
 
-create function summaries.is_audience_within(memory public.packet_store, audience_id summaries.summary_audience)
+create function summaries.is_audience_within(memory public.packet_store, audience summaries.summary_audience)
 returns boolean
 language sql
 stable
 parallel safe
 set search_path = ''
-return packets.is_scope_within((memory).scope, (audience_id).scope)
-  and (memory).tenant_id = (audience_id).tenant_id
-  and ((audience_id).project_id is null or (audience_id).project_id is not distinct from (memory).project_id)
-  and ((audience_id).org_id is null or (audience_id).org_id is not distinct from (memory).org_id)
-  and ((audience_id).user_id is null or (audience_id).user_id is not distinct from (memory).user_id)
-  and ((audience_id).ttl is null or coalesce((memory).ttl <= (audience_id).ttl, false));
+return packets.is_scope_within((memory).scope, (audience).scope)
+  and (memory).tenant_id = (audience).tenant_id
+  and ((audience).project_id is null or (audience).project_id is not distinct from (memory).project_id)
+  and ((audience).org_id is null or (audience).org_id is not distinct from (memory).org_id)
+  and ((audience).user_id is null or (audience).user_id is not distinct from (memory).user_id)
+  and ((audience).ttl is null or coalesce((memory).ttl <= (audience).ttl, false));
 
 comment on function summaries.is_audience_within(public.packet_store, summaries.summary_audience) is
-  'Whether everyone who may read this memory may read all that is in the room, for as long.';
+  'True if everyone who may read this memory may also read everything that this audience reads, for at least as long.';
 
 grant execute on function summaries.audience_of_sources(uuid[]) to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 180-summaries/020-room-of-sources.sql
@@ -14897,9 +15510,9 @@ end
 $$;
 
 comment on function summaries.delete_summaries(uuid[]) is
-  'Deletes summaries, whoever may see them. Not executable by callers: triggers of the owner call it for those that rest on what went or moved.';
+  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for summaries whose sources were deleted or moved, and for summaries that are replaced.';
 
-create function summaries.tg_memory_summary_sources__lost()
+create function summaries.tg_memory_summary_sources__delete_summaries()
 returns trigger
 language plpgsql
 security definer
@@ -14907,20 +15520,20 @@ set search_path = ''
 set enable_nestloop = off
 as $$
 begin
-  -- Those whose own memory went are not there any more, and are passed over.
+  -- Summaries whose own memory was deleted in this statement no longer exist, and deleting them has no effect.
   perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
   return null;
 end
 $$;
 
-comment on function summaries.tg_memory_summary_sources__lost() is
-  'A summary does not outlive what it rests on: deleted with the first of its sources. Definer: deletes also what the caller does not see.';
+comment on function summaries.tg_memory_summary_sources__delete_summaries() is
+  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
 
-create trigger _600_lost after delete on public.memory_summary_sources
+create trigger _600_delete_summaries after delete on public.memory_summary_sources
   referencing old table as old_rows
-  for each statement execute function summaries.tg_memory_summary_sources__lost();
+  for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
 
-create function summaries.tg_packet_store__summaries_within()
+create function summaries.tg_packet_store__check_summaries()
 returns trigger
 language plpgsql
 security definer
@@ -14930,10 +15543,10 @@ declare
   sources uuid[] := array(
     select l.packet_id from public.memory_summary_sources l where l.summary_packet = new.packet_id);
 begin
-  -- The memory of a summary: it goes nowhere where one of its sources could not be read.
+  -- If the memory is a summary itself, all its new readers must be able to read all its sources.
   if cardinality(sources) > 0 and summaries.is_audience_within(new, summaries.audience_of_sources(sources)) is not true then
     perform identity.raise_error('L9VAL',
-      'scope: a summary stays with those who may read, and as long as they may read, all that it rests on', 'scope');
+      'scope: every reader of a summary must be able to read all its sources, for as long as the summary exists', 'scope');
   end if;
   perform summaries.delete_summaries(array(
     select l.summary_packet from public.memory_summary_sources l where l.packet_id = new.packet_id));
@@ -14941,12 +15554,12 @@ begin
 end
 $$;
 
-comment on function summaries.tg_packet_store__summaries_within() is
-  'A memory that moves, or is to expire at another time, takes the summaries that rest on it with it; they are due again. Definer: deletes also what the caller does not see.';
+comment on function summaries.tg_packet_store__check_summaries() is
+  'Runs when a memory moves or its expiry changes: refuses to move a summary to readers of fewer than all its sources, and deletes the summaries that rest on the memory; they become due again. Definer: deletes also summaries that the caller does not see.';
 
-call derived.follow_packets('_640_summaries_within', 'summaries.tg_packet_store__summaries_within');
+call derived.follow_packets('_640_check_summaries', 'summaries.tg_packet_store__check_summaries');
 
-create function summaries.tg_packet_store__summaries_stale()
+create function summaries.tg_packet_store__mark_summaries_stale()
 returns trigger
 language plpgsql
 security definer
@@ -14959,12 +15572,12 @@ begin
 end
 $$;
 
-comment on function summaries.tg_packet_store__summaries_stale() is
-  'A memory whose text changes makes the summaries that rest on it due again. Definer: also those that the caller does not see.';
+comment on function summaries.tg_packet_store__mark_summaries_stale() is
+  'Marks the summaries that rest on a memory as due again when its text changes. Definer: updates also rows that the caller does not see.';
 
-create trigger _645_summaries_stale after update of envelope on public.packet_store
+create trigger _645_mark_summaries_stale after update of envelope on public.packet_store
   for each row when (new.content_hash <> old.content_hash)
-  execute function summaries.tg_packet_store__summaries_stale();
+  execute function summaries.tg_packet_store__mark_summaries_stale();
 --! EndIncluded 180-summaries/025-keep-within.sql
 --! Included 180-summaries/030-check-summary.sql
 create function summaries.check_summary(
@@ -14977,13 +15590,13 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  perform reflection.check_choice(scope_type, '{thread,agent,topic,time_period,project,task}', 'scope_type');
+  perform reflection.check_choice(scope_type, summaries.scope_types(), 'scope_type');
   if scope_value is null or scope_value !~ '\S' then
-    perform identity.raise_error('L9VAL', 'scope_value: which thread, agent, topic …', 'scope_value');
+    perform identity.raise_error('L9VAL', 'scope_value: required, the id or name of the thread, agent, topic, …', 'scope_value');
   elsif summary_text is null or summary_text !~ '\S' then
     perform identity.raise_error('L9VAL', 'summary_text: must not be blank', 'summary_text');
   end if;
-  perform identity.check_bytes(scope_value, 1000, 'scope_value'), identity.check_bytes(summary_text, 262144, 'summary_text');
+  perform identity.check_bytes(scope_value, summaries.max_subject_bytes(), 'scope_value'), identity.check_bytes(summary_text, 262144, 'summary_text');
   perform entities.check_confidence(confidence);
   perform reflection.check_texts(key_facts, 'key_facts');
   perform reflection.check_texts(key_entities, 'key_entities');
@@ -14992,7 +15605,7 @@ end
 $$;
 
 comment on function summaries.check_summary(text, text, text, text[], text[], text[], double precision) is
-  'L9VAL or L9LIM, naming the field, for what a summary can''t have.';
+  'Raises L9VAL or L9LIM, naming the field, for values that a summary can''t have.';
 
 grant execute on function summaries.check_summary(text, text, text, text[], text[], text[], double precision)
   to l9_agent, l9_admin, l9_worker;
@@ -15011,22 +15624,22 @@ as $$
 #variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_summary_row.packet_id);
-  audience_id summaries.summary_audience := summaries.audience_of_sources(store_summary_row.source_packet_ids);
+  audience summaries.summary_audience := summaries.audience_of_sources(store_summary_row.source_packet_ids);
   saved public.memory_summaries;
 begin
   perform summaries.check_summary(
     store_summary_row.scope_type, store_summary_row.scope_value, source.envelope ->> 'content', store_summary_row.key_facts,
     store_summary_row.key_entities, store_summary_row.key_decisions, store_summary_row.confidence);
   if source.packet_type <> 'summary' or source.packet_id = any (store_summary_row.source_packet_ids) then
-    perform identity.raise_error('L9VAL', 'source_packet: a memory of kind summary, not one of its own sources', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind summary that is not one of its own sources', 'source_packet');
   elsif identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator() then
     perform memories.raise_not_yours(source.packet_id);
-  elsif summaries.is_audience_within(source, audience_id) is not true then
+  elsif summaries.is_audience_within(source, audience) is not true then
     perform identity.raise_error('L9VAL',
-      'source_packet: a summary is for those alone who may read, and as long as they may read, all that it rests on', 'source_packet');
+      'source_packet: every reader of a summary must be able to read all its sources, for as long as the summary exists', 'source_packet');
   end if;
 
-  -- What has expired, and was not cleaned up yet, does not stand in the way.
+  -- An expired summary of the subject that is not cleaned up yet would violate the unique index.
   perform summaries.delete_summaries(array(
     select s.source_packet from public.memory_summaries s
     where s.tenant_id = source.tenant_id and s.scope = source.scope and s.project_id is not distinct from source.project_id
@@ -15040,12 +15653,12 @@ begin
   values (
     source.packet_id, store_summary_row.scope_type, store_summary_row.scope_value, coalesce(store_summary_row.key_facts, '{}'),
     entities.check_names(store_summary_row.key_entities, 'key_entities'),
-    coalesce(store_summary_row.key_decisions, '{}'), audience_id.packet_count, store_summary_row.confidence,
-    audience_id.coverage_start, audience_id.coverage_end, store_summary_row.valid_until)
+    coalesce(store_summary_row.key_decisions, '{}'), audience.packet_count, store_summary_row.confidence,
+    audience.coverage_start, audience.coverage_end, store_summary_row.valid_until)
   on conflict do nothing
   returning memory_summaries.* into saved;
   if not found then
-    perform identity.raise_error('L9VAL', 'scope_value: has a summary already, or this memory is one', 'scope_value');
+    perform identity.raise_error('L9VAL', 'scope_value: already has a summary, or source_packet already is one', 'scope_value');
   end if;
   insert into public.memory_summary_sources (summary_packet, packet_id, tenant_id)
   select distinct saved.source_packet, i.id, saved.tenant_id from unnest(store_summary_row.source_packet_ids) as i (id);
@@ -15055,12 +15668,12 @@ $$;
 
 comment on function summaries.store_summary_row(
   uuid, text, text, uuid[], text[], text[], text[], double precision, timestamptz) is
-  'What is particular to a memory of kind summary that the caller wrote (an admin: any), and what it rests on: memories that the caller sees, and that whoever may read the summary may read. Definer: callers can''t write memory_summaries.';
+  'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: memories that the caller sees and that every reader of the summary may read. Definer: callers can''t write memory_summaries.';
 
 grant execute on function summaries.store_summary_row(
   uuid, text, text, uuid[], text[], text[], text[], double precision, timestamptz) to l9_agent, l9_admin;
 
--- For parents of a memory there is room for 64: the newest of its sources. All of them are in memory_summary_sources.
+-- A memory has at most 64 parents, so these are the newest sources. memory_summary_sources has all of them.
 create function summaries.newest_sources(ids uuid[])
 returns uuid[]
 language sql
@@ -15085,7 +15698,7 @@ begin atomic
 end;
 
 comment on function summaries.lock_summary(uuid, text, text) is
-  'Two who sum up one thing at once: the second waits, and takes the place of the first.';
+  'Locks the summary of a subject until the end of the transaction: of two concurrent calls the second waits and replaces the summary of the first.';
 
 create function public.save_summary(
   scope_type text,
@@ -15106,56 +15719,56 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  certainty double precision := coalesce(save_summary.confidence, 0.8);
-  audience_id summaries.summary_audience;
-  former uuid;
+  wanted_confidence double precision := coalesce(save_summary.confidence, 0.8);
+  audience summaries.summary_audience;
+  former_packet uuid;
   packet_id uuid;
 begin
   perform summaries.check_summary(
     save_summary.scope_type, save_summary.scope_value, summary_text, save_summary.key_facts, save_summary.key_entities,
-    save_summary.key_decisions, certainty);
+    save_summary.key_decisions, wanted_confidence);
   if save_summary.valid_until <= now() then
     perform identity.raise_error('L9VAL', 'valid_until: must be in the future', 'valid_until');
   end if;
-  audience_id := summaries.audience_of_sources(source_packet_ids);
-  if audience_id.org_id <> me.org_id or audience_id.user_id <> me.user_id
-    or audience_id.org_id is not null and me.org_id is null or audience_id.user_id is not null and me.user_id is null then
+  audience := summaries.audience_of_sources(source_packet_ids);
+  if audience.org_id <> me.org_id or audience.user_id <> me.user_id
+    or audience.org_id is not null and me.org_id is null or audience.user_id is not null and me.user_id is null then
     perform identity.raise_error('L9VAL',
-      'source_packet_ids: memories of an org or user that you do not act for: others could read the summary', 'source_packet_ids');
+      'source_packet_ids: these memories belong to an org or user that you do not act for, so that others could read the summary', 'source_packet_ids');
   end if;
-  perform packets.check_scope(audience_id.scope, audience_id.project_id);
+  perform packets.check_scope(audience.scope, audience.project_id);
 
   perform summaries.lock_summary(
-    packets.audience_id(me.tenant_id, me.org_id, me.user_id, audience_id.project_id, audience_id.scope), save_summary.scope_type,
+    packets.audience_id(me.tenant_id, me.org_id, me.user_id, audience.project_id, audience.scope), save_summary.scope_type,
     save_summary.scope_value);
-  select s.source_packet into former
+  select s.source_packet into former_packet
   from public.memory_summaries s
-  where s.tenant_id = me.tenant_id and s.scope = audience_id.scope and s.project_id is not distinct from audience_id.project_id
+  where s.tenant_id = me.tenant_id and s.scope = audience.scope and s.project_id is not distinct from audience.project_id
     and s.org_id is not distinct from me.org_id and s.user_id is not distinct from me.user_id
     and s.scope_type = save_summary.scope_type and s.scope_value = save_summary.scope_value;
-  if former = any (source_packet_ids) then
+  if former_packet = any (source_packet_ids) then
     perform identity.raise_error(
-      'L9VAL', 'source_packet_ids: the summary that this one replaces; name what it rests on', 'source_packet_ids');
-  elsif former is not null then
-    delete from public.packet_store p where p.packet_id = former;
+      'L9VAL', 'source_packet_ids: names the summary that this one replaces; name the sources of that summary instead', 'source_packet_ids');
+  elsif former_packet is not null then
+    delete from public.packet_store p where p.packet_id = former_packet;
     if not found then
-      perform identity.raise_error('L9OWN', 'scope_value: the summary that is there is not yours to replace', 'scope_value');
+      perform identity.raise_error('L9OWN', 'scope_value: has a summary that another agent wrote, which you can''t replace', 'scope_value');
     end if;
   end if;
 
   packet_id := (public.save_memory(
     summaries.summary_heading(save_summary.scope_type, save_summary.scope_value) || e'\n' || summary_text,
-    scope => audience_id.scope, project_id => audience_id.project_id, kind => 'summary', ttl => audience_id.ttl,
+    scope => audience.scope, project_id => audience.project_id, kind => 'summary', ttl => audience.ttl,
     parent_ids => summaries.newest_sources(source_packet_ids))).memory.packet_id;
   return summaries.store_summary_row(
     packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
-    save_summary.key_entities, save_summary.key_decisions, certainty, save_summary.valid_until);
+    save_summary.key_entities, save_summary.key_decisions, wanted_confidence, save_summary.valid_until);
 end
 $$;
 
 comment on function public.save_summary(
   text, text, text, uuid[], text[], text[], text[], double precision, timestamptz) is
-  'Saves what these memories say in short, as a memory of kind summary, in place of the one of that subject (scope_type and scope_value) that is there. Who may read it is worked out: those alone who may read every one of source_packet_ids (500 at most), and no longer than they may; where no scope has just these readers, L9VAL. Agents replace only what they wrote (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves the summary of a subject (scope_type and scope_value) as a memory of kind summary, and replaces the existing summary of that subject. Its audience is computed: only callers that may read every one of source_packet_ids (at most 500) can read the summary, and no longer than they can read these. If no scope has exactly these readers, L9VAL. Agents can replace only summaries that they wrote (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   summaries.lock_summary(uuid, text, text),
@@ -15163,7 +15776,7 @@ grant execute on function
 to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/050-save-summary.sql
 --! Included 180-summaries/060-find-due.sql
-create type summaries.due as (
+create type summaries.due_for_audience as (
   tenant_id uuid,
   org_id uuid,
   user_id uuid,
@@ -15181,7 +15794,7 @@ create type summaries.due as (
   source_packet_ids uuid[]
 );
 
-comment on type summaries.due is 'A summary that is to be written, and for which room.';
+comment on type summaries.due_for_audience is 'A summary that is due, and the audience that it is for.';
 
 create function summaries.summary_threshold(scope_type text)
 returns integer
@@ -15191,9 +15804,9 @@ parallel safe
 return case scope_type when 'task' then 5 when 'thread' then 10 when 'topic' then 20 when 'time_period' then 20 else 50 end;
 
 comment on function summaries.summary_threshold(text) is
-  'How many new memories make a summary due, where nothing else is said: a task 5, a thread 10, a topic or a week 20, an agent or a project 50.';
+  'The number of new memories that makes a summary due by default: task 5, thread 10, topic 20, week 20, agent 50, project 50.';
 
-create function summaries.subjects_of(memory public.packet_store)
+create function summaries.summary_subjects(memory public.packet_store)
 returns table (scope_type text, scope_value text)
 language sql
 immutable
@@ -15204,18 +15817,18 @@ begin atomic
     ('thread', (memory).thread_id), ('agent', (memory).metadata ->> 'creator'), ('project', (memory).project_id),
     ('task', (memory).correlation_id),
     ('time_period', to_char((memory)."timestamp" at time zone 'UTC', 'IYYY-"W"IW'))) as s (scope_type, scope_value)
-  where s.scope_value ~ '\S' and octet_length(s.scope_value) <= 1000
+  where s.scope_value ~ '\S' and octet_length(s.scope_value) <= summaries.max_subject_bytes()
   union all
   select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;
 
-comment on function summaries.subjects_of(public.packet_store) is
-  'What summaries a memory belongs into: of its thread, its writer, its tags, the ISO week it was saved in (UTC), its project, and the task that its correlation_id names.';
+comment on function summaries.summary_subjects(public.packet_store) is
+  'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it was saved (UTC), its project, and the task that its correlation_id names.';
 
 create function summaries.find_due(
-  me identity.identity, of_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
+  me identity.identity, target_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
   max_sources integer, k integer)
-returns setof summaries.due
+returns setof summaries.due_for_audience
 language plpgsql
 stable
 set search_path = ''
@@ -15223,46 +15836,47 @@ set max_parallel_workers_per_gather = 0
 as $$
 #variable_conflict use_column
 declare
-  -- What is older waits until it is asked for by name: a summary of what moves now is what is missed.
-  look_at constant integer := 20000;
+  -- Only the newest memories are scanned, because summaries of active subjects are the useful ones. Older memories are found when
+  -- the call names their thread or project.
+  scan_limit constant integer := 20000;
 begin
   return query
-  with looked_at as materialized (
+  with recent as materialized (
     select p.packet_id, p."timestamp", p.scope, p.project_id, s.scope_type, s.scope_value,
       case when me.caller is not null then me.org_id else p.org_id end as org_id,
       case when me.caller is not null then me.user_id else p.user_id end as user_id
     from (
       select p.* from public.packet_store p
-      where p.tenant_id = of_tenant and p.packet_type <> 'summary' and (p.ttl is null or p.ttl > now())
+      where p.tenant_id = target_tenant and p.packet_type <> 'summary' and (p.ttl is null or p.ttl > now())
         and (me.caller is null
           or p.scope = any (me.writable_scopes)
-            -- An admin sees what belongs to others; in what it writes they would read of each other.
+            -- An admin also sees memories of other orgs and users, but a summary of them could be read by the wrong ones.
             and (p.org_id is null or p.org_id = me.org_id) and (p.user_id is null or p.user_id = me.user_id))
         and (only_project is null or p.project_id = only_project)
         and (only_value is null or types is distinct from '{thread}' or p.thread_id = only_value)
       order by p."timestamp" desc
-      limit look_at
+      limit scan_limit
     ) p
-    cross join lateral summaries.subjects_of(p) s
+    cross join lateral summaries.summary_subjects(p) s
     where (types is null or s.scope_type = any (types)) and (only_value is null or s.scope_value = only_value)
   ), current as (
     select s.*,
       exists (
         select from public.memory_summary_sources l where l.summary_packet = s.source_packet and l.is_changed) as is_changed
     from public.memory_summaries s
-    where s.tenant_id = of_tenant
+    where s.tenant_id = target_tenant
       and (me.caller is null or s.org_id is not distinct from me.org_id and s.user_id is not distinct from me.user_id)
   ), grouped as (
     select l.org_id, l.user_id, l.scope, l.project_id, l.scope_type, l.scope_value,
       count(*)::integer as packet_count,
       (count(*) filter (where c.summary_id is null or l."timestamp" > c.coverage_end))::integer as new_packets,
       (array_agg(l.packet_id order by l."timestamp" desc, l.packet_id desc))[1:max_sources] as sources
-    from looked_at l
+    from recent l
     left join current c on c.scope_type = l.scope_type and c.scope_value = l.scope_value and c.scope = l.scope
       and c.project_id is not distinct from l.project_id and c.org_id is not distinct from l.org_id
       and c.user_id is not distinct from l.user_id
     group by l.org_id, l.user_id, l.scope, l.project_id, l.scope_type, l.scope_value
-  ), judged as (
+  ), evaluated as (
     select g.*, c.summary_id, c.coverage_start, c.coverage_end, c.valid_until, c.creator,
       case
         when c.is_changed then 'changed'
@@ -15276,23 +15890,23 @@ begin
       and c.project_id is not distinct from g.project_id and c.org_id is not distinct from g.org_id
       and c.user_id is not distinct from g.user_id
   )
-  select of_tenant, j.org_id, j.user_id, j.scope, j.project_id, j.scope_type, j.scope_value, j.reason, j.new_packets,
-    j.packet_count, j.summary_id, j.coverage_start, j.coverage_end, j.valid_until, j.sources
-  from judged j
-  where j.reason is not null
-    -- What another agent wrote is for it, for admins and for the job to write anew.
-    and (me.caller is null or me.role = 'l9_admin' or j.summary_id is null or j.creator = me.creator)
-  order by j.reason in ('changed', 'valid_until') desc, j.new_packets desc, j.scope_type, j.scope_value, j.scope, j.project_id
+  select target_tenant, e.org_id, e.user_id, e.scope, e.project_id, e.scope_type, e.scope_value, e.reason, e.new_packets,
+    e.packet_count, e.summary_id, e.coverage_start, e.coverage_end, e.valid_until, e.sources
+  from evaluated e
+  where e.reason is not null
+    -- A summary of another agent is replaced by that agent, by admins or by the background job.
+    and (me.caller is null or me.role = 'l9_admin' or e.summary_id is null or e.creator = me.creator)
+  order by e.reason in ('changed', 'valid_until') desc, e.new_packets desc, e.scope_type, e.scope_value, e.scope, e.project_id
   limit k;
 end
 $$;
 
 comment on function summaries.find_due(
   identity.identity, uuid, text[], text, text, integer, integer, integer) is
-  'Summaries that are due in a tenant: for the rooms that this identity writes in, or (without a caller, for jobs) for all. Among the newest 20,000 memories, room by room, so that none is due for what its readers may not read. Runs with the rights of whoever asks.';
+  'Summaries that are due in a tenant: for the audiences that this identity writes for or, without a caller (for jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due summary contains memories that its readers may not read. Runs with the rights of the caller.';
 
 grant execute on function
-  summaries.summary_threshold(text), summaries.subjects_of(public.packet_store),
+  summaries.summary_threshold(text), summaries.summary_subjects(public.packet_store),
   summaries.find_due(identity.identity, uuid, text[], text, text, integer, integer, integer)
 to l9_agent, l9_admin, l9_worker;
 
@@ -15311,20 +15925,24 @@ create type public.due_summary as (
   source_packet_ids uuid[]
 );
 
-comment on type public.due_summary is 'A summary that is to be written.';
-comment on column public.due_summary.scope_type is 'What is to be summed up: thread, agent, topic, time_period, project or task.';
-comment on column public.due_summary.scope_value is 'Which one: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id, a correlation_id.';
-comment on column public.due_summary.scope is 'The scope of its memories, which the summary will have.';
-comment on column public.due_summary.project_id is 'The project of its memories; null in scope global.';
-comment on column public.due_summary.coverage_start is 'When the oldest of its memories was saved.';
-comment on column public.due_summary.coverage_end is 'When the newest of its memories was saved.';
-comment on column public.due_summary.valid_until is 'From when on the summary that is there is due by time alone.';
+comment on type public.due_summary is 'A summary that is due.';
+comment on column public.due_summary.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or task.';
+comment on column public.due_summary.scope_value is
+  'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
+comment on column public.due_summary.scope is 'The scope of the memories, which the summary will have.';
+comment on column public.due_summary.project_id is 'The project of the memories; null in scope global.';
+comment on column public.due_summary.coverage_start is
+  'The time when the oldest source of the existing summary was saved; null if there is none.';
+comment on column public.due_summary.coverage_end is
+  'The time when the newest source of the existing summary was saved; null if there is none.';
+comment on column public.due_summary.valid_until is 'The time from which the existing summary is due by time alone.';
 comment on column public.due_summary.reason is
-  'none: there is none yet; packets: enough was added; changed: the text of a source was changed; valid_until: its time is over.';
-comment on column public.due_summary.new_packets is 'How many memories were added since the summary that is there.';
-comment on column public.due_summary.packet_count is 'How many memories there are.';
-comment on column public.due_summary.summary_id is 'The summary that is there.';
-comment on column public.due_summary.source_packet_ids is 'What to sum up, the newest first: for save_summary.';
+  'The reason why the summary is due. none: there is no summary yet; packets: enough memories were added; changed: the text of a source was changed; valid_until: that time has passed.';
+comment on column public.due_summary.new_packets is 'The number of memories added since the existing summary.';
+comment on column public.due_summary.packet_count is 'The number of memories of the subject.';
+comment on column public.due_summary.summary_id is 'The existing summary; null if there is none.';
+comment on column public.due_summary.source_packet_ids is
+  'The memories to summarise, newest first: the argument of save_summary().';
 
 create function public.due_summaries(
   scope_types text[] default null,
@@ -15345,14 +15963,14 @@ declare
   one_type text;
 begin
   foreach one_type in array coalesce(scope_types, '{}') loop
-    perform reflection.check_choice(one_type, '{thread,agent,topic,time_period,project,task}', 'scope_types');
+    perform reflection.check_choice(one_type, summaries.scope_types(), 'scope_types');
   end loop;
   if min_packets < 1 then
-    perform identity.raise_error('L9VAL', 'min_packets: 1 or more', 'min_packets');
-  elsif max_sources is null or max_sources not between 1 and 500 then
-    perform identity.raise_error('L9VAL', 'max_sources: from 1 to 500', 'max_sources');
+    perform identity.raise_error('L9VAL', 'min_packets: must be 1 or more', 'min_packets');
+  elsif max_sources is null or max_sources not between 1 and summaries.max_sources() then
+    perform identity.raise_error('L9VAL', format('max_sources: must be from 1 to %s', summaries.max_sources()), 'max_sources');
   elsif k is null or k not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'k: from 1 to 100', 'k');
+    perform identity.raise_error('L9VAL', 'k: must be from 1 to 100', 'k');
   end if;
   return query
   select d.scope_type, d.scope_value, d.scope, d.project_id, d.reason, d.new_packets, d.packet_count, d.summary_id,
@@ -15362,7 +15980,7 @@ end
 $$;
 
 comment on function public.due_summaries(text[], text, text, integer, integer, integer) is
-  'Summaries that are to be written, in the scopes where the caller writes: of what has none and enough memories, of what gained enough since, whose sources were changed, or whose valid_until is over. min_packets: how many are enough; by default a task 5, a thread 10, a topic or a week 20, an agent or a project 50. source_packet_ids: the newest max_sources (1 to 500). Looks at the newest 20,000 memories. Errors: L9VAL, L9AUT.';
+  'Summaries that are due in the scopes where the caller writes: there is none yet and there are enough memories, enough memories were added, a source was changed, or valid_until has passed. min_packets: the number of memories that is enough; by default task 5, thread 10, topic 20, week 20, agent 50, project 50. source_packet_ids has the newest max_sources (1 to 500). Scans the newest 20,000 memories. Errors: L9VAL, L9AUT.';
 
 grant execute on function public.due_summaries(text[], text, text, integer, integer, integer) to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/060-find-due.sql
@@ -15370,10 +15988,10 @@ grant execute on function public.due_summaries(text[], text, text, integer, inte
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
 
 comment on type public.summarize_result is
-  'status: saved, due or nothing_due; summary: what was saved; due: what is to be summed up, each with its sources.';
+  'The result of summarize(): the status, and either the saved summary or the due ones with their sources.';
 comment on column public.summarize_result.status is 'saved, due or nothing_due.';
-comment on column public.summarize_result.summary is 'What was saved.';
-comment on column public.summarize_result.due is 'What is to be summed up, each with its sources.';
+comment on column public.summarize_result.summary is 'The summary that was saved.';
+comment on column public.summarize_result.due is 'The summaries that are due, each with the texts of its sources.';
 
 create function summaries.sources_within(ids uuid[], max_tokens integer)
 returns jsonb
@@ -15389,11 +16007,11 @@ begin atomic
     from public.packet_store p
     where p.packet_id = any (ids)
   ), trimmed as (
-    select s.*, left(s.content, t.audience_id) as shown, length(s.content) > t.audience_id as is_truncated,
-      sum(40 + search.token_estimate(left(s.content, t.audience_id))) over (order by s.place) as used
+    select s.*, left(s.content, t.share) as shown, length(s.content) > t.share as is_truncated,
+      sum(40 + search.token_estimate(left(s.content, t.share))) over (order by s.place) as used
     from sources s
-    -- Each gets its share, 240 characters at least; the newest come first where not even that fits.
-    cross join lateral (select greatest(240, (3 * max_tokens / s.number - 120)::integer) as audience_id) t
+    -- Each source gets an equal share of characters, at least 240. If even that is too much, the newest sources are kept.
+    cross join lateral (select greatest(240, (3 * max_tokens / s.number - 120)::integer) as share) t
   )
   select coalesce(jsonb_agg(jsonb_build_object(
     'packet_id', t.packet_id, 'content', t.shown, 'is_truncated', t.is_truncated, 'kind', t.packet_type, 'scope', t.scope,
@@ -15403,7 +16021,7 @@ begin atomic
 end;
 
 comment on function summaries.sources_within(uuid[], integer) is
-  'The texts of memories, as far as the caller may read them, the oldest first, trimmed to about so many tokens; the newest 100 at most.';
+  'The texts of those of these memories that the caller may read, oldest first, trimmed to about max_tokens tokens in all; at most the newest 100.';
 
 create function public.summarize(
   scope_type text default null,
@@ -15426,43 +16044,43 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
-  answer public.summarize_result;
-  shown jsonb;
+  result public.summarize_result;
+  shown_ids jsonb;
 begin
   if summary_text is not null then
-    answer.summary := public.save_summary(
+    result.summary := public.save_summary(
       scope_type, scope_value, summary_text, source_packet_ids, key_facts, key_entities, key_decisions, confidence, valid_until);
-    answer.status := 'saved';
-    return answer;
+    result.status := 'saved';
+    return result;
   elsif max_tokens is null or max_tokens not between 500 and 1000000 then
-    perform identity.raise_error('L9VAL', 'max_tokens: from 500 to 1000000', 'max_tokens');
+    perform identity.raise_error('L9VAL', 'max_tokens: must be from 500 to 1000000', 'max_tokens');
   elsif k is null or k not between 1 and 20 then
-    perform identity.raise_error('L9VAL', 'k: from 1 to 20', 'k');
+    perform identity.raise_error('L9VAL', 'k: must be from 1 to 20', 'k');
   end if;
 
   select coalesce(jsonb_agg(
     to_jsonb(d) - 'source_packet_ids' - 'place' || jsonb_build_object('sources', summaries.sources_within(d.source_packet_ids, max_tokens / k))
     order by d.place), '[]')
-  into answer.due
+  into result.due
   from public.due_summaries(
     case when scope_type is not null then array[scope_type] end, scope_value, project_id,
-    -- Who names it is not told that there is too little.
+    -- A caller that names a subject gets it, however few memories it has.
     case when scope_value is not null then 1 end, 100, k
   ) with ordinality as d (
     scope_type, scope_value, scope, project_id, reason, new_packets, packet_count, summary_id, coverage_start, coverage_end,
     valid_until, source_packet_ids, place);
-  answer.status := case when answer.due = '[]' then 'nothing_due' else 'due' end;
+  result.status := case when result.due = '[]' then 'nothing_due' else 'due' end;
 
-  -- Whose texts were shown is on the record, as of any read.
-  shown := jsonb_path_query_array(answer.due, '$[*].sources[*].packet_id');
-  perform audit.audit_read('READ', jsonb_build_object('ids', shown, 'scope_type', scope_type));
-  return answer;
+  -- The audit row lists the memories whose texts were returned, as for every read.
+  shown_ids := jsonb_path_query_array(result.due, '$[*].sources[*].packet_id');
+  perform audit.audit_read('READ', jsonb_build_object('ids', shown_ids, 'scope_type', scope_type));
+  return result;
 end
 $$;
 
 comment on function public.summarize(
   text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text, integer, integer) is
-  'Without summary_text: what is due (of this scope_type, scope_value and project_id, where given), k of them (1 to 20), with the texts to be summed up, trimmed to about max_tokens. With it: save_summary(). Leaves an audit row. Errors: as of save_summary.';
+  'Without summary_text: the summaries that are due (optionally only of this scope_type, scope_value and project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
 
 grant execute on function
   summaries.sources_within(uuid[], integer),
@@ -15473,7 +16091,7 @@ to l9_agent, l9_admin;
 create function summaries.summary_json(summary public.memory_summaries)
 returns jsonb
 language sql
--- Volatile: so that it sees the memory which the same statement has just saved.
+-- Volatile, so that it sees a memory that the same statement has just saved.
 volatile
 set search_path = ''
 return case when (summary).summary_id is not null then pg_catalog.jsonb_build_object(
@@ -15494,7 +16112,8 @@ return case when (summary).summary_id is not null then pg_catalog.jsonb_build_ob
   'coverage_end', (summary).coverage_end,
   'valid_until', (summary).valid_until) end;
 
-comment on function summaries.summary_json(public.memory_summaries) is 'A summary as the gateway hands it out, with what is its memory''s.';
+comment on function summaries.summary_json(public.memory_summaries) is
+  'A summary as the gateway returns it, with the text of its memory.';
 
 grant execute on function summaries.summary_json(public.memory_summaries) to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/070-summarize.sql
@@ -15502,10 +16121,10 @@ grant execute on function summaries.summary_json(public.memory_summaries) to l9_
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
 comment on policy definer_job_writes on public.packet_store is
-  'Functions of the owner that jobs call save summaries; those that agents and admins call save nothing.';
+  'Functions of the owner save summaries for background jobs. Functions that agents and admins call save nothing under this policy.';
 
 create function summaries.due_summaries_for_job(max_rows integer default 10, max_sources integer default 100)
-returns setof summaries.due
+returns setof summaries.due_for_audience
 language sql
 stable
 security definer
@@ -15513,14 +16132,14 @@ set search_path = ''
 begin atomic
   select d.*
   from public.tenants t
-  cross join lateral summaries.find_due(null, t.tenant_id, null, null, null, null, least(max_sources, 500), max_rows) d
+  cross join lateral summaries.find_due(null, t.tenant_id, null, null, null, null, least(max_sources, summaries.max_sources()), max_rows) d
   where t.is_active and identity.current_role_name() = 'l9_worker'
   order by d.reason in ('changed', 'valid_until') desc, d.new_packets desc
   limit max_rows;
 end;
 
 comment on function summaries.due_summaries_for_job(integer, integer) is
-  'As due_summaries(), for every room of every active tenant: what the job that writes summaries has to do. For l9_worker. Definer: reads tenants.';
+  'Due summaries of every audience of every active tenant, for the background job that writes summaries (role l9_worker); otherwise like due_summaries(). Definer: reads tenants.';
 
 create function summaries.store_summary(
   scope_type text, scope_value text, summary_text text, source_packet_ids uuid[], key_facts text[] default '{}',
@@ -15534,23 +16153,23 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  audience_id summaries.summary_audience;
+  audience summaries.summary_audience;
   packet_id uuid;
 begin
   if identity.current_role_name() <> 'l9_worker' then
-    perform identity.raise_error('L9SCP', 'store_summary: for jobs; save_summary() is yours');
+    perform identity.raise_error('L9SCP', 'store_summary: only background jobs may call it; call save_summary()');
   end if;
   perform summaries.check_summary(
     store_summary.scope_type, store_summary.scope_value, summary_text, store_summary.key_facts, store_summary.key_entities,
     store_summary.key_decisions, store_summary.confidence);
-  audience_id := summaries.audience_of_sources(source_packet_ids);
+  audience := summaries.audience_of_sources(source_packet_ids);
   perform summaries.lock_summary(
-    packets.audience_id(audience_id.tenant_id, audience_id.org_id, audience_id.user_id, audience_id.project_id, audience_id.scope), store_summary.scope_type,
+    packets.audience_id(audience.tenant_id, audience.org_id, audience.user_id, audience.project_id, audience.scope), store_summary.scope_type,
     store_summary.scope_value);
   perform summaries.delete_summaries(array(
     select s.source_packet from public.memory_summaries s
-    where s.tenant_id = audience_id.tenant_id and s.scope = audience_id.scope and s.project_id is not distinct from audience_id.project_id
-      and s.org_id is not distinct from audience_id.org_id and s.user_id is not distinct from audience_id.user_id
+    where s.tenant_id = audience.tenant_id and s.scope = audience.scope and s.project_id is not distinct from audience.project_id
+      and s.org_id is not distinct from audience.org_id and s.user_id is not distinct from audience.user_id
       and s.scope_type = store_summary.scope_type and s.scope_value = store_summary.scope_value));
 
   insert into public.packet_store as p (
@@ -15560,12 +16179,12 @@ begin
     jsonb_build_object('content',
       summaries.summary_heading(store_summary.scope_type, store_summary.scope_value) || e'\n' || summary_text),
     jsonb_strip_nulls(jsonb_build_object('creator', 'job', 'source', 'l9-memory', 'agent', 'job', 'model', store_summary.model)),
-    summaries.newest_sources(source_packet_ids), audience_id.ttl, audience_id.project_id, audience_id.scope, audience_id.tenant_id, audience_id.org_id, audience_id.user_id,
+    summaries.newest_sources(source_packet_ids), audience.ttl, audience.project_id, audience.scope, audience.tenant_id, audience.org_id, audience.user_id,
     clock_timestamp(), clock_timestamp())
   on conflict do nothing
   returning p.packet_id into packet_id;
   if packet_id is null then
-    perform identity.raise_error('L9VAL', 'summary_text: a memory of kind summary says just this', 'summary_text');
+    perform identity.raise_error('L9VAL', 'summary_text: a memory of kind summary with the same text exists', 'summary_text');
   end if;
   return summaries.store_summary_row(
     packet_id, store_summary.scope_type, store_summary.scope_value, source_packet_ids, store_summary.key_facts,
@@ -15575,7 +16194,7 @@ $$;
 
 comment on function summaries.store_summary(
   text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text) is
-  'As save_summary(), for the job that writes summaries: in the narrowest room of the sources, by creator job, in place of the one that is there, whoever wrote it. For l9_worker. Definer: jobs can''t write memories.';
+  'Saves a summary for the background job (role l9_worker): for the narrowest audience of the sources, with creator job, and in place of the existing summary, whoever wrote it. Otherwise like save_summary(). Definer: jobs can''t write memories.';
 
 grant execute on function
   summaries.due_summaries_for_job(integer, integer),
@@ -15590,6 +16209,28 @@ comment on schema extraction is
 grant usage on schema extraction to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 190-extraction/000-schema.sql
 --! Included 190-extraction/010-extraction-settings.sql
+create function extraction.are_kinds(kinds text[])
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return not exists (
+  select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ '^[a-z][a-z0-9_]{0,62}$');
+
+comment on function extraction.are_kinds(text[]) is 'True if each of these texts can be a kind of memory: a lower-case word of at most 63 characters.';
+
+create function extraction.is_budget(tokens_per_day bigint)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+-- A single call may cost 50,000 tokens; with a smaller budget some memories would never be read.
+return tokens_per_day between 50000 and 1000000000000;
+
+comment on function extraction.is_budget(bigint) is 'True if a tenant may have this budget of tokens a day: from 50000 to 10^12.';
+
 create table public.extraction_settings (
   tenant_id uuid primary key references public.tenants,
   is_enabled boolean not null default false,
@@ -15598,23 +16239,24 @@ create table public.extraction_settings (
   writes_summaries boolean not null default false,
   tokens_per_day bigint not null default 200000,
   updated_at timestamptz not null default now(),
-  constraint extraction_kinds_plain check (
-    cardinality(kinds) <= 64 and array_position(kinds, null) is null
-    and array_to_string(kinds, ',') ~ '^([a-z][a-z0-9_]{0,62}(,[a-z][a-z0-9_]{0,62})*)?$'),
+  constraint extraction_kinds_plain check (cardinality(kinds) <= 64 and extraction.are_kinds(kinds)),
   constraint extraction_scopes_at_most_64 check (cardinality(scopes) <= 64 and array_position(scopes, null) is null),
-  -- One call may cost 50,000: with less, some memories would never be read.
-  constraint extraction_budget_of_a_call check (tokens_per_day between 50000 and 1000000000000)
+  constraint extraction_budget_of_a_call check (extraction.is_budget(tokens_per_day))
 );
 
 comment on table public.extraction_settings is
-  'What a tenant lets a chat model read, and for how many tokens a day: nothing, where there is no row. set_extraction_settings() writes them.';
+  'Which memories of a tenant a chat model may read, and for how many tokens a day. Without a row it may read nothing. set_extraction_settings() writes this table.';
 comment on column public.extraction_settings.tenant_id is 'The tenant.';
-comment on column public.extraction_settings.is_enabled is 'Whether entities, facts and relations are extracted from new memories.';
-comment on column public.extraction_settings.kinds is 'From memories of these kinds.';
-comment on column public.extraction_settings.scopes is 'A memory of another scope is never shown to a model. Private ones have to be named here.';
-comment on column public.extraction_settings.writes_summaries is 'Whether due summaries of memories in these scopes are written by a chat model; kinds do not matter.';
-comment on column public.extraction_settings.tokens_per_day is 'What both may cost together, by days of UTC.';
-comment on column public.extraction_settings.updated_at is 'When they were last changed.';
+comment on column public.extraction_settings.is_enabled is
+  'Whether a chat model extracts entities, facts and relations from new memories.';
+comment on column public.extraction_settings.kinds is 'The kinds of memories that are read for extraction.';
+comment on column public.extraction_settings.scopes is
+  'The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private scopes must be named here.';
+comment on column public.extraction_settings.writes_summaries is
+  'Whether a chat model writes due summaries of memories in these scopes, whatever their kinds.';
+comment on column public.extraction_settings.tokens_per_day is
+  'The token budget of extraction and summaries together, for each day in UTC.';
+comment on column public.extraction_settings.updated_at is 'When the settings last changed.';
 
 alter table public.extraction_settings enable row level security;
 alter table public.extraction_settings force row level security;
@@ -15628,22 +16270,82 @@ create policy platform_override on public.extraction_settings for select to l9_p
 create policy worker_access on public.extraction_settings for select to l9_worker using (true);
 create policy definer_functions on public.extraction_settings to l9_owner using (true);
 
-comment on policy tenant_isolation on public.extraction_settings is 'Nothing crosses tenants.';
+comment on policy tenant_isolation on public.extraction_settings is 'Callers read only settings of their own tenant.';
 comment on policy scope_access on public.extraction_settings is
-  'Administrators of every scope: they name scopes that others are not to know of.';
-comment on policy platform_override on public.extraction_settings is 'Operators read across tenants, each look on the record.';
-comment on policy worker_access on public.extraction_settings is 'Jobs ask them before each call.';
+  'Only admins of every scope read settings, because they name scopes that others must not learn of.';
+comment on policy platform_override on public.extraction_settings is
+  'Operators read settings of all tenants; each such read is audited.';
+comment on policy worker_access on public.extraction_settings is 'Jobs read the settings before each call of a model.';
 comment on policy definer_functions on public.extraction_settings is
-  'set_extraction_settings() writes them, and a save asks whether its memory is to be listed.';
+  'set_extraction_settings() writes settings, and triggers of packet_store read them.';
 
 grant select on public.extraction_settings to l9_admin, l9_platform_admin, l9_worker;
--- No insert, update or delete for anyone: set_extraction_settings() checks them, and leaves its audit row.
+-- No role may insert, update or delete: set_extraction_settings() checks the values and writes an audit row.
 
 create trigger _500_audit after insert or update on public.extraction_settings
   for each row execute function administration.tg__audit_identity(
     '', 'is_enabled', 'kinds', 'scopes', 'writes_summaries', 'tokens_per_day');
 --! EndIncluded 190-extraction/010-extraction-settings.sql
---! Included 190-extraction/020-extraction-usage.sql
+--! Included 190-extraction/020-set-extraction-settings.sql
+create function public.set_extraction_settings(
+  is_enabled boolean default null,
+  kinds text[] default null,
+  scopes text[] default null,
+  writes_summaries boolean default null,
+  tokens_per_day bigint default null,
+  tenant_id uuid default null
+)
+returns public.extraction_settings
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(set_extraction_settings.tenant_id);
+  saved public.extraction_settings;
+  unknown_scope text;
+begin
+  perform administration.require_whole_token(admin);
+  if cardinality(set_extraction_settings.kinds) > 64 then
+    perform identity.raise_error('L9LIM', 'kinds: at most 64', 'kinds');
+  elsif not extraction.are_kinds(set_extraction_settings.kinds) then
+    perform identity.raise_error('L9VAL', 'kinds: must be lower-case words of letters, digits and _, at most 63 characters each', 'kinds');
+  elsif cardinality(set_extraction_settings.scopes) > 64 then
+    perform identity.raise_error('L9LIM', 'scopes: at most 64', 'scopes');
+  elsif not extraction.is_budget(set_extraction_settings.tokens_per_day) then
+    perform identity.raise_error('L9VAL', 'tokens_per_day: must be from 50000 (the most that one call can cost) to 10^12', 'tokens_per_day');
+  end if;
+  select n.scope into unknown_scope
+  from unnest(set_extraction_settings.scopes) as n (scope)
+  where not exists (select from public.scopes s where s.tenant_id = admin.target_tenant_id and s.scope = n.scope)
+  limit 1;
+  if found then
+    perform identity.raise_error('L9VAL', 'scopes: must be existing scopes of the tenant', 'scopes');
+  end if;
+
+  insert into public.extraction_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
+  update public.extraction_settings s
+  set is_enabled = coalesce(set_extraction_settings.is_enabled, s.is_enabled),
+    kinds = array(select distinct k.kind from unnest(coalesce(set_extraction_settings.kinds, s.kinds)) as k (kind) order by 1),
+    scopes = array(select distinct n.scope from unnest(coalesce(set_extraction_settings.scopes, s.scopes)) as n (scope) order by 1),
+    writes_summaries = coalesce(set_extraction_settings.writes_summaries, s.writes_summaries),
+    tokens_per_day = coalesce(set_extraction_settings.tokens_per_day, s.tokens_per_day),
+    updated_at = clock_timestamp()
+  where s.tenant_id = admin.target_tenant_id
+  returning s.* into saved;
+  return saved;
+end
+$$;
+
+comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
+  'Changes the given settings of what a chat model may read in a tenant, from the next save on; null leaves a setting unchanged. kinds: kinds of memories to extract facts and relations from, at most 64. scopes: existing scopes of the tenant, at most 64; a memory of any other scope is never sent to a model, so private scopes must be named. writes_summaries: whether a model also writes due summaries. tokens_per_day: the budget of all calls, from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
+
+grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
+  to l9_admin, l9_platform_admin;
+--! EndIncluded 190-extraction/020-set-extraction-settings.sql
+--! Included 190-extraction/030-extraction-usage.sql
 create table public.extraction_usage (
   tenant_id uuid not null references public.tenants,
   day date not null,
@@ -15658,16 +16360,17 @@ create table public.extraction_usage (
     calls >= 0 and failed_calls >= 0 and prompt_tokens >= 0 and completion_tokens >= 0 and reserved_tokens >= 0)
 );
 
-comment on table public.extraction_usage is 'What a tenant''s calls of a chat model cost, by day. Only jobs write it.';
+comment on table public.extraction_usage is
+  'Tokens and calls of chat models, one row for each tenant and day. Only jobs write this table.';
 comment on column public.extraction_usage.tenant_id is 'The tenant.';
 comment on column public.extraction_usage.day is 'The day, in UTC.';
-comment on column public.extraction_usage.calls is 'How many calls were made.';
-comment on column public.extraction_usage.failed_calls is 'How many of them brought nothing that could be used.';
-comment on column public.extraction_usage.prompt_tokens is 'Tokens sent, as the provider counts them.';
-comment on column public.extraction_usage.completion_tokens is 'Tokens received, as the provider counts them.';
+comment on column public.extraction_usage.calls is 'The number of calls.';
+comment on column public.extraction_usage.failed_calls is 'The number of calls without a usable answer.';
+comment on column public.extraction_usage.prompt_tokens is 'Tokens sent, as counted by the provider.';
+comment on column public.extraction_usage.completion_tokens is 'Tokens received, as counted by the provider.';
 comment on column public.extraction_usage.reserved_tokens is
-  'What calls that are under way may cost at most; and what those may have cost that nothing was heard of, because the provider or the job broke off.';
-comment on column public.extraction_usage.updated_at is 'When a call last began or ended.';
+  'The most that running calls can cost, plus the reservations of calls whose cost is unknown because the provider or the job failed.';
+comment on column public.extraction_usage.updated_at is 'When a call last started or ended.';
 
 alter table public.extraction_usage enable row level security;
 alter table public.extraction_usage force row level security;
@@ -15680,16 +16383,18 @@ create policy platform_override on public.extraction_usage for select to l9_plat
   using ((select identity.allow_and_audit_operator_read('extraction_usage')));
 create policy worker_access on public.extraction_usage to l9_worker using (true);
 
-comment on policy tenant_isolation on public.extraction_usage is 'Nothing crosses tenants.';
+comment on policy tenant_isolation on public.extraction_usage is 'Callers read only usage of their own tenant.';
 comment on policy scope_access on public.extraction_usage is
-  'Administrators of every scope: it tells how much is written in all of them together.';
-comment on policy platform_override on public.extraction_usage is 'Operators read across tenants, each look on the record.';
+  'Only admins of every scope read usage, because it adds up all scopes.';
+comment on policy platform_override on public.extraction_usage is
+  'Operators read usage of all tenants; each such read is audited.';
 comment on policy worker_access on public.extraction_usage is 'Jobs reserve and count tokens.';
 
 grant select on public.extraction_usage to l9_admin, l9_platform_admin, l9_worker;
 grant insert (tenant_id, day), update (calls, failed_calls, prompt_tokens, completion_tokens, reserved_tokens, updated_at)
   on public.extraction_usage to l9_worker;
-
+--! EndIncluded 190-extraction/030-extraction-usage.sql
+--! Included 190-extraction/040-reserve-tokens.sql
 create function extraction.is_active_tenant(tenant_id uuid)
 returns boolean
 language sql
@@ -15699,7 +16404,7 @@ set search_path = ''
 return exists (select from public.tenants t where t.tenant_id = is_active_tenant.tenant_id and t.is_active);
 
 comment on function extraction.is_active_tenant(uuid) is
-  'Whether a tenant is active: what is not is not worked for. For jobs. Definer: reads tenants, which jobs don''t see.';
+  'True if the tenant is active; jobs do nothing for inactive tenants. For jobs. Definer: reads tenants, which jobs can''t read.';
 
 create function extraction.reserve_tokens(tenant_id uuid, tokens bigint)
 returns date
@@ -15712,7 +16417,7 @@ declare
   today constant date := (now() at time zone 'utc')::date;
 begin
   insert into public.extraction_usage (tenant_id, day) values (reserve_tokens.tenant_id, today) on conflict do nothing;
-  -- Whoever comes at the same moment waits for this row, and then counts what was reserved here.
+  -- A concurrent call waits for this row lock and then sees what is reserved here.
   update public.extraction_usage u
   set calls = u.calls + 1, reserved_tokens = u.reserved_tokens + greatest(tokens, 0), updated_at = clock_timestamp()
   from public.extraction_settings s
@@ -15724,7 +16429,7 @@ end
 $$;
 
 comment on function extraction.reserve_tokens(uuid, bigint) is
-  'Sets aside what a call may cost at most, and says for which day: for record_token_usage(). Null: the tenant''s budget of the day doesn''t suffice, or the tenant is not active or wants no model.';
+  'Reserves the most that a call can cost and returns the day of the reservation, for record_token_usage(). Null: the budget of the day is too small, or the tenant is inactive or has neither extraction nor summaries enabled.';
 
 create function extraction.record_token_usage(
   tenant_id uuid, day date, reserved bigint, prompt_tokens bigint, completion_tokens bigint, has_failed boolean default false)
@@ -15736,7 +16441,7 @@ begin atomic
   update public.extraction_usage u
   set reserved_tokens = u.reserved_tokens
       - case when record_token_usage.prompt_tokens is null then 0 else least(greatest(reserved, 0), u.reserved_tokens) end,
-    -- What a provider says is taken for a number, no more: no answer gives tokens back.
+    -- Counts of the provider are clamped, so a negative count can't give tokens back.
     prompt_tokens = u.prompt_tokens + least(greatest(coalesce(record_token_usage.prompt_tokens, 0), 0), 1000000000),
     completion_tokens = u.completion_tokens + least(greatest(coalesce(record_token_usage.completion_tokens, 0), 0), 1000000000),
     failed_calls = u.failed_calls + has_failed::integer,
@@ -15745,13 +16450,13 @@ begin atomic
 end;
 
 comment on function extraction.record_token_usage(uuid, date, bigint, bigint, bigint, boolean) is
-  'Counts what a call did cost instead of what was reserved for it. prompt_tokens null: nobody knows, and the reservation stays.';
+  'Replaces the reservation of a call by its real cost. prompt_tokens null: the cost is unknown, and the reservation stays.';
 
 grant execute on function
   extraction.is_active_tenant(uuid), extraction.reserve_tokens(uuid, bigint), extraction.record_token_usage(uuid, date, bigint, bigint, bigint, boolean)
 to l9_worker;
---! EndIncluded 190-extraction/020-extraction-usage.sql
---! Included 190-extraction/030-pending-extractions.sql
+--! EndIncluded 190-extraction/040-reserve-tokens.sql
+--! Included 190-extraction/050-pending-extractions.sql
 create table extraction.pending_extractions (
   packet_id uuid primary key references public.packet_store on delete cascade,
   enqueued_at timestamptz not null default clock_timestamp(),
@@ -15760,28 +16465,54 @@ create table extraction.pending_extractions (
   leased_until timestamptz,
   given_up_at timestamptz,
   last_error text,
-  constraint pending_extraction_error_is_a_name check (last_error ~ '^[A-Za-z0-9._:-]{1,100}$')
+  constraint pending_extraction_error_is_a_name check (tasks.is_error_name(last_error))
 );
 
 create index pending_extractions_due_idx on extraction.pending_extractions (next_attempt_at) where given_up_at is null;
 
 comment on table extraction.pending_extractions is
-  'Memories that wait to be read by a chat model. A row comes in the transaction of the save, and goes in that of what was found, or where the tenant does not want it any more.';
-comment on column extraction.pending_extractions.attempts is 'How often no answer of use was got for it.';
-comment on column extraction.pending_extractions.leased_until is 'A job works on it until then; later, another may take it.';
-comment on column extraction.pending_extractions.given_up_at is 'When it failed for the last time. It stays here until it is changed or goes.';
-comment on column extraction.pending_extractions.last_error is 'Name of the last error; budget: it waits for the next day. Never a text.';
+  'Queue of memories that a chat model has to read. A row is inserted in the transaction of the save, and deleted in the transaction that stores the answer, or when the tenant no longer wants the memory read.';
+comment on column extraction.pending_extractions.attempts is 'The number of answers that were not usable.';
+comment on column extraction.pending_extractions.leased_until is
+  'End of the lease of the job that works on this row; afterwards another job may lease it.';
+comment on column extraction.pending_extractions.given_up_at is
+  'When the last attempt failed. The row stays until the memory is changed or deleted.';
+comment on column extraction.pending_extractions.last_error is
+  'The name of the last error, never its text; budget: the row waits for the next day.';
 
 alter table extraction.pending_extractions enable row level security;
 alter table extraction.pending_extractions force row level security;
 
 create policy worker_access on extraction.pending_extractions to l9_worker using (true);
 create policy definer_functions on extraction.pending_extractions to l9_owner using (true);
-comment on policy worker_access on extraction.pending_extractions is 'Jobs work the list off.';
+comment on policy worker_access on extraction.pending_extractions is 'Jobs work through the queue.';
 comment on policy definer_functions on extraction.pending_extractions is
-  'Triggers of packet_store put memories on the list; store_extraction() takes them off.';
+  'Triggers of packet_store add memories; store_extraction() removes them.';
 
 grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error), delete on extraction.pending_extractions to l9_worker;
+
+-- Inlined into the queries of both queues, which is why it sets no search_path: they keep using their indexes.
+create function extraction.is_due(next_attempt_at timestamptz, leased_until timestamptz)
+returns boolean
+language sql
+stable
+parallel safe
+return next_attempt_at <= now() and (leased_until is null or leased_until < now());
+
+comment on function extraction.is_due(timestamptz, timestamptz) is
+  'True if a row of a queue may be leased now: its time has come, and no other job holds a lease.';
+
+create function extraction.max_attempts()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 5;
+
+comment on function extraction.max_attempts() is 'The number of unusable answers after which a job gives up.';
+
+grant execute on function extraction.is_due(timestamptz, timestamptz), extraction.max_attempts() to l9_worker;
 
 create function extraction.is_wanted(settings public.extraction_settings, kind text, scope text, ttl timestamptz)
 returns boolean
@@ -15794,7 +16525,7 @@ return coalesce(
   and (ttl is null or ttl > pg_catalog.now()), false);
 
 comment on function extraction.is_wanted(public.extraction_settings, text, text, timestamptz) is
-  'Whether a chat model may read memories of this kind and scope, in a tenant with these settings.';
+  'True if the settings allow a chat model to read an unexpired memory of this kind and scope.';
 
 grant execute on function extraction.is_wanted(public.extraction_settings, text, text, timestamptz) to l9_worker;
 
@@ -15803,7 +16534,7 @@ returns trigger
 language plpgsql
 security definer
 set search_path = ''
--- As for packets: what is planned for a few rows must not be kept for a thousand.
+-- A plan that was cached for a few rows must stay fast for a thousand.
 set enable_nestloop = off
 as $$
 begin
@@ -15818,13 +16549,13 @@ end
 $$;
 
 comment on function extraction.tg_packet_store__enqueue_extraction() is
-  'Puts new memories on the list of what is to be extracted from, where their tenant wants that. Definer: callers don''t see that list, nor the settings.';
+  'Adds new memories to the queue if their tenant wants them read. Definer: callers can''t read the queue or the settings.';
 
 create trigger _900_enqueue_extraction after insert on public.packet_store
   referencing new table as new_rows
   for each statement execute function extraction.tg_packet_store__enqueue_extraction();
---! EndIncluded 190-extraction/030-pending-extractions.sql
---! Included 190-extraction/040-withdraw-extraction.sql
+--! EndIncluded 190-extraction/050-pending-extractions.sql
+--! Included 190-extraction/060-follow-memories.sql
 create function extraction.withdraw_extracted_relations(packet_id uuid)
 returns void
 language plpgsql
@@ -15847,7 +16578,7 @@ end
 $$;
 
 comment on function extraction.withdraw_extracted_relations(uuid) is
-  'Takes back the relations that a model found in a memory; what callers state stays. Not executable by callers: functions of the owner call it.';
+  'Deletes the relations that a model extracted from a memory; relations that callers stated stay. Not executable by callers: functions of the owner call it.';
 
 create function extraction.tg_packet_store__extraction_follow()
 returns trigger
@@ -15856,17 +16587,17 @@ security definer
 set search_path = ''
 as $$
 declare
-  is_other_text constant boolean := new.content_hash <> old.content_hash;
+  has_new_text constant boolean := new.content_hash <> old.content_hash;
 begin
-  if is_other_text then
-    -- What a model found in its old words is not said any more, whether or not it is read again.
+  if has_new_text then
+    -- The extraction of the old text no longer holds, even if the new text is not read.
     perform facts.withdraw_evidence(new.packet_id, only_extracted => true);
     perform extraction.withdraw_extracted_relations(new.packet_id);
   end if;
   insert into extraction.pending_extractions as q (packet_id)
   select new.packet_id from public.extraction_settings s
   where s.tenant_id = new.tenant_id and extraction.is_wanted(s, new.packet_type, new.scope, new.ttl)
-    and (is_other_text or not extraction.is_wanted(s, old.packet_type, old.scope, null))
+    and (has_new_text or not extraction.is_wanted(s, old.packet_type, old.scope, null))
   on conflict (packet_id) do update
     set attempts = 0, next_attempt_at = now(), leased_until = null, given_up_at = null, last_error = null;
   return null;
@@ -15874,78 +16605,18 @@ end
 $$;
 
 comment on function extraction.tg_packet_store__extraction_follow() is
-  'Takes back what a model found in the old text of a memory, and has the new one read, where the tenant wants that. Definer: callers can''t write these tables.';
+  'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
 
--- After what moves facts and relations along.
+-- Fires after the triggers that move facts and relations.
 create trigger _640_extraction_follow after update on public.packet_store
   for each row
   when (
     new.content_hash is distinct from old.content_hash
     or (new.scope, new.packet_type) is distinct from (old.scope, old.packet_type))
   execute function extraction.tg_packet_store__extraction_follow();
---! EndIncluded 190-extraction/040-withdraw-extraction.sql
---! Included 190-extraction/050-set-extraction-settings.sql
-create function public.set_extraction_settings(
-  is_enabled boolean default null,
-  kinds text[] default null,
-  scopes text[] default null,
-  writes_summaries boolean default null,
-  tokens_per_day bigint default null,
-  tenant_id uuid default null
-)
-returns public.extraction_settings
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  admin administration.administrator := administration.require_administrator(set_extraction_settings.tenant_id);
-  saved public.extraction_settings;
-  strange text;
-begin
-  perform administration.require_whole_token(admin);
-  if cardinality(set_extraction_settings.kinds) > 64 then
-    perform identity.raise_error('L9LIM', 'kinds: at most 64', 'kinds');
-  elsif exists (
-    select from unnest(set_extraction_settings.kinds) as k (kind) where k.kind is null or k.kind !~ '^[a-z][a-z0-9_]{0,62}$') then
-    perform identity.raise_error('L9VAL', 'kinds: lower-case words, 63 characters at most', 'kinds');
-  elsif cardinality(set_extraction_settings.scopes) > 64 then
-    perform identity.raise_error('L9LIM', 'scopes: at most 64', 'scopes');
-  elsif set_extraction_settings.tokens_per_day not between 50000 and 1000000000000 then
-    perform identity.raise_error('L9VAL', 'tokens_per_day: from 50000, which one call may cost, to 10^12', 'tokens_per_day');
-  end if;
-  select n.scope into strange
-  from unnest(set_extraction_settings.scopes) as n (scope)
-  where not exists (select from public.scopes s where s.tenant_id = admin.target_tenant_id and s.scope = n.scope)
-  limit 1;
-  if found then
-    perform identity.raise_error('L9VAL', 'scopes: scopes of the tenant, of which each must be there', 'scopes');
-  end if;
-
-  insert into public.extraction_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
-  update public.extraction_settings s
-  set is_enabled = coalesce(set_extraction_settings.is_enabled, s.is_enabled),
-    kinds = array(select distinct k.kind from unnest(coalesce(set_extraction_settings.kinds, s.kinds)) as k (kind) order by 1),
-    scopes = array(select distinct n.scope from unnest(coalesce(set_extraction_settings.scopes, s.scopes)) as n (scope) order by 1),
-    writes_summaries = coalesce(set_extraction_settings.writes_summaries, s.writes_summaries),
-    tokens_per_day = coalesce(set_extraction_settings.tokens_per_day, s.tokens_per_day),
-    updated_at = clock_timestamp()
-  where s.tenant_id = admin.target_tenant_id
-  returning s.* into saved;
-  return saved;
-end
-$$;
-
-comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
-  'Changes what is given of what a chat model may read in a tenant, from the next save on. kinds: kinds of memories to extract facts and relations from. scopes: a memory of any other is never shown to a model, so private ones have to be named. writes_summaries: whether due summaries are written by the model, too. tokens_per_day: what all of it may cost, from 50000. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: settings change by this function only.';
-
-grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
-  to l9_admin, l9_platform_admin;
---! EndIncluded 190-extraction/050-set-extraction-settings.sql
---! Included 190-extraction/060-extraction-job.sql
--- What the extraction job calls, as l9_worker. Each is one short transaction: none is open while a model answers.
+--! EndIncluded 190-extraction/060-follow-memories.sql
+--! Included 190-extraction/070-lease-extractions.sql
+-- The extraction job calls these functions as l9_worker, each in a short transaction: none is open while the model answers.
 
 create function extraction.lease_extractions(batch_size integer, lease interval)
 returns table (
@@ -15962,34 +16633,34 @@ begin
   loop
     ids := array(
       select q.packet_id from extraction.pending_extractions q
-      where q.given_up_at is null and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now())
+      where q.given_up_at is null and extraction.is_due(q.next_attempt_at, q.leased_until)
       order by q.next_attempt_at
       limit batch_size
       for update skip locked);
     exit when ids = '{}';
-    -- Its tenant may want it no more, or it has moved where nothing may be read.
+    -- Settings or scope may have changed since the memory was queued.
     delete from extraction.pending_extractions q
     where q.packet_id = any (ids) and not exists (
       select from public.packet_store p join public.extraction_settings s on s.tenant_id = p.tenant_id
       where p.packet_id = q.packet_id and extraction.is_wanted(s, p.packet_type, p.scope, p.ttl));
     return query
-    with claimed as (
+    with leased as (
       update extraction.pending_extractions q set leased_until = now() + lease
       where q.packet_id = any (ids)
       returning q.packet_id, q.attempts
     )
-    select p.packet_id, p.envelope ->> 'content', p.content_hash, p."timestamp", c.attempts,
+    select p.packet_id, p.envelope ->> 'content', p.content_hash, p."timestamp", l.attempts,
       p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope
-    from claimed c join public.packet_store p on p.packet_id = c.packet_id;
+    from leased l join public.packet_store p on p.packet_id = l.packet_id;
     exit when found;
   end loop;
 end
 $$;
 
 comment on function extraction.lease_extractions(integer, interval) is
-  'Takes up to batch_size memories off the top of the list for the length of the lease; those that are not wanted any more are off it for good.';
+  'Leases up to batch_size memories from the start of the queue, and removes memories from it that are no longer wanted.';
 
-create function extraction.postpone_extraction(packet_id uuid, delay interval, error text, counts_as_attempt boolean, most_attempts integer default 5)
+create function extraction.postpone_extraction(packet_id uuid, delay interval, error text, counts_as_attempt boolean, max_attempts integer default extraction.max_attempts())
 returns boolean
 language plpgsql
 volatile
@@ -16002,9 +16673,9 @@ begin
   update extraction.pending_extractions q
   set leased_until = null,
     next_attempt_at = now() + delay,
-    last_error = coalesce(nullif(left(regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error'),
+    last_error = tasks.error_name(error),
     attempts = q.attempts + counts_as_attempt::integer,
-    given_up_at = case when counts_as_attempt and q.attempts + 1 >= most_attempts then now() end
+    given_up_at = case when counts_as_attempt and q.attempts + 1 >= max_attempts then now() end
   where q.packet_id = postpone_extraction.packet_id
   returning q.given_up_at is not null into has_given_up;
   return coalesce(has_given_up, false);
@@ -16012,7 +16683,7 @@ end
 $$;
 
 comment on function extraction.postpone_extraction(uuid, interval, text, boolean, integer) is
-  'Puts a memory back on the list for later: after a failure of the provider, or (as an attempt) for want of an answer of use. True: that was its last attempt.';
+  'Ends the lease of a memory and retries it after the delay: after a provider error, or (counts_as_attempt) after an unusable answer. Returns true if that was the last attempt.';
 
 create function extraction.postpone_extractions_of(tenant_id uuid)
 returns void
@@ -16021,7 +16692,7 @@ volatile
 set search_path = ''
 begin atomic
   update extraction.pending_extractions q
-  -- Tomorrow; or sooner, should the budget be raised meanwhile.
+  -- Checked again every 10 minutes in case the budget is raised, and at the start of the next day.
   set leased_until = null, last_error = 'budget',
     next_attempt_at = least(now() + interval '10 minutes', (date_trunc('day', now() at time zone 'utc') + interval '1 day') at time zone 'utc')
   from public.packet_store p
@@ -16030,7 +16701,7 @@ begin atomic
 end;
 
 comment on function extraction.postpone_extractions_of(uuid) is
-  'Puts off what waits of a tenant whose budget is used up; what is being worked on is let be.';
+  'Postpones the waiting memories of a tenant whose budget is used up, by 10 minutes or until the next day in UTC; leased memories are left alone.';
 
 create function extraction.release_extraction_leases()
 returns void
@@ -16042,7 +16713,7 @@ begin atomic
 end;
 
 comment on function extraction.release_extraction_leases() is
-  'Ends all claims. For the start of a process that is alone on its database, where claims are those of one that died.';
+  'Ends all leases. For the start of a process that is alone on its database, where any lease belongs to a dead process.';
 
 create function extraction.has_due_extractions()
 returns boolean
@@ -16051,9 +16722,9 @@ stable
 set search_path = ''
 return exists (
   select from extraction.pending_extractions q
-  where q.given_up_at is null and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now()));
+  where q.given_up_at is null and extraction.is_due(q.next_attempt_at, q.leased_until));
 
-comment on function extraction.has_due_extractions() is 'Whether a memory waits to be read by a chat model, and may be claimed.';
+comment on function extraction.has_due_extractions() is 'True if a memory in the queue can be leased now.';
 
 create function extraction.extraction_backlog()
 returns table (pending bigint, given_up bigint, oldest_seconds double precision, tokens_today bigint)
@@ -16069,7 +16740,7 @@ begin atomic
 end;
 
 comment on function extraction.extraction_backlog() is
-  'How many memories wait to be read by a chat model, how many were given up, the age of the oldest that waits in seconds, and what the day''s calls have cost, of all tenants.';
+  'Over all tenants: the number of waiting memories, the number given up, the age of the oldest waiting memory in seconds, and the tokens used today.';
 
 grant execute on function
   extraction.lease_extractions(integer, interval),
@@ -16079,11 +16750,21 @@ grant execute on function
   extraction.has_due_extractions(),
   extraction.extraction_backlog()
 to l9_worker;
---! EndIncluded 190-extraction/060-extraction-job.sql
---! Included 190-extraction/070-store-extraction.sql
+--! EndIncluded 190-extraction/070-lease-extractions.sql
+--! Included 190-extraction/080-store-extraction.sql
 create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
 
-comment on type extraction.stored_extraction is 'What became of an answer of a chat model.';
+comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
+
+create function extraction.max_extracted_items()
+returns integer
+language sql
+immutable
+parallel safe
+set search_path = ''
+return 50;
+
+comment on function extraction.max_extracted_items() is 'The number of entities, facts and relations, each, that are stored of one answer.';
 
 create function extraction.extracted_items(extraction jsonb, field text, texts text[])
 returns table (item jsonb, is_fit boolean)
@@ -16093,7 +16774,7 @@ parallel safe
 set search_path = ''
 begin atomic
   select i.item,
-    i.place <= 50 and jsonb_typeof(i.item) = 'object'
+    i.place <= extraction.max_extracted_items() and jsonb_typeof(i.item) = 'object'
       and case when jsonb_typeof(i.item -> 'confidence') = 'number' then (i.item ->> 'confidence')::numeric between 0 and 1 end is true
       and not exists (
         select from unnest(texts) as t (name)
@@ -16105,7 +16786,7 @@ begin atomic
 end;
 
 comment on function extraction.extracted_items(jsonb, text, text[]) is
-  'One of the lists of an answer, and of each item whether it fits: among the first 50, with these texts (200 characters at most; predicates and types 100, objects 1000) and a confidence from 0 to 1. Not executable by callers.';
+  'Returns the items of one list of an answer. is_fit: the item is among the first max_extracted_items(), has these texts (at most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1. Not executable by callers.';
 
 create function extraction.extracted_time(value text)
 returns timestamptz
@@ -16117,7 +16798,8 @@ return case
   when value ~ '^\d{4}-\d{2}-\d{2}([T ][0-9:.]+(Z|[+-]\d{2}:?\d{2})?)?$' and pg_catalog.pg_input_is_valid(value, 'timestamptz')
   then value::timestamptz end;
 
-comment on function extraction.extracted_time(text) is 'A day or time that a model gave; null for anything else. Not executable by callers.';
+comment on function extraction.extracted_time(text) is
+  'Returns the date or time that a model gave, or null if it is neither. Not executable by callers.';
 
 create function extraction.store_extraction(
   packet_id uuid, content_hash bytea, extraction jsonb, model text)
@@ -16126,36 +16808,36 @@ language plpgsql
 volatile
 security definer
 set search_path = ''
--- Less than it takes for a deadlock to be seen: what a caller changes never fails of this job.
+-- Shorter than deadlock_timeout, so that this job gives way before a caller's transaction could fail.
 set lock_timeout = '500ms'
 as $$
 #variable_conflict use_column
 declare
-  done extraction.stored_extraction := (false, 0, 0, 0);
+  stored extraction.stored_extraction := (false, 0, 0, 0);
   source public.packet_store;
   item jsonb;
   is_fit boolean;
 begin
   if coalesce(btrim(store_extraction.model), '') = '' or octet_length(store_extraction.model) > 200 then
-    perform identity.raise_error('L9VAL', 'model: its name, 200 bytes at most', 'model');
+    perform identity.raise_error('L9VAL', 'model: a name of at most 200 bytes is required', 'model');
   end if;
   select p.* into source from public.packet_store p
   where p.packet_id = store_extraction.packet_id and p.content_hash = store_extraction.content_hash
   for no key update;
   if not found then
-    return done; -- Deleted, or changed since it was claimed: then it is on the list anew.
+    return stored; -- The memory was deleted, or changed since the lease and is queued again.
   end if;
   delete from extraction.pending_extractions q where q.packet_id = source.packet_id;
   if not exists (
     select from public.extraction_settings s
     where s.tenant_id = source.tenant_id and extraction.is_wanted(s, source.packet_type, source.scope, source.ttl)) then
-    return done;
+    return stored;
   end if;
 
   perform facts.withdraw_evidence(source.packet_id, only_extracted => true);
   perform extraction.withdraw_extracted_relations(source.packet_id);
 
-  -- All that is taken from an answer are names, values and how sure it is. In one order, as others take the same rows.
+  -- Only names, values and confidences are taken from the answer. The order prevents deadlocks with other writers.
   for item, is_fit in
     select f.item, f.is_fit
     from (
@@ -16173,13 +16855,13 @@ begin
           source.packet_id, btrim(item ->> 'subject'), item ->> 'predicate', to_jsonb(btrim(item ->> 'object')),
           (item ->> 'confidence')::double precision, extraction.extracted_time(item ->> 'valid_from'),
           extracted_by => store_extraction.model);
-        done.facts := done.facts + 1;
+        stored.facts := stored.facts + 1;
         continue;
       exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
-        null; -- It breaks a rule of facts: then it is dropped.
+        null; -- An item that breaks a rule of facts is dropped.
       end;
     end if;
-    done.dropped := done.dropped + 1;
+    stored.dropped := stored.dropped + 1;
   end loop;
 
   for item, is_fit in
@@ -16192,26 +16874,27 @@ begin
         perform graph.relate_from(
           source.packet_id, item ->> 'source', item ->> 'type', item ->> 'target', (item ->> 'confidence')::double precision,
           extracted_by => store_extraction.model);
-        done.relations := done.relations + 1;
+        stored.relations := stored.relations + 1;
         continue;
       exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
         null;
       end;
     end if;
-    done.dropped := done.dropped + 1;
+    stored.dropped := stored.dropped + 1;
   end loop;
-  done.is_stored := true;
-  return done;
+  stored.is_stored := true;
+  return stored;
 end
 $$;
 
 comment on function extraction.store_extraction(uuid, bytea, jsonb, text) is
-  'Stores what a chat model found in a memory, in place of what was found there before, and takes it off the list, in one transaction: entities (as facts: is a), facts and relations, 50 of each at most. What breaks a limit is dropped and counted. Nothing is stored where its text has changed since it was claimed, or its tenant does not want it any more. Scope, owner and source are the memory''s own, whatever the answer holds. For jobs. Definer: writes tables that jobs can''t.';
+  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and relations, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs can''t write.';
 
 grant execute on function extraction.store_extraction(uuid, bytea, jsonb, text) to l9_worker;
---! EndIncluded 190-extraction/070-store-extraction.sql
---! Included 190-extraction/080-summary-job.sql
--- What the job that has a chat model write summaries calls, as l9_worker. No transaction is open while the model answers.
+--! EndIncluded 190-extraction/080-store-extraction.sql
+--! Included 190-extraction/090-summary-leases.sql
+-- The job that has a chat model write summaries calls these functions as l9_worker. No transaction is open while the model
+-- answers.
 
 create table extraction.summary_leases (
   summary_key bytea primary key,
@@ -16221,15 +16904,16 @@ create table extraction.summary_leases (
 );
 
 comment on table extraction.summary_leases is
-  'Due summaries that a job is at, or failed to write. What is due is worked out by due_summaries_for_job() and its like; rows that nobody needs any more go after a week.';
-comment on column extraction.summary_leases.summary_key is 'A hash of room and subject: neither can be told from it.';
-comment on column extraction.summary_leases.attempts is 'How often no answer of use was got.';
-comment on column extraction.summary_leases.leased_until is 'A job works on it until then; later, another may take it.';
+  'Leases and failed attempts of due summaries. find_due() computes which summaries are due; rows that are no longer needed are deleted after a week.';
+comment on column extraction.summary_leases.summary_key is 'A hash of audience and subject, from which neither can be derived.';
+comment on column extraction.summary_leases.attempts is 'The number of answers that were not usable.';
+comment on column extraction.summary_leases.leased_until is
+  'End of the lease of the job that writes this summary; afterwards another job may lease it.';
 
 alter table extraction.summary_leases enable row level security;
 alter table extraction.summary_leases force row level security;
 create policy worker_access on extraction.summary_leases to l9_worker using (true);
-comment on policy worker_access on extraction.summary_leases is 'Only jobs know it.';
+comment on policy worker_access on extraction.summary_leases is 'Only jobs read and write the leases.';
 grant select, insert, update, delete on extraction.summary_leases to l9_worker;
 
 create function extraction.may_write_summaries()
@@ -16239,7 +16923,7 @@ stable
 set search_path = ''
 return exists (select from public.extraction_settings s where s.writes_summaries);
 
-comment on function extraction.may_write_summaries() is 'Whether a tenant has its summaries written by a chat model.';
+comment on function extraction.may_write_summaries() is 'True if any tenant has its summaries written by a chat model.';
 
 create function extraction.lease_summaries(batch_size integer, lease interval)
 returns table (
@@ -16264,7 +16948,7 @@ begin
   loop
     insert into extraction.summary_leases as c (summary_key, leased_until) values (candidate.key, now() + lease)
     on conflict (summary_key) do update set leased_until = excluded.leased_until
-      where c.next_attempt_at <= now() and (c.leased_until is null or c.leased_until < now());
+      where extraction.is_due(c.next_attempt_at, c.leased_until);
     continue when not found;
     return query
     select candidate.key, candidate.tenant_id, candidate.org_id, candidate.user_id, candidate.scope, candidate.project_id,
@@ -16281,8 +16965,38 @@ end
 $$;
 
 comment on function extraction.lease_summaries(integer, interval) is
-  'Takes up to batch_size due summaries of tenants that have them written by a chat model, in scopes that it may read, for the length of the lease; with the newest 40 sources of each, the oldest first.';
+  'Leases up to batch_size due summaries of tenants that have them written by a chat model, in scopes that it may read. Returns the newest 40 sources of each, oldest first.';
 
+create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean, max_attempts integer default extraction.max_attempts())
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  has_given_up boolean;
+begin
+  update extraction.summary_leases c
+  set leased_until = null,
+    attempts = case when c.attempts + 1 >= max_attempts and counts_as_attempt then 0 else c.attempts + counts_as_attempt::integer end,
+    -- After a day the sources have usually changed.
+    next_attempt_at = now() + case when c.attempts + 1 >= max_attempts and counts_as_attempt then interval '1 day' else delay end
+  where c.summary_key = postpone_summary.summary_key
+  returning old.attempts + 1 >= max_attempts and counts_as_attempt into has_given_up;
+  return coalesce(has_given_up, false);
+end
+$$;
+
+comment on function extraction.postpone_summary(bytea, interval, boolean, integer) is
+  'Ends the lease of a due summary and retries it after the delay, or after a day if that was the last attempt. Returns true if it was the last attempt.';
+
+grant execute on function
+  extraction.may_write_summaries(), extraction.lease_summaries(integer, interval),
+  extraction.postpone_summary(bytea, interval, boolean, integer)
+to l9_worker;
+--! EndIncluded 190-extraction/090-summary-leases.sql
+--! Included 190-extraction/100-store-model-summary.sql
 create function extraction.store_model_summary(
   summary_key bytea, scope_type text, scope_value text, summary jsonb, packet_ids uuid[], content_hashes bytea[], model text)
 returns boolean
@@ -16293,31 +17007,31 @@ set lock_timeout = '500ms'
 as $$
 #variable_conflict use_column
 declare
-  -- All that is taken from an answer; what is too much is cut.
-  listed constant jsonb := jsonb_build_object('key_facts', '[]'::jsonb, 'key_entities', '[]'::jsonb, 'key_decisions', '[]'::jsonb) || summary;
+  -- Missing lists default to empty ones; only these keys of the answer are used, and long values are cut.
+  answer constant jsonb := jsonb_build_object('key_facts', '[]'::jsonb, 'key_entities', '[]'::jsonb, 'key_decisions', '[]'::jsonb) || summary;
 begin
   delete from extraction.summary_leases c where c.summary_key = store_model_summary.summary_key;
   perform from public.packet_store p where p.packet_id = any (packet_ids) order by p.packet_id for share;
   if exists (
-    select from unnest(packet_ids, content_hashes) as read (packet_id, content_hash)
+    select from unnest(packet_ids, content_hashes) as source (packet_id, content_hash)
     where not exists (
       select from public.packet_store p join public.extraction_settings s on s.tenant_id = p.tenant_id
-      where p.packet_id = read.packet_id and p.content_hash = read.content_hash and s.writes_summaries and p.scope = any (s.scopes)
+      where p.packet_id = source.packet_id and p.content_hash = source.content_hash and s.writes_summaries and p.scope = any (s.scopes)
         and (p.ttl is null or p.ttl > now()))
   ) then
-    return false; -- Changed, gone, or wanted no more since it was claimed: what is due still is claimed anew.
+    return false; -- A source changed since the lease; if a summary is still due, it will be leased again.
   end if;
   perform summaries.store_summary(
     store_model_summary.scope_type, store_model_summary.scope_value, left(summary ->> 'summary', 20000), packet_ids,
-    extraction.summary_texts(listed -> 'key_facts'), extraction.summary_texts(listed -> 'key_entities'),
-    extraction.summary_texts(listed -> 'key_decisions'), least(greatest((listed ->> 'confidence')::double precision, 0), 1),
+    extraction.summary_texts(answer -> 'key_facts'), extraction.summary_texts(answer -> 'key_entities'),
+    extraction.summary_texts(answer -> 'key_decisions'), least(greatest((answer ->> 'confidence')::double precision, 0), 1),
     model => store_model_summary.model);
   return true;
 end
 $$;
 
 comment on function extraction.store_model_summary(bytea, text, text, jsonb, uuid[], bytea[], text) is
-  'Stores what a chat model made of these memories. False, and nothing stored, where one of them was changed, moved or deleted since it was read, or the tenant does not want it any more. Who may read it is worked out of the sources, whatever the answer holds.';
+  'Stores a summary that a chat model wrote of these memories. Returns false and stores nothing if one of them was changed, moved or deleted since the lease, or the tenant no longer wants it read. The readers are computed from the sources, whatever the answer contains.';
 
 create function extraction.summary_texts(list jsonb)
 returns text[]
@@ -16331,42 +17045,17 @@ return array(
   where i.value ~ '\S' and i.place <= 20
   order by i.place);
 
-comment on function extraction.summary_texts(jsonb) is 'The first 20 texts of a list, 200 characters of each at most.';
-
-create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean, most_attempts integer default 5)
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  has_given_up boolean;
-begin
-  update extraction.summary_leases c
-  set leased_until = null,
-    attempts = case when c.attempts + 1 >= most_attempts and counts_as_attempt then 0 else c.attempts + counts_as_attempt::integer end,
-    -- Its sources are others by then.
-    next_attempt_at = now() + case when c.attempts + 1 >= most_attempts and counts_as_attempt then interval '1 day' else delay end
-  where c.summary_key = postpone_summary.summary_key
-  returning old.attempts + 1 >= most_attempts and counts_as_attempt into has_given_up;
-  return coalesce(has_given_up, false);
-end
-$$;
-
-comment on function extraction.postpone_summary(bytea, interval, boolean, integer) is
-  'Leaves a due summary for later: after its last attempt (then it says true) for a day.';
+comment on function extraction.summary_texts(jsonb) is
+  'Returns the first 20 texts of a list that are not blank, each cut to 200 characters.';
 
 grant execute on function
-  extraction.may_write_summaries(), extraction.lease_summaries(integer, interval), extraction.summary_texts(jsonb),
-  extraction.store_model_summary(bytea, text, text, jsonb, uuid[], bytea[], text),
-  extraction.postpone_summary(bytea, interval, boolean, integer)
+  extraction.summary_texts(jsonb), extraction.store_model_summary(bytea, text, text, jsonb, uuid[], bytea[], text)
 to l9_worker;
---! EndIncluded 190-extraction/080-summary-job.sql
+--! EndIncluded 190-extraction/100-store-model-summary.sql
 --! Included 200-access/000-schema.sql
 create schema access;
 comment on schema access is
-  'Explaining who may see what. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Explaining access: the access matrix and explain_access(). Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
 grant usage on schema access to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 200-access/000-schema.sql
 --! Included 200-access/010-access-matrix.sql
@@ -16374,14 +17063,14 @@ create view public.access_matrix
 with (security_invoker = true)
 as
 with policies as (
-  -- What PostgreSQL itself goes by. Which rule a policy states is told by the claims it asks for.
+  -- The policies as PostgreSQL stores them. The claims that a policy calls tell which rule it states.
   select
     r.role, p.polpermissive as is_permissive,
     case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end as command,
     coalesce(pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as qual,
     coalesce(pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid), pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as new_qual
   from pg_catalog.pg_policy p
-  cross join (values ('l9_agent'), ('l9_admin'), ('l9_platform_admin')) as r (role)
+  cross join unnest(identity.caller_roles()) as r (role)
   where p.polrelid = 'public.packet_store'::regclass
     and exists (select from unnest(p.polroles) as g (id) where pg_catalog.pg_has_role(r.role, g.id, 'usage'))
 ), rights as (
@@ -16404,7 +17093,7 @@ with policies as (
       select from pg_catalog.pg_proc f
       where f.pronamespace = 'public'::regnamespace and f.proname = 'delete_expired_memories'
         and pg_catalog.has_function_privilege(r.role, f.oid, 'execute')) as may_clean_up
-  from (values ('l9_agent'), ('l9_admin'), ('l9_platform_admin')) as r (role)
+  from unnest(identity.caller_roles()) as r (role)
   left join policies p on p.role = r.role
   group by r.role
 ), cells as (
@@ -16433,16 +17122,18 @@ select
 from cells;
 
 comment on view public.access_matrix is
-  'Who may do what in which scope: actors and scopes as they are registered, under the grants and policies that packet_store has now. A token can do less, never more. An admin sees its tenant, an agent its own rows, operators all.';
-comment on column public.access_matrix.tenant_id is 'The tenant.';
-comment on column public.access_matrix.caller is 'The actor.';
-comment on column public.access_matrix.role is 'Its database role.';
-comment on column public.access_matrix.scope is 'The scope.';
-comment on column public.access_matrix.is_project_scoped is 'Whether memories of this scope belong to a project; the token says to which.';
-comment on column public.access_matrix.may_read is 'Whether it finds and reads memories there.';
-comment on column public.access_matrix.may_write is 'Whether it saves memories there.';
-comment on column public.access_matrix.may_change is 'What it may update and delete there: any, own (what carries its creator) or none.';
-comment on column public.access_matrix.may_clean_up is 'Whether it may delete what has expired there.';
+  'Permissions of each actor in each scope: the registered actors and scopes under the current grants and policies of packet_store. A token can reduce these permissions, never extend them. An admin sees its tenant, an agent its own rows, an operator all rows.';
+comment on column public.access_matrix.tenant_id is 'Tenant of the actor.';
+comment on column public.access_matrix.caller is 'Actor.';
+comment on column public.access_matrix.role is 'Database role of the actor.';
+comment on column public.access_matrix.scope is 'Scope.';
+comment on column public.access_matrix.is_project_scoped is
+  'True if memories of this scope belong to a project; the token says which projects are allowed.';
+comment on column public.access_matrix.may_read is 'True if the actor can find and read memories of the scope.';
+comment on column public.access_matrix.may_write is 'True if the actor can save memories in the scope.';
+comment on column public.access_matrix.may_change is
+  'Memories of the scope that the actor can update and delete: any, own (those that carry its creator) or none.';
+comment on column public.access_matrix.may_clean_up is 'True if the actor can delete expired memories of the scope.';
 
 grant select on public.access_matrix to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/010-access-matrix.sql
@@ -16454,12 +17145,13 @@ create type public.policy_verdict as (
   expression text,
   description text
 );
-comment on type public.policy_verdict is 'What one policy of packet_store says of a memory.';
-comment on column public.policy_verdict.policy is 'Its name.';
-comment on column public.policy_verdict.is_permissive is 'True: one such policy must admit. False: each such policy must.';
-comment on column public.policy_verdict.admits is 'Its verdict.';
-comment on column public.policy_verdict.expression is 'The rule, with the caller''s claims filled in.';
-comment on column public.policy_verdict.description is 'What it is for.';
+comment on type public.policy_verdict is 'Result of one policy of packet_store for one memory.';
+comment on column public.policy_verdict.policy is 'Name of the policy.';
+comment on column public.policy_verdict.is_permissive is
+  'True: at least one such policy must admit the memory. False: every such policy must.';
+comment on column public.policy_verdict.admits is 'True if the policy admits the memory.';
+comment on column public.policy_verdict.expression is 'Expression of the policy, with the caller''s claims substituted.';
+comment on column public.policy_verdict.description is 'Comment of the policy.';
 
 create type public.access_explanation as (
   packet_id uuid,
@@ -16470,17 +17162,17 @@ create type public.access_explanation as (
   decided_by text,
   policies public.policy_verdict[]
 );
-comment on type public.access_explanation is 'Whether a caller sees a memory, and why.';
+comment on type public.access_explanation is 'Whether a caller can see a memory, and why.';
 comment on column public.access_explanation.packet_id is 'The memory.';
-comment on column public.access_explanation.tenant_id is 'The tenant of the caller.';
+comment on column public.access_explanation.tenant_id is 'Tenant of the caller.';
 comment on column public.access_explanation.caller is 'The caller.';
-comment on column public.access_explanation.role is 'Its database role.';
-comment on column public.access_explanation.is_visible is 'Whether it sees the memory.';
+comment on column public.access_explanation.role is 'Database role of the caller.';
+comment on column public.access_explanation.is_visible is 'True if the caller can see the memory.';
 comment on column public.access_explanation.decided_by is
-  'The policy that decided: of those that refuse the first restrictive one, else the permissive one. identity: it is nobody, being inactive or with claims that do not fit. grant: its role may read no memory.';
-comment on column public.access_explanation.policies is 'The verdict of each policy for its role.';
+  'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.';
+comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
 
-create function access.expired_memory(packet_id uuid)
+create function access.get_expired_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
 stable
@@ -16492,13 +17184,13 @@ declare
   memory public.packet_store;
 begin
   select p.* into memory from public.packet_store p
-  where p.packet_id = expired_memory.packet_id
+  where p.packet_id = get_expired_memory.packet_id
     and p.ttl <= now()
     and (me.role = 'l9_platform_admin'
       or p.tenant_id = me.tenant_id
         and p.scope = any (me.readable_scopes)
         and identity.has_project(me, p.project_id));
-  -- Whose it was, not what it said: that is gone for everyone.
+  -- Keep the columns that policies use and clear the contents, which no caller may see after expiry.
   memory.envelope := null;
   memory.content := null;
   memory.routing := null;
@@ -16515,50 +17207,51 @@ begin
 end
 $$;
 
-comment on function access.expired_memory(uuid) is
-  'Whose a memory was that has expired and waits for cleanup, without what it said, to an admin that could read it before. Definer: expired memories are hidden from everyone.';
+comment on function access.get_expired_memory(uuid) is
+  'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that could read it before. Definer: expired memories are hidden from every caller.';
 
-create function access.claims_filled_in(expression text, me identity.identity)
+create function access.substitute_claims(expression text, subject identity.identity)
 returns text
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  answer text := expression;
+  result text := expression;
   claim record;
 begin
   for claim in
     select * from (values
-      ('current_tenant_id', format('%L::uuid', (me).tenant_id)),
-      ('current_org_id', format('%L::uuid', (me).org_id)),
-      ('current_user_id', format('%L::uuid', (me).user_id)),
-      ('current_caller', format('%L::text', (me).caller)),
-      ('current_creator', format('%L::text', (me).creator)),
-      ('current_scopes', format('%L::text[]', coalesce((me).readable_scopes, '{}'))),
-      ('current_writable_scopes', format('%L::text[]', coalesce((me).writable_scopes, '{}'))),
-      ('current_projects', format('%L::text[]', coalesce((me).projects, '{}'))),
-      ('has_every_project', coalesce('*' = any ((me).projects), false)::text)) as c (name, literal)
+      ('current_tenant_id', format('%L::uuid', (subject).tenant_id)),
+      ('current_org_id', format('%L::uuid', (subject).org_id)),
+      ('current_user_id', format('%L::uuid', (subject).user_id)),
+      ('current_caller', format('%L::text', (subject).caller)),
+      ('current_creator', format('%L::text', (subject).creator)),
+      ('current_scopes', format('%L::text[]', coalesce((subject).readable_scopes, '{}'))),
+      ('current_writable_scopes', format('%L::text[]', coalesce((subject).writable_scopes, '{}'))),
+      ('current_projects', format('%L::text[]', coalesce((subject).projects, '{}'))),
+      ('has_every_project', coalesce('*' = any ((subject).projects), false)::text)) as c (name, literal)
   loop
-    -- In the replacement a backslash is special.
-    answer := regexp_replace(answer, format('\( SELECT identity\.%s\(\) AS %1$s\)', claim.name),
+    -- A backslash is special in the replacement text of regexp_replace.
+    result := regexp_replace(result, format('\( SELECT identity\.%s\(\) AS %1$s\)', claim.name),
       replace(format('(%s)', claim.literal), '\', '\\'), 'g');
   end loop;
-  -- Asked for a reason, not by them: it is no look of theirs.
-  answer := regexp_replace(answer, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
-    coalesce(((me).role = 'l9_platform_admin')::text, 'false'), 'g');
-  -- Functions of PostgreSQL stand without a schema here: a schema names one of ours that is not known above.
-  if answer ~ '\m[a-z0-9_]+\.[a-z0-9_]+\(' then
-    raise exception using errcode = '0A000', message = 'explain_access: a policy asks for what it does not know';
+  -- This evaluates the policy for somebody else, so it must not audit a read.
+  result := regexp_replace(result, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
+    coalesce(((subject).role = 'l9_platform_admin')::text, 'false'), 'g');
+  -- pg_get_expr prints PostgreSQL's own functions without a schema. A schema-qualified call is one of our functions that the
+  -- substitution above does not handle.
+  if result ~ '\m[a-z0-9_]+\.[a-z0-9_]+\(' then
+    raise exception using errcode = '0A000', message = 'explain_access: a policy calls a function that cannot be substituted';
   end if;
-  return answer;
+  return result;
 end
 $$;
 
-comment on function access.claims_filled_in(text, identity.identity) is
-  'The expression of a policy with what it asks of the session, (select identity.current_…()), replaced by what it would be for this identity.';
+comment on function access.substitute_claims(text, identity.identity) is
+  'The expression of a policy in which each call (select identity.current_…()) is replaced by its value for this identity.';
 
-create function access.role_of_actor(tenant_id uuid, caller text)
+create function access.get_actor_role(tenant_id uuid, caller text)
 returns text
 language sql
 stable
@@ -16566,13 +17259,13 @@ security definer
 set search_path = ''
 return (
   select a.role from public.actors a, identity.require_admin() as me
-  where a.tenant_id = role_of_actor.tenant_id and a.caller = role_of_actor.caller
+  where a.tenant_id = get_actor_role.tenant_id and a.caller = get_actor_role.caller
     and (me.role = 'l9_platform_admin' or a.tenant_id = me.tenant_id));
 
-comment on function access.role_of_actor(uuid, text) is
-  'The database role of an actor, to an admin of its tenant; else null. Definer: reads actors.';
+comment on function access.get_actor_role(uuid, text) is
+  'Database role of an actor, if the caller is an admin of its tenant; else null. Definer: reads actors.';
 
-create function access.identity_in_question(
+create function access.get_identity_with_claims(
   tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[])
 returns identity.identity
 language plpgsql
@@ -16582,25 +17275,25 @@ set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_admin();
-  them identity.identity;
+  subject identity.identity;
 begin
-  if me.role <> 'l9_platform_admin' and identity_in_question.tenant_id <> me.tenant_id then
+  if me.role <> 'l9_platform_admin' and get_identity_with_claims.tenant_id <> me.tenant_id then
     return null;
   end if;
-  select a.tenant_id, identity_in_question.org_id, identity_in_question.user_id, a.caller, a.creator, a.source, a.agent, a.role,
-    identity.intersect_scopes(a.readable_scopes, coalesce(identity_in_question.scopes, '{*}')),
-    identity.intersect_scopes(a.writable_scopes, coalesce(identity_in_question.scopes, '{*}')),
-    coalesce(identity_in_question.projects, '{*}'), a.can_clean_up
-  into them
+  select a.tenant_id, get_identity_with_claims.org_id, get_identity_with_claims.user_id, a.caller, a.creator, a.source, a.agent, a.role,
+    identity.intersect_scopes(a.readable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
+    identity.intersect_scopes(a.writable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
+    coalesce(get_identity_with_claims.projects, '{*}'), a.can_clean_up
+  into subject
   from identity.active_actors a
-  where a.tenant_id = identity_in_question.tenant_id and a.caller = identity_in_question.caller
-    and identity.are_claims_valid(a.tenant_id, a.caller, identity_in_question.org_id, identity_in_question.user_id, null);
-  return them;
+  where a.tenant_id = get_identity_with_claims.tenant_id and a.caller = get_identity_with_claims.caller
+    and identity.are_claims_valid(a.tenant_id, a.caller, get_identity_with_claims.org_id, get_identity_with_claims.user_id, null);
+  return subject;
 end
 $$;
 
-comment on function access.identity_in_question(uuid, text, uuid, uuid, text[], text[]) is
-  'What these claims would be worth, to an admin of their tenant, as current_identity() would have it under the actor''s role. Definer: reads identity tables.';
+comment on function access.get_identity_with_claims(uuid, text, uuid, uuid, text[], text[]) is
+  'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the caller is an admin of their tenant; else null. Definer: reads identity tables.';
 
 create function public.explain_access(
   caller text,
@@ -16620,7 +17313,7 @@ as $$
 declare
   me identity.identity := identity.require_admin();
   memory public.packet_store;
-  them identity.identity;
+  subject identity.identity;
   answer public.access_explanation;
   policy record;
   verdict public.policy_verdict;
@@ -16631,19 +17324,19 @@ begin
   answer.policies := '{}';
   answer.is_visible := false;
 
-  -- As the admin: of a memory that it can't see itself it learns nothing.
+  -- Runs with the admin's own rights, so that it learns nothing about a memory that it cannot see.
   select p.* into memory from public.packet_store p where p.packet_id = explain_access.packet_id;
   if not found then
-    memory := access.expired_memory(explain_access.packet_id);
+    memory := access.get_expired_memory(explain_access.packet_id);
     if memory.packet_id is null then
       perform memories.raise_not_yours(explain_access.packet_id);
     end if;
   end if;
-  answer.role := access.role_of_actor(answer.tenant_id, explain_access.caller);
+  answer.role := access.get_actor_role(answer.tenant_id, explain_access.caller);
   if answer.role is null then
-    perform identity.raise_error('L9VAL', 'caller: no actor of this tenant', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: no such actor in this tenant', 'caller');
   end if;
-  them := access.identity_in_question(
+  subject := access.get_identity_with_claims(
     answer.tenant_id, explain_access.caller, explain_access.org_id, explain_access.user_id,
     explain_access.scopes, explain_access.projects);
 
@@ -16658,7 +17351,7 @@ begin
   loop
     verdict.policy := policy.name;
     verdict.is_permissive := policy.is_permissive;
-    verdict.expression := access.claims_filled_in(policy.expression, them);
+    verdict.expression := access.substitute_claims(policy.expression, subject);
     verdict.description := policy.description;
     execute format('select coalesce((%s), false) from (select ($1).*) as packet_store', verdict.expression)
     into verdict.admits
@@ -16666,7 +17359,7 @@ begin
     answer.policies := answer.policies || verdict;
   end loop;
 
-  if them.caller is null then
+  if subject.caller is null then
     answer.decided_by := 'identity';
   elsif not has_table_privilege(answer.role, 'public.packet_store', 'select') then
     answer.decided_by := 'grant';
@@ -16687,12 +17380,12 @@ end
 $$;
 
 comment on function public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid) is
-  'Whether a caller, with these claims, sees a memory, and which policy of packet_store decides: they are taken from the catalogue and evaluated as they stand. For admins, of memories that they can see themselves, expired ones included; else L9OWN. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
+  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired ones; else it raises L9OWN. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
 
 grant execute on function
-  access.expired_memory(uuid), access.claims_filled_in(text, identity.identity),
-  access.role_of_actor(uuid, text),
-  access.identity_in_question(uuid, text, uuid, uuid, text[], text[]),
+  access.get_expired_memory(uuid), access.substitute_claims(text, identity.identity),
+  access.get_actor_role(uuid, text),
+  access.get_identity_with_claims(uuid, text, uuid, uuid, text[], text[]),
   public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid)
 to l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/020-explain-access.sql
@@ -17113,11 +17806,11 @@ grant execute on function public.memory_views_status() to l9_agent, l9_admin, l9
 --! Included 220-forgetting/000-schema.sql
 create schema forgetting;
 comment on schema forgetting is
-  'Erasing memories and subjects, and their tombstones. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Erasure of memories and subjects, and tombstones. Not exposed over GraphQL; callers may execute only the functions that are granted individually.';
 grant usage on schema forgetting to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 220-forgetting/000-schema.sql
 --! Included 220-forgetting/010-administered-tenants.sql
-create function forgetting.is_whole_operator(me identity.identity)
+create function forgetting.is_unrestricted_operator(me identity.identity)
 returns boolean
 language sql
 stable
@@ -17126,8 +17819,8 @@ set search_path = ''
 return me.role = 'l9_platform_admin'
   and '*' = any (me.projects) and '*' = any (identity.list_claim('scopes'));
 
-comment on function forgetting.is_whole_operator(identity.identity) is
-  'Whether this is an operator whose token is not cut down to some scopes or projects.';
+comment on function forgetting.is_unrestricted_operator(identity.identity) is
+  'True for an operator whose token is not restricted to some scopes or projects.';
 
 create function forgetting.administered_tenants()
 returns uuid[]
@@ -17140,7 +17833,7 @@ declare
   me identity.identity := identity.current_identity();
 begin
   return case
-    when forgetting.is_whole_operator(me) then array(select t.tenant_id from public.tenants t)
+    when forgetting.is_unrestricted_operator(me) then array(select t.tenant_id from public.tenants t)
     when me.role in ('l9_admin', 'l9_platform_admin') then array[me.tenant_id]
     else '{}'
   end;
@@ -17148,7 +17841,7 @@ end
 $$;
 
 comment on function forgetting.administered_tenants() is
-  'Tenants whose contents the caller may erase: its own for an admin, all for an operator with a whole token, none for anybody else. Policies of the owner''s functions ask for it.';
+  'The tenants in which the caller may erase: for an admin its own, for an operator with an unrestricted token all, for anyone else none. The policies for functions of the owner use it.';
 
 create function forgetting.may_erase(me identity.identity, scope text, project_id text)
 returns boolean
@@ -17156,13 +17849,22 @@ language sql
 stable
 parallel safe
 set search_path = ''
-return forgetting.is_whole_operator(me)
+return forgetting.is_unrestricted_operator(me)
   or identity.may_write(me, project_id, scope);
 
 comment on function forgetting.may_erase(identity.identity, text, text) is
-  'Whether the token of an admin covers a scope and project. What it administers at all is for administered_tenants() to say.';
+  'True if the token of an admin covers this scope and project. administered_tenants() decides about the tenant.';
 --! EndIncluded 220-forgetting/010-administered-tenants.sql
 --! Included 220-forgetting/020-memory-tombstones.sql
+create function forgetting.max_reason_bytes()
+returns integer
+language sql
+immutable
+parallel safe
+return 200;
+
+comment on function forgetting.max_reason_bytes() is 'The maximum length of the reason of an erasure, in bytes.';
+
 create table public.memory_tombstones (
   packet_id uuid primary key,
   erasure_id uuid not null,
@@ -17176,27 +17878,28 @@ create table public.memory_tombstones (
   reason text not null,
   erased_by text not null,
   erased_at timestamptz not null default now(),
-  -- No content, tags or metadata, and no hash of the content either: it would confirm a guess.
-  constraint tombstone_reason_short check (octet_length(reason) <= 200)
+  -- There are no columns for content, tags or metadata, and none for a hash of the content, which would confirm a guess.
+  constraint tombstone_reason_short check (octet_length(reason) <= forgetting.max_reason_bytes())
 );
 
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
 create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
 
 comment on table public.memory_tombstones is
-  'Memories that were erased: that each was there, whose it was, and who erased it. Nothing of what it said.';
-comment on column public.memory_tombstones.packet_id is 'The id that the memory had; the audit log has it too.';
-comment on column public.memory_tombstones.erasure_id is 'The erasure: one for all that was erased in one go. UUID version 7.';
-comment on column public.memory_tombstones.tenant_id is 'The tenant that owned it.';
-comment on column public.memory_tombstones.org_id is 'The org that owned it, if one did.';
-comment on column public.memory_tombstones.user_id is 'The user who owned it, if one did.';
-comment on column public.memory_tombstones.project_id is 'The project it was in.';
-comment on column public.memory_tombstones.scope is 'The scope it was in.';
-comment on column public.memory_tombstones.packet_type is 'The kind of memory it was.';
-comment on column public.memory_tombstones.creator is 'Who had written it last.';
-comment on column public.memory_tombstones.reason is 'Why, in the words of whoever erased it: 200 bytes at most.';
-comment on column public.memory_tombstones.erased_by is 'The caller that erased it.';
-comment on column public.memory_tombstones.erased_at is 'When.';
+  'Erased memories: that they existed, who owned them and who erased them. A tombstone holds nothing of the content.';
+comment on column public.memory_tombstones.packet_id is 'The id that the memory had. The audit log has it too.';
+comment on column public.memory_tombstones.erasure_id is
+  'The erasure: all memories erased by one call have the same. UUID version 7.';
+comment on column public.memory_tombstones.tenant_id is 'The tenant that owned the memory.';
+comment on column public.memory_tombstones.org_id is 'The org that owned the memory, or null.';
+comment on column public.memory_tombstones.user_id is 'The user who owned the memory, or null.';
+comment on column public.memory_tombstones.project_id is 'The project of the memory, or null.';
+comment on column public.memory_tombstones.scope is 'The scope of the memory.';
+comment on column public.memory_tombstones.packet_type is 'The kind of the memory.';
+comment on column public.memory_tombstones.creator is 'The creator that wrote the memory last.';
+comment on column public.memory_tombstones.reason is 'The reason for the erasure as its caller gave it: at most 200 bytes.';
+comment on column public.memory_tombstones.erased_by is 'The caller that erased the memory.';
+comment on column public.memory_tombstones.erased_at is 'The time of the erasure.';
 
 call identity.protect_like_memories('public.memory_tombstones', noun => 'erased memory', expires => false);
 alter policy scope_access on public.memory_tombstones using (false);
@@ -17207,19 +17910,21 @@ create policy definer_functions on public.memory_tombstones for select to l9_own
 create policy definer_tombstones on public.memory_tombstones for insert to l9_owner
   with check (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 
-comment on policy definer_functions on public.memory_tombstones is 'Erasure goes by what it has marked, in tenants that the caller administers.';
-comment on policy definer_tombstones on public.memory_tombstones is 'Erasure marks memories of tenants that the caller administers; nobody changes or removes a mark.';
+comment on policy definer_functions on public.memory_tombstones is
+  'Erasure reads the tombstones that it has written, in tenants that the caller administers.';
+comment on policy definer_tombstones on public.memory_tombstones is
+  'Erasure inserts tombstones of memories in tenants that the caller administers. Nobody updates or deletes a tombstone.';
 
 grant select on public.memory_tombstones to l9_admin, l9_platform_admin;
--- Nothing for l9_agent, and no insert, update or delete for anyone.
+-- Deliberately no grant to l9_agent, and no insert, update or delete for anyone.
 
 create policy definer_erasure on public.packet_store to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[])) with check (false);
 comment on policy definer_erasure on public.packet_store is
-  'Erasure finds and deletes any memory, also an expired one, of a tenant that the caller administers; it changes none.';
+  'Erasure reads and deletes every memory, also an expired one, of tenants that the caller administers. It updates none.';
 --! EndIncluded 220-forgetting/020-memory-tombstones.sql
 --! Included 220-forgetting/030-mark-erased.sql
--- Summaries, facts and lessons, which may rest on what is erased.
+-- Summaries, facts and lessons that are derived from other memories and may have to be erased with them.
 create index packet_store_derived_idx on public.packet_store (tenant_id)
   where packet_type in ('summary', 'fact', 'reflection') and parent_ids <> '{}';
 
@@ -17245,7 +17950,7 @@ begin atomic
 end;
 
 comment on function forgetting.mark_erased(uuid, text, uuid[]) is
-  'Locks memories and writes their tombstones, and says how many; the functions below erase what is marked. Not executable by callers.';
+  'Locks memories, writes their tombstones and returns how many it wrote. The other functions of this chapter erase the memories that have a tombstone of the same erasure. Not executable by callers.';
 
 create function forgetting.mark_derived(erasure_id uuid, reason text)
 returns void
@@ -17254,10 +17959,10 @@ volatile
 set search_path = ''
 as $$
 declare
-  derived uuid[];
+  derived_packets uuid[];
 begin
   loop
-    derived := array(
+    derived_packets := array(
       select p.packet_id
       from public.packet_store p
       where p.tenant_id in (
@@ -17265,7 +17970,7 @@ begin
         and not exists (select from public.memory_tombstones t where t.packet_id = p.packet_id)
         and p.packet_type in ('summary', 'fact', 'reflection') and p.parent_ids <> '{}'
         and (
-          -- What memory_summary_sources says it rests on it does not outlive, not even in part.
+          -- A summary is erased with the first of its sources.
           exists (
             select from public.memory_summary_sources l
             join public.memory_tombstones t on t.packet_id = l.packet_id
@@ -17274,19 +17979,19 @@ begin
             select from unnest(p.parent_ids) as parent (id)
             join public.memory_tombstones t on t.packet_id = parent.id
             where t.erasure_id = mark_derived.erasure_id)
-          -- A parent that was deleted or erased before is nothing to rest on either.
+          -- Other memories are erased when no parent is left. A parent that was deleted or erased earlier is not left either.
           and not exists (
             select from unnest(p.parent_ids) as parent (id)
             join public.packet_store kept on kept.packet_id = parent.id
             where not exists (select from public.memory_tombstones t where t.packet_id = kept.packet_id))));
-    exit when derived = '{}';
-    perform forgetting.mark_erased(erasure_id, reason, derived);
+    exit when derived_packets = '{}';
+    perform forgetting.mark_erased(erasure_id, reason, derived_packets);
   end loop;
 end
 $$;
 
 comment on function forgetting.mark_derived(uuid, text) is
-  'Marks summaries, facts and lessons that rest on nothing but what is marked, and summaries of memory_summaries that rest on any of it; then those that rest on these, and so on. Not executable by callers.';
+  'Writes tombstones for summaries, facts and lessons all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so on. Not executable by callers.';
 --! EndIncluded 220-forgetting/030-mark-erased.sql
 --! Included 220-forgetting/035-erase-packets.sql
 create function forgetting.erase_packets(erasure_id uuid)
@@ -17306,7 +18011,7 @@ begin
   select count(*) into vectors
   from public.memory_embeddings e join public.memory_tombstones t on t.packet_id = e.packet_id
   where t.erasure_id = erase_packets.erasure_id;
-  -- Foreign keys take along versions, vectors with their chunks, the list of what waits for vectors, idempotency keys.
+  -- Foreign keys delete versions, vectors with their chunks, entries in the embedding queue and idempotency keys.
   delete from public.packet_store p using public.memory_tombstones t
   where t.erasure_id = erase_packets.erasure_id and p.packet_id = t.packet_id;
   get diagnostics memories = row_count;
@@ -17314,7 +18019,8 @@ begin
 end
 $$;
 
-comment on function forgetting.erase_packets(uuid) is 'Deletes the memories that are marked, and all that hangs on them. Not executable by callers.';
+comment on function forgetting.erase_packets(uuid) is
+  'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by callers.';
 --! EndIncluded 220-forgetting/035-erase-packets.sql
 --! Included 220-forgetting/040-erase-query-texts.sql
 create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
@@ -17325,15 +18031,15 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  erased integer;
+  deleted_count integer;
 begin
   with marked as (
     select t.packet_id, t.tenant_id from public.memory_tombstones t where t.erasure_id = erase_query_texts.erasure_id
-  ), said as (
+  ), erased_texts as (
     select m.tenant_id, p.content_hash from marked m join public.packet_store p on p.packet_id = m.packet_id
     union
     select m.tenant_id, packets.content_hash(v.content) from marked m join public.packet_versions v on v.packet_id = m.packet_id
-  ), found as (
+  ), matching_searches as (
     select a.audit_id
     from public.audit_log a
     cross join lateral jsonb_array_elements_text(
@@ -17343,25 +18049,25 @@ begin
       and a.audit_id in (select q.audit_id from public.audit_query_texts q)
   )
   delete from public.audit_query_texts q
-  where q.audit_id in (select f.audit_id from found f)
-    -- Whoever searched for the very text may have found other memories with it, or none.
-    or (q.tenant_id, packets.content_hash(q.query)) in (select s.tenant_id, s.content_hash from said s)
+  where q.audit_id in (select s.audit_id from matching_searches s)
+    -- A search for exactly the erased text may have found other memories, or none.
+    or (q.tenant_id, packets.content_hash(q.query)) in (select t.tenant_id, t.content_hash from erased_texts t)
     or q.tenant_id = erase_query_texts.tenant_id and q.user_id = erase_query_texts.user_id;
-  get diagnostics erased = row_count;
-  return jsonb_build_object('query_texts', erased);
+  get diagnostics deleted_count = row_count;
+  return jsonb_build_object('query_texts', deleted_count);
 end
 $$;
 
 comment on function forgetting.erase_query_texts(uuid, uuid, uuid) is
-  'Deletes the texts of searches that found, or were word for word, what is marked; and, of a subject, all that it searched for. The audit rows stay. Not executable by callers.';
+  'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; for a subject, the texts of all searches of that user. The audit rows stay. Not executable by callers.';
 --! EndIncluded 220-forgetting/040-erase-query-texts.sql
 --! Included 220-forgetting/045-erase-feedback.sql
 create policy definer_functions on public.memory_feedback for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_erasure on public.memory_feedback for delete to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
-comment on policy definer_functions on public.memory_feedback is 'Erasure finds it, in tenants that the caller administers.';
-comment on policy definer_erasure on public.memory_feedback is 'Erasure deletes it, in tenants that the caller administers.';
+comment on policy definer_functions on public.memory_feedback is 'Erasure reads feedback in tenants that the caller administers.';
+comment on policy definer_erasure on public.memory_feedback is 'Erasure deletes feedback in tenants that the caller administers.';
 
 create function forgetting.erase_feedback(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
@@ -17371,18 +18077,18 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  erased integer;
+  deleted_count integer;
 begin
   delete from public.memory_feedback f
   where f.packet_id in (select t.packet_id from public.memory_tombstones t where t.erasure_id = erase_feedback.erasure_id)
     or f.tenant_id = erase_feedback.tenant_id and f.user_id = erase_feedback.user_id;
-  get diagnostics erased = row_count;
-  return jsonb_build_object('feedback', erased);
+  get diagnostics deleted_count = row_count;
+  return jsonb_build_object('feedback', deleted_count);
 end
 $$;
 
 comment on function forgetting.erase_feedback(uuid, uuid, uuid) is
-  'Deletes what was said about what is marked; and, of a subject, all that agents said for it. The access log holds no texts, and stays. Not executable by callers.';
+  'Deletes the feedback about erased memories and, for a subject, all feedback that agents gave for that user. The access log holds no texts and stays. Not executable by callers.';
 --! EndIncluded 220-forgetting/045-erase-feedback.sql
 --! Included 220-forgetting/050-erase-user.sql
 create function forgetting.erase_user(tenant_id uuid, user_id uuid)
@@ -17393,18 +18099,18 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  erased integer;
+  changed_count integer;
 begin
   update public.users u
   set name = 'erased-' || u.user_id, is_active = false
   where u.tenant_id = erase_user.tenant_id and u.user_id = erase_user.user_id;
-  get diagnostics erased = row_count;
-  return jsonb_build_object('names', erased);
+  get diagnostics changed_count = row_count;
+  return jsonb_build_object('names', changed_count);
 end
 $$;
 
 comment on function forgetting.erase_user(uuid, uuid) is
-  'Takes a user''s name away and deactivates it; its id stays, for the record. Not executable by callers.';
+  'Replaces the name of a user and deactivates the user. The user_id stays, because audit rows refer to it. Not executable by callers.';
 --! EndIncluded 220-forgetting/050-erase-user.sql
 --! Included 220-forgetting/060-erase.sql
 create type public.erasure as (
@@ -17413,10 +18119,11 @@ create type public.erasure as (
   removed jsonb
 );
 
-comment on type public.erasure is 'What was erased.';
-comment on column public.erasure.erasure_id is 'As on the tombstones and the audit rows of this erasure.';
-comment on column public.erasure.memories is 'How many memories, those that rested on them included.';
-comment on column public.erasure.removed is 'How many rows of each sort: memories, versions, vectors, query_texts, feedback …';
+comment on type public.erasure is 'The result of an erasure.';
+comment on column public.erasure.erasure_id is 'The id that the tombstones and audit rows of this erasure have.';
+comment on column public.erasure.memories is 'The number of memories that were erased, including those derived from them.';
+comment on column public.erasure.removed is
+  'The number of rows removed of each sort: memories, versions, vectors, query_texts, feedback …';
 
 create function forgetting.check_erasure_reason(reason text)
 returns void
@@ -17427,13 +18134,14 @@ set search_path = ''
 as $$
 begin
   if reason is null or reason !~ '\S' then
-    perform identity.raise_error('L9VAL', 'reason: why it is erased; it stays on the tombstone', 'reason');
+    perform identity.raise_error('L9VAL', 'reason: required, the reason for the erasure; the tombstone keeps it', 'reason');
   end if;
-  perform identity.check_bytes(reason, 200, 'reason');
+  perform identity.check_bytes(reason, forgetting.max_reason_bytes(), 'reason');
 end
 $$;
 
-comment on function forgetting.check_erasure_reason(text) is 'A reason is required, 200 bytes at most.';
+comment on function forgetting.check_erasure_reason(text) is
+  'Raises L9VAL if there is no reason, and L9LIM if it is longer than 200 bytes.';
 
 create function forgetting.erase_marked(
   me identity.identity, erasure_id uuid, reason text, tenant_id uuid default null, user_id uuid default null)
@@ -17444,39 +18152,39 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  done public.erasure;
+  result public.erasure;
 begin
   perform forgetting.mark_derived(erase_marked.erasure_id, erase_marked.reason);
-  -- All of it or nothing: a copy that this token doesn't reach would be left behind unseen.
+  -- Erase everything or nothing: a derived memory outside the claims of this token would otherwise stay behind, unseen.
   if exists (
     select from public.memory_tombstones t
     where t.erasure_id = erase_marked.erasure_id and not forgetting.may_erase(me, t.scope, t.project_id)
   ) then
     perform identity.raise_error('L9SCP',
-      'a summary, fact or lesson that rests on it alone is beyond the scopes or projects of this token, and would be left behind');
+      'a summary, fact or lesson that rests only on the erased memories is outside the scopes or projects of this token');
   end if;
 
-  -- Each place that holds contents, one line each. What looks at the memories comes before they go.
-  done.removed := forgetting.erase_query_texts(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
-  done.removed := done.removed || forgetting.erase_feedback(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
-  done.removed := done.removed || forgetting.erase_packets(erase_marked.erasure_id);
+  -- One line for each place that holds contents. Functions that read the memories run before the memories are deleted.
+  result.removed := forgetting.erase_query_texts(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
+  result.removed := result.removed || forgetting.erase_feedback(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
+  result.removed := result.removed || forgetting.erase_packets(erase_marked.erasure_id);
   if user_id is not null then
-    done.removed := done.removed || forgetting.erase_user(erase_marked.tenant_id, erase_marked.user_id);
+    result.removed := result.removed || forgetting.erase_user(erase_marked.tenant_id, erase_marked.user_id);
   end if;
 
-  done.erasure_id := erase_marked.erasure_id;
-  done.memories := done.removed ->> 'memories';
+  result.erasure_id := erase_marked.erasure_id;
+  result.memories := result.removed ->> 'memories';
   perform audit.write_audit_of_tenant(t.tenant_id, 'ERASE', 'packet_store', t.packet_id, t.project_id, t.scope,
     jsonb_build_object('erasure_id', t.erasure_id, 'kind', t.packet_type, 'was_created_by', t.creator))
   from public.memory_tombstones t
   where t.erasure_id = erase_marked.erasure_id
   order by t.packet_id;
-  return done;
+  return result;
 end
 $$;
 
 comment on function forgetting.erase_marked(identity.identity, uuid, text, uuid, uuid) is
-  'Erases what is marked, and what was derived from it alone, everywhere: the one list of places. Not executable by callers.';
+  'Erases the memories that have a tombstone of this erasure, and those derived only from them, from every place that holds contents. Not executable by callers.';
 --! EndIncluded 220-forgetting/060-erase.sql
 --! Included 220-forgetting/070-erase-memory.sql
 create function public.erase_memory(packet_id uuid, reason text)
@@ -17492,7 +18200,7 @@ declare
   erasure_id uuid := uuidv7();
 begin
   perform forgetting.check_erasure_reason(reason);
-  -- None is marked where a concurrent erasure was quicker.
+  -- No tombstone is written if the caller may not erase the memory or a concurrent erasure was faster.
   if forgetting.mark_erased(erasure_id, reason, array(
     select p.packet_id from public.packet_store p
     where p.packet_id = erase_memory.packet_id
@@ -17506,7 +18214,7 @@ end
 $$;
 
 comment on function public.erase_memory(uuid, text) is
-  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and summaries, facts and lessons that rest on it alone. A tombstone without content stays. For admins, within their tenant and claims, and operators: else L9SCP; L9OWN where it is not there. Definer: deletes what callers can''t even see, such as expired rows.';
+  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and summaries, facts and lessons that rest only on it. A tombstone without content stays. For admins, within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. Definer: deletes rows that callers can''t see, such as expired ones.';
 
 grant execute on function public.erase_memory(uuid, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/070-erase-memory.sql
@@ -17521,35 +18229,35 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_admin();
-  of_tenant uuid := coalesce(tenant_id, me.tenant_id);
+  target_tenant uuid := coalesce(tenant_id, me.tenant_id);
   erasure_id uuid := uuidv7();
-  done public.erasure;
+  result public.erasure;
 begin
   perform forgetting.check_erasure_reason(reason);
   if user_id is null then
-    perform identity.raise_error('L9VAL', 'user_id: whose memories to erase', 'user_id');
-  elsif of_tenant <> all (forgetting.administered_tenants()) then
-    perform identity.raise_error('L9SCP', 'tenant_id: not yours to erase in', 'tenant_id');
-  elsif not forgetting.is_whole_operator(me) and (
+    perform identity.raise_error('L9VAL', 'user_id: required, the user whose memories are to be erased', 'user_id');
+  elsif target_tenant <> all (forgetting.administered_tenants()) then
+    perform identity.raise_error('L9SCP', 'tenant_id: you may not erase in this tenant', 'tenant_id');
+  elsif not forgetting.is_unrestricted_operator(me) and (
     not '*' = any (me.projects)
-    or exists (select from public.scopes s where s.tenant_id = of_tenant and s.scope <> all (me.writable_scopes))
+    or exists (select from public.scopes s where s.tenant_id = target_tenant and s.scope <> all (me.writable_scopes))
   ) then
     perform identity.raise_error('L9SCP',
-      'erase_subject: this token does not cover every scope and project of the tenant, and would leave some behind');
+      'erase_subject: your token must cover every scope and project of the tenant, so that nothing is left behind');
   end if;
 
   perform forgetting.mark_erased(erasure_id, reason, array(
     select p.packet_id from public.packet_store p
-    where p.tenant_id = of_tenant and p.user_id = erase_subject.user_id));
-  done := forgetting.erase_marked(me, erasure_id, reason, of_tenant, erase_subject.user_id);
-  perform audit.write_audit_of_tenant(of_tenant, 'ERASE', 'users', erase_subject.user_id,
-    details => jsonb_build_object('erasure_id', erasure_id, 'removed', done.removed));
-  return done;
+    where p.tenant_id = target_tenant and p.user_id = erase_subject.user_id));
+  result := forgetting.erase_marked(me, erasure_id, reason, target_tenant, erase_subject.user_id);
+  perform audit.write_audit_of_tenant(target_tenant, 'ERASE', 'users', erase_subject.user_id,
+    details => jsonb_build_object('erasure_id', erasure_id, 'removed', result.removed));
+  return result;
 end
 $$;
 
 comment on function public.erase_subject(uuid, text, uuid) is
-  'Erases all memories that a user owns, as erase_memory does, the texts of its searches, and its name; the user is deactivated. For admins whose token covers every scope and project of the tenant, and operators (tenant_id: another tenant than that of their claims): else L9SCP. Definer: deletes what callers can''t even see, such as expired rows.';
+  'Erases all memories that a user owns, as erase_memory() does, the texts of the searches of that user, and the name of the user; the user is deactivated. For admins whose token covers every scope and project of the tenant, and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes rows that callers can''t see, such as expired ones.';
 
 grant execute on function public.erase_subject(uuid, text, uuid) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/080-erase-subject.sql

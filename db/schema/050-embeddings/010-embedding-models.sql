@@ -8,19 +8,18 @@ create table public.embedding_models (
   constraint embedding_dimensions_fit check (dimensions between 1 and 1536),
   constraint embedding_state_known check (state in ('serving', 'arriving', 'leaving')),
   constraint embedding_state_dated check ((state is null) = (state_since is null)),
-  -- Deferred, so that the switch can be one update of two rows.
+  -- The constraint is deferred so that the switch can be one update of two rows.
   constraint embedding_state_one_each exclude using btree (state with =) where (state in ('serving', 'arriving'))
     deferrable initially deferred
 );
 
-comment on table public.embedding_models is 'Models whose vectors are stored. A search compares vectors of one model only.';
-comment on column public.embedding_models.model is 'Its name, as each of its vectors carries it.';
-comment on column public.embedding_models.created_at is 'When it was registered.';
-comment on column public.embedding_models.dimensions is 'The model''s own dimensions; its vectors are padded with zeros to 1536, which leaves cosines as they are.';
-
+comment on table public.embedding_models is 'Embedding models whose vectors are stored. A search compares vectors of one model only.';
+comment on column public.embedding_models.model is 'Name of the model. Each of its vectors carries this name.';
+comment on column public.embedding_models.created_at is 'Time when the model was registered.';
+comment on column public.embedding_models.dimensions is 'Number of dimensions of the model, at most 1536. Its vectors are padded with zeros to 1536 dimensions, which does not change cosine similarities.';
 comment on column public.embedding_models.state is
-  'serving: searches compare its vectors; arriving: memories are embedded with it too, so that it can serve; leaving: its vectors are being dropped; null: none of these.';
-comment on column public.embedding_models.state_since is 'Since when.';
+  'serving: searches compare the vectors of this model; arriving: memories are also embedded with this model, so that it can serve later; leaving: the vectors of this model are being deleted; null: none of these.';
+comment on column public.embedding_models.state_since is 'Time when the model entered its state.';
 
 alter table public.embedding_models enable row level security;
 alter table public.embedding_models force row level security;
@@ -28,9 +27,9 @@ alter table public.embedding_models force row level security;
 create policy scope_access on public.embedding_models for select to l9_agent, l9_admin, l9_platform_admin, l9_worker using (true);
 create policy worker_access on public.embedding_models for update to l9_worker using (true);
 create policy definer_functions on public.embedding_models to l9_owner using (true);
-comment on policy scope_access on public.embedding_models is 'Which models there are is nobody''s secret.';
-comment on policy worker_access on public.embedding_models is 'The change from one model to another is the jobs'' to make.';
-comment on policy definer_functions on public.embedding_models is 'register_embedding_model() adds rows, drop_embedding_model() takes them away.';
+comment on policy scope_access on public.embedding_models is 'The list of models is not secret.';
+comment on policy worker_access on public.embedding_models is 'Jobs change from one model to another.';
+comment on policy definer_functions on public.embedding_models is 'register_embedding_model() inserts rows, and drop_embedding_model() deletes them.';
 
 grant select on public.embedding_models to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant update (state, state_since) on public.embedding_models to l9_worker;
@@ -46,6 +45,6 @@ parallel safe
 set search_path = ''
 return (select m.model from public.embedding_models m where m.state = 'serving');
 
-comment on function embeddings.serving_model() is 'The model whose vectors searches compare; null where no gateway has ever started.';
+comment on function embeddings.serving_model() is 'The model whose vectors searches compare; null before a gateway has started for the first time.';
 
 grant execute on function embeddings.serving_model() to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -16,7 +16,7 @@ create table public.agent_memory_events (
   updated_at timestamptz not null
 );
 
--- What is erased must not stay in the planner's statistics.
+-- Erased contents must not survive in the planner's statistics.
 alter table public.agent_memory_events
   alter column agent_id set statistics 0, alter column event_type set statistics 0, alter column content set statistics 0;
 
@@ -25,14 +25,17 @@ create index agent_memory_events_type_idx on public.agent_memory_events (tenant_
 create index agent_memory_events_agent_idx on public.agent_memory_events (tenant_id, agent_id, "timestamp");
 
 comment on table public.agent_memory_events is
-  'What happened: the memories of kind event, laid out. One row each, kept in step with the memory by triggers.';
-comment on column public.agent_memory_events.event_id is 'UUID version 7; the same as long as the memory stays an event.';
+  'Events: one row for each memory of kind event, with its envelope as columns. Triggers keep the row in step with its memory.';
+comment on column public.agent_memory_events.event_id is 'UUID version 7. It does not change while the memory stays an event.';
 comment on column public.agent_memory_events.agent_id is
-  'The agent that it says it is of: envelope.agent_id, else metadata.agent, else the creator. Who wrote it is in creator.';
-comment on column public.agent_memory_events."timestamp" is 'When it happened: envelope.timestamp, else when it was saved.';
-comment on column public.agent_memory_events.packet_id is 'The memory.';
-comment on column public.agent_memory_events.event_type is 'What sort of event: envelope.event_type, such as deploy.finished.';
-comment on column public.agent_memory_events.content is 'What else the envelope says; the text under content.';
+  'The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote the memory.';
+comment on column public.agent_memory_events."timestamp" is
+  'When the event happened: envelope.timestamp, else the time of saving.';
+comment on column public.agent_memory_events.packet_id is 'The memory that holds the event.';
+comment on column public.agent_memory_events.event_type is
+  'The type of the event: envelope.event_type, such as deploy.finished.';
+comment on column public.agent_memory_events.content is
+  'The other fields of the envelope; the text of the memory is its field content.';
 
 call derived.derive_from_packets('public.agent_memory_events', 'event_id', 'packet_id');
 
@@ -43,7 +46,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  -- What was moved in from old tables may be an event in name only.
+  -- An imported legacy memory may have the kind event without an event_type.
   if new.packet_type <> 'event' or new.envelope ->> 'event_type' is null or new.ttl <= now() then
     delete from public.agent_memory_events e where e.packet_id = new.packet_id;
     return null;
@@ -63,7 +66,7 @@ end
 $$;
 
 comment on function events.tg_packet_store__fill_event() is
-  'Lays out what an event says, and takes it away when it is none any more. Definer: callers can''t write events.';
+  'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t write events.';
 
 create trigger _610_fill_event after insert on public.packet_store
   for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))

@@ -19,41 +19,45 @@ create table public.reasoning_traces (
   updated_at timestamptz not null
 );
 
--- What is erased must not stay in the planner's statistics.
+-- Erased contents must not survive in the planner's statistics.
 alter table public.reasoning_traces
   alter column agent_id set statistics 0, alter column steps set statistics 0,
   alter column extracted_features set statistics 0, alter column inference_steps set statistics 0,
   alter column reasoning_tokens set statistics 0, alter column decision_tokens set statistics 0,
   alter column confidence_scores set statistics 0;
 
--- As of contexts: a search looks here how many traces its caller may read.
+-- A search counts the traces that its caller may read with an index-only scan, as it does for memory_contexts.
 create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
 create index reasoning_traces_agent_idx on public.reasoning_traces (tenant_id, agent_id, created_at);
 
 comment on table public.reasoning_traces is
-  'How agents came to something: the memories of kind reasoning_trace, laid out. One row each, kept in step with the memory by triggers. What the steps say is embedded as type reasoning.';
-comment on column public.reasoning_traces.trace_id is 'UUID version 7; the same as long as the memory stays a trace.';
+  'Reasoning traces: one row for each memory of kind reasoning_trace, with its envelope as columns. Triggers keep the row in step with its memory. The text of the steps is embedded as type reasoning.';
+comment on column public.reasoning_traces.trace_id is
+  'UUID version 7. It does not change while the memory stays a reasoning trace.';
 comment on column public.reasoning_traces.agent_id is
-  'The agent that it says it is of: envelope.agent_id, else metadata.agent, else the creator. Who wrote it is in creator.';
-comment on column public.reasoning_traces.packet_id is 'The memory.';
-comment on column public.reasoning_traces.steps is 'The steps in order: texts, or objects with texts in them.';
-comment on column public.reasoning_traces.extracted_features is 'What was taken from the input: an object.';
-comment on column public.reasoning_traces.inference_steps is 'What was inferred: a list.';
-comment on column public.reasoning_traces.reasoning_tokens is 'How many tokens the reasoning took, or the tokens themselves.';
-comment on column public.reasoning_traces.decision_tokens is 'How many tokens the decision took, or the tokens themselves.';
-comment on column public.reasoning_traces.confidence_scores is 'How sure of what: an object of numbers from 0 to 1.';
+  'The agent that the trace names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote the memory.';
+comment on column public.reasoning_traces.packet_id is 'The memory that holds the trace.';
+comment on column public.reasoning_traces.steps is 'The steps in order: a list of texts, or of objects that contain texts.';
+comment on column public.reasoning_traces.extracted_features is 'What the agent took from its input: an object.';
+comment on column public.reasoning_traces.inference_steps is 'What the agent inferred: a list.';
+comment on column public.reasoning_traces.reasoning_tokens is
+  'The number of tokens that the reasoning took, or a list of the tokens.';
+comment on column public.reasoning_traces.decision_tokens is
+  'The number of tokens that the decision took, or a list of the tokens.';
+comment on column public.reasoning_traces.confidence_scores is 'An object that maps names to confidences from 0 to 1.';
 
 call derived.derive_from_packets('public.reasoning_traces', 'trace_id', 'packet_id');
 
-create function events.given(envelope jsonb, field text, otherwise jsonb)
+create function events.field_or_default(envelope jsonb, field text, default_value jsonb)
 returns jsonb
 language sql
 immutable
 parallel safe
 set search_path = ''
-return coalesce(nullif(envelope -> field, 'null'), otherwise);
+return coalesce(nullif(envelope -> field, 'null'), default_value);
 
-comment on function events.given(jsonb, text, jsonb) is 'A field of an envelope, or what stands for it where it is left out or null.';
+comment on function events.field_or_default(jsonb, text, jsonb) is
+  'Returns a field of the envelope, or the default if the field is absent or null.';
 
 create function events.tg_packet_store__fill_reasoning()
 returns trigger
@@ -62,7 +66,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  -- What was moved in from old tables may be a trace in name only.
+  -- An imported legacy memory may have the kind reasoning_trace without steps.
   if new.packet_type <> 'reasoning_trace' or new.envelope -> 'steps' is null or new.ttl <= now() then
     delete from public.reasoning_traces t where t.packet_id = new.packet_id;
     return null;
@@ -73,11 +77,11 @@ begin
     new.packet_id,
     left(coalesce(new.envelope ->> 'agent_id', new.metadata ->> 'agent', new.metadata ->> 'creator'), 200),
     new.envelope -> 'steps',
-    events.given(new.envelope, 'extracted_features', '{}'),
-    events.given(new.envelope, 'inference_steps', '[]'),
-    events.given(new.envelope, 'reasoning_tokens', '[]'),
-    events.given(new.envelope, 'decision_tokens', '[]'),
-    events.given(new.envelope, 'confidence_scores', '{}'))
+    events.field_or_default(new.envelope, 'extracted_features', '{}'),
+    events.field_or_default(new.envelope, 'inference_steps', '[]'),
+    events.field_or_default(new.envelope, 'reasoning_tokens', '[]'),
+    events.field_or_default(new.envelope, 'decision_tokens', '[]'),
+    events.field_or_default(new.envelope, 'confidence_scores', '{}'))
   on conflict (packet_id) do update
     set agent_id = excluded.agent_id, steps = excluded.steps, extracted_features = excluded.extracted_features,
       inference_steps = excluded.inference_steps, reasoning_tokens = excluded.reasoning_tokens,
@@ -88,7 +92,7 @@ end
 $$;
 
 comment on function events.tg_packet_store__fill_reasoning() is
-  'Lays out what a trace of reasoning says, and takes it away when it is none any more. Definer: callers can''t write traces.';
+  'Writes the trace row of a memory and deletes it when the memory is no longer a reasoning trace. Definer: callers can''t write traces.';
 
 create trigger _610_fill_reasoning after insert on public.packet_store
   for each row when (

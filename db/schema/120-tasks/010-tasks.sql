@@ -11,7 +11,29 @@ return not pg_catalog.jsonb_path_exists(value,
   and pg_catalog.octet_length(value::text) <= 4096;
 
 comment on function tasks.is_bare(jsonb) is
-  'Whether a value holds numbers, ids and names only, 4 KiB at most: no text that somebody wrote.';
+  'True if a value holds only numbers, truth values, ids and names, at most 4 KiB: it then contains no text that somebody wrote.';
+
+create function tasks.is_error_name(name text)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+return name ~ '^[A-Za-z0-9._:-]{1,100}$';
+
+comment on function tasks.is_error_name(text) is
+  'True if a text can be the name of an error: 1 to 100 letters, digits or ._:- and so no text that somebody wrote.';
+
+create function tasks.error_name(error text)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return coalesce(
+  nullif(pg_catalog.left(pg_catalog.regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error');
+
+comment on function tasks.error_name(text) is 'Returns the name at the start of an error, for which is_error_name() is true; Error if there is none.';
 
 create table public.tasks (
   id uuid primary key default uuidv7(),
@@ -36,7 +58,7 @@ create table public.tasks (
   constraint task_type_plain check (type ~ '^[a-z][a-z0-9_]{0,62}$'),
   constraint task_status_known check (status in ('queued', 'running', 'completed', 'failed')),
   constraint task_without_contents check (tasks.is_bare(payload) and tasks.is_bare(coalesce(result, '{}'))),
-  constraint task_error_is_a_name check (error ~ '^[A-Za-z0-9._:-]{1,100}$'),
+  constraint task_error_is_a_name check (tasks.is_error_name(error)),
   constraint task_job_key_short check (octet_length(job_key) between 1 and 200),
   constraint task_fails_with_error check ((status = 'failed') = (error is not null)),
   constraint task_ends_once check ((status in ('completed', 'failed')) = (completed_at is not null)),
@@ -50,25 +72,29 @@ create index tasks_completed_idx on public.tasks (completed_at);
 create unique index tasks_open_key on public.tasks (tenant_id, job_key) where status in ('queued', 'running');
 
 comment on table public.tasks is
-  'Background work for a tenant, as its people see it: one row a run. Only jobs write it; rows go 30 days after their end.';
+  'Runs of background jobs for a tenant: one row for each run. Only jobs write this table. A row is deleted 30 days after its run ended.';
 comment on column public.tasks.id is 'UUID version 7.';
-comment on column public.tasks.type is 'What is done, such as reembed: a lower-case word.';
+comment on column public.tasks.type is 'The kind of work, such as reembed: a lower-case word.';
 comment on column public.tasks.status is 'queued, running, completed or failed.';
-comment on column public.tasks.payload is 'What it was asked: numbers, ids and names, never contents.';
-comment on column public.tasks.result is 'What came of it: numbers, ids and names, never contents.';
-comment on column public.tasks.error is 'The name of the error that it failed of. interrupted: its process ended.';
-comment on column public.tasks.job_key is 'What it works on, such as extract and the id of a memory: under one key one task at a time is queued or runs.';
-comment on column public.tasks.job_id is 'The job of the queue that does it, while it is there: graphile_worker.jobs.id, for l9_worker. Null: no job does, but a command.';
-comment on column public.tasks.caller is 'Who asked for it; null: nobody, it came round by itself.';
-comment on column public.tasks.tenant_id is 'The tenant that it is done for.';
-comment on column public.tasks.org_id is 'The org that it is done for; null: the whole tenant.';
-comment on column public.tasks.user_id is 'The user whom it is done for; null: the whole org.';
-comment on column public.tasks.project_id is 'The project that it is about; null: all of them.';
-comment on column public.tasks.scope is 'The scope that it is about: whoever reads that sees the task. Null: all of them, and then it is for admins, and whoever asked for it.';
-comment on column public.tasks.created_at is 'When it was queued, or began.';
-comment on column public.tasks.started_at is 'When it began.';
-comment on column public.tasks.completed_at is 'When it ended, either way.';
-comment on column public.tasks.updated_at is 'When its status last changed.';
+comment on column public.tasks.payload is 'The parameters of the run: numbers, ids and names, never contents.';
+comment on column public.tasks.result is 'The outcome of the run: numbers, ids and names, never contents.';
+comment on column public.tasks.error is
+  'The name of the error that ended the run; interrupted if its process died. Null unless status is failed.';
+comment on column public.tasks.job_key is
+  'The object of the work, such as extract and the id of a memory. At most one run with the same key is queued or running.';
+comment on column public.tasks.job_id is
+  'graphile_worker.jobs.id of the job that does the work, for l9_worker. Null: a command does it.';
+comment on column public.tasks.caller is 'The caller who asked for the run. Null: a schedule started it.';
+comment on column public.tasks.tenant_id is 'The tenant that the run works for.';
+comment on column public.tasks.org_id is 'The org that the run works for. Null: the whole tenant.';
+comment on column public.tasks.user_id is 'The user that the run works for. Null: the whole org.';
+comment on column public.tasks.project_id is 'The project that the run works on. Null: all projects.';
+comment on column public.tasks.scope is
+  'The scope that the run works on; callers who can read this scope can read the row. Null: all scopes, and then only admins can read the row.';
+comment on column public.tasks.created_at is 'When the run was queued, or when it started if it was never queued.';
+comment on column public.tasks.started_at is 'When the run started.';
+comment on column public.tasks.completed_at is 'When the run completed or failed.';
+comment on column public.tasks.updated_at is 'When the status last changed.';
 
 call identity.protect_like_memories('public.tasks', noun => 'task', expires => false);
 do $$
@@ -76,15 +102,16 @@ begin
   execute format('create policy unscoped_tasks on public.tasks for select to l9_admin using (scope is null and %s)', identity.project_condition());
 end
 $$;
-comment on policy unscoped_tasks on public.tasks is 'Admins also see tasks that are about no single scope, within their projects; agents do not.';
+comment on policy unscoped_tasks on public.tasks is 'Admins also read rows without a scope, within their projects; agents can not.';
 
 create policy worker_access on public.tasks to l9_worker using (true);
 create policy definer_functions on public.tasks to l9_owner using (true);
 
-comment on policy worker_access on public.tasks is 'Jobs write down what became of what they do.';
-comment on policy definer_functions on public.tasks is 'start_task() writes down what begins; only jobs may call it.';
+comment on policy worker_access on public.tasks is 'Jobs record the progress and the outcome of their runs.';
+comment on policy definer_functions on public.tasks is 'start_task() inserts and updates rows; only jobs may call it.';
 
 grant select on public.tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant update (status, result, error, started_at, completed_at, updated_at) on public.tasks to l9_worker;
 grant delete, maintain on public.tasks to l9_worker;
--- Callers write none: a task is what a job does, not what somebody says of it.
+grant execute on function tasks.is_bare(jsonb), tasks.is_error_name(text), tasks.error_name(text) to l9_worker;
+-- Callers have no write privilege: rows report what jobs really did.

@@ -11,13 +11,15 @@ create table public.fact_predicates (
 );
 
 comment on table public.fact_predicates is
-  'Predicates that a tenant''s admins have registered. One that is not here is multi-valued: its facts stand side by side.';
+  'Predicates that a tenant''s admins registered. A predicate without a row is multi-valued: its facts hold side by side.';
 comment on column public.fact_predicates.tenant_id is 'The tenant.';
-comment on column public.fact_predicates.predicate is 'As facts have it: in lower case, white space trimmed and collapsed.';
-comment on column public.fact_predicates.is_single_valued is 'Whether a subject has one such value at a time, so that a new one supersedes the old.';
-comment on column public.fact_predicates.description is 'What it says of a subject.';
-comment on column public.fact_predicates.created_at is 'When it was registered.';
-comment on column public.fact_predicates.updated_at is 'When it was last registered anew.';
+comment on column public.fact_predicates.predicate is
+  'The predicate in the form that facts store: lower case, white space trimmed and collapsed.';
+comment on column public.fact_predicates.is_single_valued is
+  'Single-valued: asserting a new object supersedes the previous one.';
+comment on column public.fact_predicates.description is 'What the predicate says of a subject, at most 1000 bytes.';
+comment on column public.fact_predicates.created_at is 'When the predicate was first registered.';
+comment on column public.fact_predicates.updated_at is 'When the predicate was last registered again.';
 
 alter table public.fact_predicates enable row level security;
 alter table public.fact_predicates force row level security;
@@ -34,16 +36,18 @@ create policy definer_functions on public.fact_predicates to l9_owner
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
 
-comment on policy tenant_isolation on public.fact_predicates is 'Nothing crosses tenants.';
-comment on policy scope_access on public.fact_predicates is 'No further limit: what admins registered for all who assert facts.';
-comment on policy admin_override on public.fact_predicates is 'No further limit.';
-comment on policy platform_override on public.fact_predicates is 'Operators read across tenants, each look on the record.';
-comment on policy worker_access on public.fact_predicates is 'Jobs that assert facts read it.';
+comment on policy tenant_isolation on public.fact_predicates is 'Callers read only predicates of their own tenant.';
+comment on policy scope_access on public.fact_predicates is
+  'Agents read all predicates of their tenant, because everyone who asserts facts needs them.';
+comment on policy admin_override on public.fact_predicates is 'Admins read all predicates of their tenant.';
+comment on policy platform_override on public.fact_predicates is
+  'Operators read predicates of all tenants; each such read is audited.';
+comment on policy worker_access on public.fact_predicates is 'Jobs that assert facts read predicates.';
 comment on policy definer_functions on public.fact_predicates is
-  'register_predicate() writes it, and what asserts facts reads it: the caller''s tenant; for jobs and operators, all.';
+  'register_predicate() writes predicates and assert_fact() reads them: those of the caller''s tenant; for jobs and operators, those of all tenants.';
 
 grant select on public.fact_predicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
--- No insert, update or delete for anyone: register_predicate() says who may, and settles what that changes.
+-- No role may insert, update or delete: register_predicate() checks who may, and recomputes the facts that change.
 
 create function facts.is_single_valued(tenant_id uuid, predicate text)
 returns boolean
@@ -56,4 +60,4 @@ return coalesce((
   where p.tenant_id = is_single_valued.tenant_id and p.predicate = is_single_valued.predicate), false);
 
 comment on function facts.is_single_valued(uuid, text) is
-  'Whether a subject has one value of this predicate at a time. Not executable by callers: functions of the owner ask.';
+  'True if the predicate is registered as single-valued in the tenant. Not executable by callers: functions of the owner call it.';

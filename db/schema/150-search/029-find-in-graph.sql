@@ -43,7 +43,7 @@ begin
     ), stated as materialized (
       select distinct on (f.fact_id) n.place, n.confidence * f.confidence as score, null::uuid as relationship_id, f.fact_id,
         row(f.subject, f.predicate, f.object, 'outgoing', f.confidence, '{}')::public.graph_step as step
-      from facts.facts_of($2, 2000) f join nodes n on n.place = ($3)[f.place]
+      from graph.facts_about($2, 2000) f join nodes n on n.place = ($3)[f.place]
       order by f.fact_id, n.confidence * f.confidence desc
     ), ways as materialized (
       select * from met union all select * from stated order by score desc limit 5000

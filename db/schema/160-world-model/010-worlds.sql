@@ -4,8 +4,9 @@ create table world_model.worlds (
 );
 
 comment on table world_model.worlds is
-  'How far the versions of each world have come. Apart from the updates, so that no number comes twice when updates are erased.';
-comment on column world_model.worlds.state_version is 'The version that the world is at. Whoever changes the world holds the lock of this row.';
+  'The current version number of each world. It is a table of its own so that no version number is used twice, even after updates were erased.';
+comment on column world_model.worlds.state_version is
+  'The current version of the world. A transaction that changes the world locks this row.';
 
 create table world_model.removed_entities (
   audience_id uuid not null references world_model.worlds,
@@ -16,9 +17,9 @@ create table world_model.removed_entities (
 alter table world_model.removed_entities alter column entity_key set statistics 0;
 
 comment on table world_model.removed_entities is
-  'Entities that are no more, for as long as an update still speaks of them: should they come back, their versions go on.';
-comment on column world_model.removed_entities.entity_key is 'As entity_id_normalized.';
-comment on column world_model.removed_entities.version is 'The last version that it had.';
+  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, its version numbers continue.';
+comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
+comment on column world_model.removed_entities.version is 'The last version that the entity had.';
 
 create table world_model.stale_worlds (
   audience_id uuid not null,
@@ -26,8 +27,9 @@ create table world_model.stale_worlds (
 );
 
 comment on table world_model.stale_worlds is
-  'Worlds to be worked out again before the statement that moves memories ends: a trigger for each row writes it, one for the statement works it off.';
-comment on column world_model.stale_worlds.state_version is 'The version of an update that has left; null: updates have come, or live longer or shorter.';
+  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement trigger deletes and recomputes them.';
+comment on column world_model.stale_worlds.state_version is
+  'The version of an update that left the world; null when updates were added or their expiry changed.';
 
 do $$
 declare
@@ -38,7 +40,7 @@ begin
     execute format('alter table world_model.%I force row level security', name);
     execute format('create policy definer_functions on world_model.%I to l9_owner using (true)', name);
     execute format('comment on policy definer_functions on world_model.%I is %L', name,
-      'Functions of the owner alone, which know the world from a memory that the caller sees.');
+      'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
   end loop;
 end
 $$;
@@ -60,4 +62,4 @@ end
 $$;
 
 comment on function world_model.lock_world(uuid) is
-  'The version that a world is at, 0 for a new one; until the end of the transaction nobody else changes it. Not executable by callers.';
+  'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable by callers.';

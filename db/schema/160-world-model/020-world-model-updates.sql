@@ -23,7 +23,7 @@ create table public.world_model_updates (
   updated_at timestamptz not null,
   constraint world_versions_once unique (audience_id, state_version_after),
   constraint world_versions_rise check (state_version_before >= 0 and state_version_after = state_version_before + 1),
-  constraint world_update_type_plain check (insight_type ~ '^[a-z][a-z0-9_]{0,62}$'),
+  constraint world_update_type_plain check (world_model.is_insight_type(insight_type)),
   constraint world_update_entities_list check (jsonb_typeof(entities) = 'array'),
   constraint world_update_confidence check (confidence between 0 and 1),
   constraint world_update_restores check (
@@ -39,21 +39,27 @@ create index world_model_updates_restores_idx on public.world_model_updates (aud
   where restored_versions is not null;
 
 comment on table public.world_model_updates is
-  'What changed the world, an insight a row, in the order of their versions: the world is these folded, and nothing else.';
+  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, and nothing else.';
 comment on column public.world_model_updates.update_id is 'UUID version 7.';
-comment on column public.world_model_updates.source_packet is 'The memory that the insight comes from: with it goes what it changed.';
-comment on column public.world_model_updates.insight_id is 'The caller''s own id of the insight, else the memory''s.';
-comment on column public.world_model_updates.insight_type is 'What sort of insight: a lower-case word. restore: the world went back to restored_version.';
+comment on column public.world_model_updates.source_packet is
+  'The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.';
+comment on column public.world_model_updates.insight_id is
+  'The id that the caller gave to the insight; by default the id of the memory.';
+comment on column public.world_model_updates.insight_type is
+  'The type of the insight, a lower-case word. An update of type restore takes the world back to restored_version.';
 comment on column public.world_model_updates.entities is
-  'What it says of which entities: entity_id, entity_type, attributes (set, or with null taken away), confidence, delete.';
+  'The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
 comment on column public.world_model_updates.content is 'The insight in words.';
-comment on column public.world_model_updates.confidence is 'How sure it is, from 0 to 1.';
-comment on column public.world_model_updates.restored_version is 'Of a restore: the version that the world went back to.';
-comment on column public.world_model_updates.restored_versions is 'Of a restore: the versions whose updates made that up.';
-comment on column public.world_model_updates.applied_at is 'When it was applied.';
-comment on column public.world_model_updates.state_version_before is 'The version that the world was at.';
-comment on column public.world_model_updates.state_version_after is 'The version that it made.';
-comment on column public.world_model_updates.audience_id is 'Its world: one for each owner, project and scope.';
+comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
+comment on column public.world_model_updates.restored_version is
+  'For a restore: the version that the world went back to. Null for other updates.';
+comment on column public.world_model_updates.restored_versions is
+  'For a restore: the versions of the updates that make up the restored state. Null for other updates.';
+comment on column public.world_model_updates.applied_at is 'The time when the update was applied.';
+comment on column public.world_model_updates.state_version_before is 'The version of the world before this update.';
+comment on column public.world_model_updates.state_version_after is 'The version of the world after this update.';
+comment on column public.world_model_updates.audience_id is
+  'The world. There is one for each owner (tenant, org, user), project and scope.';
 
--- It follows its source by a trigger of its own: in another world it needs another version.
+-- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);

@@ -6,8 +6,8 @@ create table public.world_model_entities (
   attributes jsonb not null,
   confidence double precision not null,
   version integer not null,
-  -- No foreign key. When a memory goes its updates do, and the entities are worked out again in the same statement, under the
-  -- lock of the world; to name another memory with a key would be to wait for it, which may be going, too, and waiting for us.
+  -- A foreign key here could deadlock with a concurrent delete of that memory. None is needed: deleting a memory deletes its
+  -- updates, and the same statement recomputes the entities under the lock of the world.
   source_packet uuid not null,
   audience_id uuid not null generated always as (packets.audience_id(tenant_id, org_id, user_id, project_id, scope)) stored,
   tenant_id uuid not null references public.tenants,
@@ -33,20 +33,24 @@ create index world_model_entities_readers_idx on public.world_model_entities (te
 create index world_model_entities_expiry_idx on public.world_model_entities (audience_id, ttl) where ttl is not null;
 
 comment on table public.world_model_entities is
-  'The world as it is now: what all updates of a world make up, entity by entity. Worked out from world_model_updates, and again whenever one of those goes.';
-comment on column public.world_model_entities.entity_row_id is 'UUID version 7, for references; entity_id is its name.';
-comment on column public.world_model_entities.entity_id is 'Its name, as it was last spelt.';
-comment on column public.world_model_entities.entity_id_normalized is 'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
-comment on column public.world_model_entities.entity_type is 'What sort of thing it is.';
-comment on column public.world_model_entities.attributes is 'What holds of it: for each key the value that was said last.';
-comment on column public.world_model_entities.confidence is 'How sure the last update was of it, from 0 to 1.';
-comment on column public.world_model_entities.version is 'Rises by one with each change.';
-comment on column public.world_model_entities.source_packet is 'The memory behind the last update of it.';
-comment on column public.world_model_entities.audience_id is 'Its world: one for each owner, project and scope.';
+  'The current state of each world, one entity a row. It is computed from world_model_updates, and recomputed whenever one of those is deleted or moves.';
+comment on column public.world_model_entities.entity_row_id is
+  'UUID version 7, for references from other rows. The name of the entity is entity_id.';
+comment on column public.world_model_entities.entity_id is 'The name of the entity, as it was last spelled.';
+comment on column public.world_model_entities.entity_id_normalized is
+  'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
+comment on column public.world_model_entities.attributes is
+  'The attributes of the entity: for each key the value that was set last.';
+comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
+comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
+comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity.';
+comment on column public.world_model_entities.audience_id is
+  'The world. There is one for each owner (tenant, org, user), project and scope.';
 
 call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false);
 comment on column public.world_model_entities.ttl is
-  'When the first of the memories behind it expires: from then on nobody reads it, until it is worked out again without that memory.';
+  'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed without that memory.';
 
 -- An entity takes its owner and scope from the updates it is folded from, which took theirs from their source. It does not ask
 -- for the caller's permission again, because deleting a memory refolds other callers' updates, too.
@@ -70,7 +74,7 @@ end
 $$;
 
 comment on function world_model.tg_world_model_entities__take_from_update() is
-  'An entity is its updates'' owner''s, in their project and scope. Definer: callers can''t write entities.';
+  'Gives an entity the owner, project and scope of its updates. Definer: callers can''t write entities.';
 
 create trigger _300_take_from_update before insert on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__take_from_update();
@@ -90,7 +94,7 @@ end
 $$;
 
 comment on function world_model.tg_world_model_entities__record_removal() is
-  'Remembers how far the versions of an entity had come. Definer: callers don''t see that list.';
+  'Records the last version of an entity that is removed. Definer: callers can''t write removed_entities.';
 
 create trigger _610_record_removal after delete on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__record_removal();

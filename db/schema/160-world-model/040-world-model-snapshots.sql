@@ -17,7 +17,7 @@ create table public.world_model_snapshots (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint world_snapshot_description_short check (octet_length(description) <= 1000),
+  constraint world_snapshot_description_short check (octet_length(description) <= world_model.max_description_bytes()),
   constraint world_snapshot_counts check (state_version >= 0 and entity_count >= 0 and relation_count >= 0)
 );
 
@@ -29,17 +29,21 @@ create index world_model_snapshots_readers_idx on public.world_model_snapshots (
 create index world_model_snapshots_world_idx on public.world_model_snapshots (audience_id, state_version);
 
 comment on table public.world_model_snapshots is
-  'Versions of the world that somebody wants to come back to. None holds a copy: the updates that make it up are folded again, so what was erased is in no snapshot either.';
+  'Versions of a world that can be compared and restored. A snapshot holds no copy: the updates that make it up are folded on request, so it never shows anything that was erased.';
 comment on column public.world_model_snapshots.snapshot_id is 'UUID version 7.';
 comment on column public.world_model_snapshots.snapshot is
-  'The versions whose updates make it up: get_world_model(version => …) and diff_world() fold them.';
-comment on column public.world_model_snapshots.state_version is 'The version that the world was at.';
-comment on column public.world_model_snapshots.entity_count is 'How many entities it has, without those that were erased since.';
+  'The versions of the updates that make up the snapshot; get_world_model(version => …) and diff_world() fold them.';
+comment on column public.world_model_snapshots.state_version is 'The version of the world when the snapshot was made.';
+comment on column public.world_model_snapshots.entity_count is
+  'The number of entities in the snapshot. Entities erased since are not counted.';
 comment on column public.world_model_snapshots.relation_count is
-  'How many of their attributes name another entity of the snapshot, without those that were erased since.';
-comment on column public.world_model_snapshots.description is 'What for, in the words of whoever made it: 1000 bytes at most.';
-comment on column public.world_model_snapshots.created_by is 'The caller that made it.';
-comment on column public.world_model_snapshots.source_packet is 'The memory that says that it was made: the snapshot goes with it, or where it moves to another scope.';
-comment on column public.world_model_snapshots.audience_id is 'Its world: one for each owner, project and scope.';
+  'The number of attribute values that name another entity of the snapshot. Entities erased since are not counted.';
+comment on column public.world_model_snapshots.description is
+  'The purpose of the snapshot in the words of its creator: at most 1000 bytes.';
+comment on column public.world_model_snapshots.created_by is 'The caller that made the snapshot.';
+comment on column public.world_model_snapshots.source_packet is
+  'The memory that records the snapshot. The snapshot is deleted when that memory is deleted or moves to another world.';
+comment on column public.world_model_snapshots.audience_id is
+  'The world. There is one for each owner (tenant, org, user), project and scope.';
 
 call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);

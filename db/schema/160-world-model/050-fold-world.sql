@@ -1,4 +1,5 @@
--- Both run with the rights of whoever asks: a caller folds what it may read, which of a world is all or nothing.
+-- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
+-- audience, so that a caller folds all of them or none.
 
 create function world_model.world_lineage(audience_id uuid, version integer)
 returns int4multirange
@@ -18,7 +19,7 @@ begin atomic
 end;
 
 comment on function world_model.world_lineage(uuid, integer) is
-  'The versions whose updates make up a version of a world: all up to it, or those of what it was last restored to, and all since.';
+  'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those of the restored state and all since.';
 
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
 returns table (
@@ -28,41 +29,43 @@ stable
 parallel safe
 set search_path = ''
 begin atomic
-  with said as (
-    select entities.normalise_name(said.entity ->> 'entity_id') as entity_key, said.entity, u.state_version_after as version,
-      coalesce((said.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl
+  with changes as (
+    select entities.normalise_name(change.entity ->> 'entity_id') as entity_key, change.entity, u.state_version_after as version,
+      coalesce((change.entity ->> 'confidence')::double precision, u.confidence) as confidence, u.source_packet, u.ttl
     from public.world_model_updates u
-    cross join lateral jsonb_array_elements(u.entities) as said (entity)
+    cross join lateral jsonb_array_elements(u.entities) as change (entity)
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
-  ), since as (
-    select s.*, max(s.version) filter (where s.entity -> 'delete' = 'true') over (partition by s.entity_key) as ended from said s
-  ), kept as (
-    select s.* from since s where s.ended is null or s.version > s.ended
-  ), last_said as (
-    select distinct on (k.entity_key, a.key) k.entity_key, a.key, a.value
-    from kept k cross join lateral jsonb_each(coalesce(k.entity -> 'attributes', '{}')) as a (key, value)
-    order by k.entity_key, a.key, k.version desc
+  ), dated_changes as (
+    select c.*, max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key) as deleted_at_version
+    from changes c
+  ), effective_changes as (
+    select d.* from dated_changes d where d.deleted_at_version is null or d.version > d.deleted_at_version
+  ), last_values as (
+    select distinct on (c.entity_key, a.key) c.entity_key, a.key, a.value
+    from effective_changes c cross join lateral jsonb_each(coalesce(c.entity -> 'attributes', '{}')) as a (key, value)
+    order by c.entity_key, a.key, c.version desc
   ), merged as (
     select l.entity_key, jsonb_object_agg(l.key, l.value) filter (where l.value <> 'null') as attributes
-    from last_said l group by l.entity_key
+    from last_values l group by l.entity_key
   ), entities as (
-    select k.entity_key,
-      (array_agg(k.entity ->> 'entity_id' order by k.version desc))[1] as entity_id,
-      (array_agg(k.entity ->> 'entity_type' order by k.version desc) filter (where k.entity ? 'entity_type'))[1] as entity_type,
-      (array_agg(k.confidence order by k.version desc))[1] as confidence,
-      (array_agg(k.source_packet order by k.version desc))[1] as source_packet,
-      min(k.ttl) as ttl
-    from kept k group by k.entity_key
+    select c.entity_key,
+      (array_agg(c.entity ->> 'entity_id' order by c.version desc))[1] as entity_id,
+      (array_agg(c.entity ->> 'entity_type' order by c.version desc) filter (where c.entity ? 'entity_type'))[1] as entity_type,
+      (array_agg(c.confidence order by c.version desc))[1] as confidence,
+      (array_agg(c.source_packet order by c.version desc))[1] as source_packet,
+      min(c.ttl) as ttl
+    from effective_changes c group by c.entity_key
   )
   select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
 
 comment on function world_model.fold_world(uuid, int4multirange) is
-  'The entities that the updates of these versions make up: for each attribute what was said last, since the entity was last deleted. What has expired is not among them.';
+  'The entities that the updates of these versions make up: for each attribute the last value that was set since the entity was last deleted. Expired updates are left out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
-comment on type world_model.world_size is 'How many entities a state has, and how many of their attributes name another.';
+comment on type world_model.world_size is
+  'The number of entities in a state of a world, and the number of attribute values that name another of these entities.';
 
 create function world_model.measure_world(audience_id uuid, versions int4multirange)
 returns world_model.world_size
@@ -83,7 +86,7 @@ begin atomic
 end;
 
 comment on function world_model.measure_world(uuid, int4multirange) is
-  'How many entities the updates of these versions make up, and how many attributes of theirs, or members of lists, name another of them.';
+  'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
 
 grant execute on function
   world_model.world_lineage(uuid, integer), world_model.fold_world(uuid, int4multirange)

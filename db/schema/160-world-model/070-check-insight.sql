@@ -1,4 +1,4 @@
-create function world_model.check_keys(value jsonb, known text[], field text)
+create function world_model.check_keys(value jsonb, allowed text[], field text)
 returns void
 language plpgsql
 immutable
@@ -6,15 +6,17 @@ parallel safe
 set search_path = ''
 as $$
 declare
-  stray text := (select min(k.key) from jsonb_object_keys(value) as k (key) where k.key <> all (known));
+  unknown_key text := (select min(k.key) from jsonb_object_keys(value) as k (key) where k.key <> all (allowed));
 begin
-  if stray is not null then
-    perform identity.raise_error('L9VAL', format('%s: has %s, not %s', field, array_to_string(known, ', '), left(stray, 60)), field);
+  if unknown_key is not null then
+    perform identity.raise_error('L9VAL',
+      format('%s: the key %s is unknown; use %s', field, left(unknown_key, 60), array_to_string(allowed, ', ')), field);
   end if;
 end
 $$;
 
-comment on function world_model.check_keys(jsonb, text[], text) is 'L9VAL, naming the field and what it has, where an object has other keys.';
+comment on function world_model.check_keys(jsonb, text[], text) is
+  'Raises L9VAL, naming the field and the allowed keys, if an object has another key.';
 
 create function world_model.check_insight_entity(entity jsonb)
 returns jsonb
@@ -25,18 +27,18 @@ set search_path = ''
 as $$
 begin
   if jsonb_typeof(entity) <> 'object' or jsonb_typeof(entity -> 'entity_id') is distinct from 'string' then
-    perform identity.raise_error('L9VAL', 'insight.entities: a list of objects with an entity_id', 'insight.entities');
+    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id', 'insight.entities');
   end if;
   perform entities.check_name(entity ->> 'entity_id', 'insight.entities.entity_id');
   perform world_model.check_keys(entity, '{entity_id,entity_type,attributes,confidence,delete}', 'insight.entities');
   if jsonb_typeof(entity -> 'delete') not in ('boolean', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.delete: true or false', 'insight.entities.delete');
+    perform identity.raise_error('L9VAL', 'insight.entities.delete: must be true or false', 'insight.entities.delete');
   elsif jsonb_typeof(entity -> 'entity_type') not in ('string', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.entity_type: a text', 'insight.entities.entity_type');
+    perform identity.raise_error('L9VAL', 'insight.entities.entity_type: must be a text', 'insight.entities.entity_type');
   elsif jsonb_typeof(entity -> 'attributes') not in ('object', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.attributes: an object', 'insight.entities.attributes');
+    perform identity.raise_error('L9VAL', 'insight.entities.attributes: must be an object', 'insight.entities.attributes');
   elsif jsonb_typeof(entity -> 'confidence') not in ('number', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.confidence: from 0 to 1', 'insight.entities.confidence');
+    perform identity.raise_error('L9VAL', 'insight.entities.confidence: must be from 0 to 1', 'insight.entities.confidence');
   end if;
   if jsonb_typeof(entity -> 'entity_type') = 'string' then
     perform entities.check_name(entity ->> 'entity_type', 'insight.entities.entity_type');
@@ -47,13 +49,14 @@ begin
   if entity -> 'delete' = 'true' then
     return jsonb_build_object('entity_id', btrim(entity ->> 'entity_id'), 'delete', true);
   end if;
-  -- Nulls are left out here; within attributes they take a key away.
+  -- A null means that a key is not given; within attributes a null removes the key, so those stay.
   return (select jsonb_object_agg(e.key, e.value) from jsonb_each(entity) as e where e.value <> 'null' and e.key <> 'delete')
     || jsonb_build_object('entity_id', btrim(entity ->> 'entity_id'));
 end
 $$;
 
-comment on function world_model.check_insight_entity(jsonb) is 'What an insight says of one entity, checked and without what it does not say.';
+comment on function world_model.check_insight_entity(jsonb) is
+  'Checks what an insight says about one entity, and returns it without empty keys. Raises L9VAL or L9LIM, naming the field.';
 
 create function world_model.check_insight(insight jsonb)
 returns jsonb
@@ -66,7 +69,7 @@ declare
   entities jsonb;
 begin
   if insight is null or jsonb_typeof(insight) <> 'object' then
-    perform identity.raise_error('L9VAL', 'insight: an object with insight_type, content, confidence and entities', 'insight');
+    perform identity.raise_error('L9VAL', 'insight: must be an object with insight_type, content, confidence and entities', 'insight');
   end if;
   perform identity.check_bytes(insight::text, 262144, 'insight');
   if jsonb_path_exists(insight, '$.**{64}') then
@@ -74,19 +77,19 @@ begin
   end if;
   perform world_model.check_keys(insight, '{insight_id,insight_type,content,confidence,entities}', 'insight');
   if jsonb_typeof(insight -> 'insight_type') is distinct from 'string'
-    or insight ->> 'insight_type' !~ '^[a-z][a-z0-9_]{0,62}$' then
+    or not world_model.is_insight_type(insight ->> 'insight_type') then
     perform identity.raise_error('L9VAL',
-      'insight.insight_type: a lower-case word of letters, digits and _, 63 characters at most', 'insight.insight_type');
+      'insight.insight_type: must be a word of lower-case letters, digits and _, at most 63 characters', 'insight.insight_type');
   elsif insight ->> 'insight_type' = 'restore' then
-    perform identity.raise_error('L9VAL', 'insight.insight_type: restore is what restore_world() makes', 'insight.insight_type');
+    perform identity.raise_error('L9VAL', 'insight.insight_type: restore is reserved for restore_world()', 'insight.insight_type');
   elsif jsonb_typeof(insight -> 'content') not in ('string', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.content: a text', 'insight.content');
+    perform identity.raise_error('L9VAL', 'insight.content: must be a text', 'insight.content');
   elsif jsonb_typeof(insight -> 'insight_id') not in ('string', 'null') or not pg_input_is_valid(insight ->> 'insight_id', 'uuid') then
-    perform identity.raise_error('L9VAL', 'insight.insight_id: a uuid', 'insight.insight_id');
+    perform identity.raise_error('L9VAL', 'insight.insight_id: must be a uuid', 'insight.insight_id');
   elsif jsonb_typeof(insight -> 'confidence') not in ('number', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.confidence: from 0 to 1', 'insight.confidence');
+    perform identity.raise_error('L9VAL', 'insight.confidence: must be from 0 to 1', 'insight.confidence');
   elsif jsonb_typeof(insight -> 'entities') not in ('array', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities: a list of objects with an entity_id', 'insight.entities');
+    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id', 'insight.entities');
   end if;
   perform identity.check_bytes(insight ->> 'content', 65536, 'insight.content');
   perform entities.check_confidence(coalesce((insight ->> 'confidence')::double precision, 1), 'insight.confidence');
@@ -96,18 +99,18 @@ begin
     perform identity.raise_error('L9LIM', format('insight.entities: at most 200, got %s', jsonb_array_length(entities)), 'insight.entities');
   end if;
   entities := coalesce((
-    select jsonb_agg(world_model.check_insight_entity(said.entity) order by said.place)
-    from jsonb_array_elements(entities) with ordinality as said (entity, place)), '[]');
-  if (select count(distinct entities.normalise_name(said.entity ->> 'entity_id')) < count(*)
-      from jsonb_array_elements(entities) as said (entity)) then
-    perform identity.raise_error('L9VAL', 'insight.entities: each entity once', 'insight.entities');
+    select jsonb_agg(world_model.check_insight_entity(change.entity) order by change.place)
+    from jsonb_array_elements(entities) with ordinality as change (entity, place)), '[]');
+  if (select count(distinct entities.normalise_name(change.entity ->> 'entity_id')) < count(*)
+      from jsonb_array_elements(entities) as change (entity)) then
+    perform identity.raise_error('L9VAL', 'insight.entities: must name each entity only once', 'insight.entities');
   end if;
   return insight || jsonb_build_object('entities', entities);
 end
 $$;
 
 comment on function world_model.check_insight(jsonb) is
-  'An insight with its entities checked: 200 of them at most, 256 KiB in all; else L9VAL or L9LIM, naming the field.';
+  'Checks an insight and its entities (at most 200 of them, 256 KiB in all) and returns it. Raises L9VAL or L9LIM, naming the field.';
 
 grant execute on function
   world_model.check_keys(jsonb, text[], text), world_model.check_insight_entity(jsonb), world_model.check_insight(jsonb)

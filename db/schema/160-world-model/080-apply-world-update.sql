@@ -1,5 +1,5 @@
-create function world_model.touch_entity(
-  audience_id uuid, said jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
+create function world_model.merge_into_entity(
+  audience_id uuid, change jsonb, confidence double precision, source_packet uuid, ttl timestamptz)
 returns void
 language plpgsql
 volatile
@@ -7,44 +7,44 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  key text := entities.normalise_name(said ->> 'entity_id');
-  given jsonb := coalesce(said -> 'attributes', '{}');
-  removed text[] := array(select a.key from jsonb_each(given) as a where a.value = 'null');
-  sure double precision := coalesce((said ->> 'confidence')::double precision, touch_entity.confidence);
+  key text := entities.normalise_name(change ->> 'entity_id');
+  new_attributes jsonb := coalesce(change -> 'attributes', '{}');
+  removed_keys text[] := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
+  new_confidence double precision := coalesce((change ->> 'confidence')::double precision, merge_into_entity.confidence);
   bytes integer;
 begin
-  if said -> 'delete' = 'true' then
-    delete from public.world_model_entities e where e.audience_id = touch_entity.audience_id and e.entity_id_normalized = key;
+  if change -> 'delete' = 'true' then
+    delete from public.world_model_entities e where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key;
     return;
   end if;
   update public.world_model_entities e
-  set entity_id = said ->> 'entity_id', entity_type = coalesce(said ->> 'entity_type', e.entity_type),
-    attributes = (e.attributes || given) - removed, confidence = sure, version = e.version + 1,
-    source_packet = touch_entity.source_packet, ttl = least(e.ttl, touch_entity.ttl), updated_at = clock_timestamp()
-  where e.audience_id = touch_entity.audience_id and e.entity_id_normalized = key
+  set entity_id = change ->> 'entity_id', entity_type = coalesce(change ->> 'entity_type', e.entity_type),
+    attributes = (e.attributes || new_attributes) - removed_keys, confidence = new_confidence, version = e.version + 1,
+    source_packet = merge_into_entity.source_packet, ttl = least(e.ttl, merge_into_entity.ttl), updated_at = clock_timestamp()
+  where e.audience_id = merge_into_entity.audience_id and e.entity_id_normalized = key
   returning octet_length(e.attributes::text) into bytes;
   if not found then
     insert into public.world_model_entities as e (entity_id, entity_type, attributes, confidence, version, source_packet, ttl)
     values (
-      said ->> 'entity_id', coalesce(said ->> 'entity_type', 'entity'), given - removed, sure,
+      change ->> 'entity_id', coalesce(change ->> 'entity_type', 'entity'), new_attributes - removed_keys, new_confidence,
       1 + coalesce((
         select d.version from world_model.removed_entities d
-        where d.audience_id = touch_entity.audience_id and d.entity_key = key), 0),
-      touch_entity.source_packet, touch_entity.ttl)
+        where d.audience_id = merge_into_entity.audience_id and d.entity_key = key), 0),
+      merge_into_entity.source_packet, merge_into_entity.ttl)
     returning octet_length(e.attributes::text) into bytes;
-    delete from world_model.removed_entities d where d.audience_id = touch_entity.audience_id and d.entity_key = key;
+    delete from world_model.removed_entities d where d.audience_id = merge_into_entity.audience_id and d.entity_key = key;
   end if;
   if bytes > 65536 then
     perform identity.raise_error('L9LIM',
-      format('insight.entities.attributes: at most 65536 bytes (64 KiB) of an entity, would be %s', bytes), 'insight.entities.attributes');
+      format('insight.entities.attributes: an entity has at most 65536 bytes (64 KiB), this one would have %s', bytes), 'insight.entities.attributes');
   end if;
 end
 $$;
 
-comment on function world_model.touch_entity(uuid, jsonb, double precision, uuid, timestamptz) is
-  'Folds what an update says of one entity into it, as fold_world() would. Not executable by callers.';
+comment on function world_model.merge_into_entity(uuid, jsonb, double precision, uuid, timestamptz) is
+  'Merges what an update says about one entity into it, with the same result as fold_world(). Not executable by callers.';
 
-create function world_model.next_world_version(audience_id uuid, expected_version integer)
+create function world_model.take_next_version(audience_id uuid, expected_version integer)
 returns integer
 language plpgsql
 volatile
@@ -56,15 +56,15 @@ declare
 begin
   if expected_version <> version then
     perform identity.raise_error('L9VAL', format('expected_version: the world is at version %s', version), 'expected_version',
-      'Read it again, and decide anew.');
+      'Read the world again, then decide.');
   end if;
-  update world_model.worlds w set state_version = version + 1 where w.audience_id = next_world_version.audience_id;
+  update world_model.worlds w set state_version = version + 1 where w.audience_id = take_next_version.audience_id;
   return version + 1;
 end
 $$;
 
-comment on function world_model.next_world_version(uuid, integer) is
-  'Takes the next version of a world, which nobody else changes until the end of the transaction; L9VAL where another one than expected is the present one. Not executable by callers.';
+comment on function world_model.take_next_version(uuid, integer) is
+  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
@@ -79,10 +79,10 @@ declare
   checked jsonb := world_model.check_insight(insight);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
   applied public.world_model_updates;
-  version integer := world_model.next_world_version(world, expected_version);
+  version integer := world_model.take_next_version(world, expected_version);
 begin
   if exists (select from public.world_model_entities e where e.audience_id = world and e.ttl <= now()) then
-    -- Nothing is to be built on what has expired, and is not cleaned up yet.
+    -- Leave out memories that have expired and are not cleaned up yet.
     perform world_model.recompute_world(world, false);
   end if;
   insert into public.world_model_updates as u (
@@ -91,14 +91,14 @@ begin
     source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
     checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
-  perform world_model.touch_entity(world, said.entity, applied.confidence, applied.source_packet, applied.ttl)
-  from jsonb_array_elements(applied.entities) with ordinality as said (entity, place) order by said.place;
+  perform world_model.merge_into_entity(world, change.entity, applied.confidence, applied.source_packet, applied.ttl)
+  from jsonb_array_elements(applied.entities) with ordinality as change (entity, place) order by change.place;
   return applied;
 end
 $$;
 
 comment on function world_model.write_world_update(uuid, jsonb, integer) is
-  'apply_world_update() for a memory that is there. Definer: callers can''t write these tables. The caller must see the memory, and may write where it is.';
+  'Does the work of apply_world_update() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 create function public.apply_world_update(
   insight jsonb,
@@ -112,25 +112,18 @@ language plpgsql
 volatile
 set search_path = ''
 as $$
-declare
-  packet_id uuid := source_packet;
 begin
   perform identity.require_identity();
-  if packet_id is null then
-    if coalesce(world_model.check_insight(insight) ->> 'content', '') !~ '\S' then
-      perform identity.raise_error('L9VAL', 'insight.content: required where no source_packet is given', 'insight.content');
-    end if;
-    packet_id := (
-      (public.save_memory(
-        content => insight ->> 'content', scope => apply_world_update.scope, project_id => apply_world_update.project_id,
-        kind => 'insight')).memory).packet_id;
+  if source_packet is null and coalesce(world_model.check_insight(insight) ->> 'content', '') !~ '\S' then
+    perform identity.raise_error('L9VAL', 'insight.content: required unless source_packet is given', 'insight.content');
   end if;
-  return world_model.write_world_update(packet_id, insight, expected_version);
+  return world_model.write_world_update(
+    derived.packet_for('insight', insight ->> 'content', scope, project_id, source_packet), insight, expected_version);
 end
 $$;
 
 comment on function public.apply_world_update(jsonb, integer, uuid, text, text) is
-  'Changes the world by an insight: insight_type, content, confidence (1 unless said) and entities, each with entity_id, entity_type, attributes (merged; null takes a key away), confidence, or delete: true. The world of source_packet; without one the content is saved as a memory of kind insight in that scope and project, and the world is the one there. With expected_version only if that is the present version: else L9VAL, which names the present one. Versions of the world and of each entity touched rise by one. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+  'Changes a world by an insight: insight_type, content, confidence (1 by default) and entities, each with entity_id, entity_type, attributes (merged; null removes a key), confidence, or delete: true. The world is that of source_packet; without source_packet the content is saved as a memory of kind insight in this scope and project, whose world it is. With expected_version the insight is applied only if that is the current version; else L9VAL names the current one. The versions of the world and of each entity in the insight rise by one. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_update(uuid, jsonb, integer) to l9_agent, l9_admin;
 grant execute on function public.apply_world_update(jsonb, integer, uuid, text, text) to l9_agent, l9_admin;

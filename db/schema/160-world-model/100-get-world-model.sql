@@ -7,12 +7,13 @@ create type public.world_entity as (
   source_packet uuid
 );
 comment on type public.world_entity is 'An entity of a world.';
-comment on column public.world_entity.entity_id is 'Its name, as it was last spelled.';
-comment on column public.world_entity.entity_type is 'What sort of thing it is, such as service.';
-comment on column public.world_entity.attributes is 'What holds of it.';
-comment on column public.world_entity.confidence is 'How sure that is, from 0 to 1.';
-comment on column public.world_entity.version is 'Rises by one with each change; null in a former version of the world.';
-comment on column public.world_entity.source_packet is 'The memory behind the last update of it.';
+comment on column public.world_entity.entity_id is 'The name of the entity, as it was last spelled.';
+comment on column public.world_entity.entity_type is 'The type of the entity, such as service.';
+comment on column public.world_entity.attributes is 'The attributes of the entity: for each key the value that was set last.';
+comment on column public.world_entity.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
+comment on column public.world_entity.version is
+  'The version of the entity. It rises by one with each change; null in a former version of the world.';
+comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity.';
 
 create type public.world_model as (
   audience_id uuid,
@@ -22,13 +23,15 @@ create type public.world_model as (
   entity_count integer,
   entities public.world_entity[]
 );
-comment on type public.world_model is 'A world, at one of its versions.';
-comment on column public.world_model.audience_id is 'The world: one for each owner, project and scope.';
+comment on type public.world_model is 'A world at one of its versions.';
+comment on column public.world_model.audience_id is
+  'The world. There is one for each owner (tenant, org, user), project and scope.';
 comment on column public.world_model.scope is 'The scope of the world.';
-comment on column public.world_model.project_id is 'Its project; null in scope global.';
-comment on column public.world_model.version is 'The version: what apply_world_update() takes as expected_version.';
-comment on column public.world_model.entity_count is 'How many entities match, of which entities may hold the first only.';
-comment on column public.world_model.entities is 'The entities, by their names.';
+comment on column public.world_model.project_id is 'The project of the world; null in scope global.';
+comment on column public.world_model.version is 'The version of the world. apply_world_update() takes it as expected_version.';
+comment on column public.world_model.entity_count is
+  'The number of entities that match. It can be larger than the number in entities, which max_entities limits.';
+comment on column public.world_model.entities is 'The entities that match, sorted by name.';
 
 create function public.get_world_model(
   scope text default 'developer',
@@ -41,40 +44,40 @@ create function public.get_world_model(
 )
 returns public.world_model
 language plpgsql
-stable
+volatile
 set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  wanted text[];
-  at world_model.world_point;
-  answer public.world_model;
+  wanted_keys text[];
+  resolved world_model.world_version;
+  result public.world_model;
 begin
   if max_entities is null or max_entities not between 1 and 1000 then
-    perform identity.raise_error('L9VAL', 'max_entities: from 1 to 1000', 'max_entities');
+    perform identity.raise_error('L9VAL', 'max_entities: must be from 1 to 1000', 'max_entities');
   elsif cardinality(entity_ids) > 1000 then
     perform identity.raise_error('L9LIM', format('entity_ids: at most 1000, got %s', cardinality(entity_ids)), 'entity_ids');
   elsif get_world_model.version < 0 then
-    perform identity.raise_error('L9VAL', 'version: 0 or more', 'version');
+    perform identity.raise_error('L9VAL', 'version: must be 0 or more', 'version');
   end if;
-  wanted := case when entity_ids is not null then array(select entities.normalise_name(i.id) from unnest(entity_ids) as i (id)) end;
-  at := world_model.world_point(get_world_model.version::text, 'version', get_world_model.scope, get_world_model.project_id,
+  wanted_keys := case when entity_ids is not null then array(select entities.normalise_name(i.id) from unnest(entity_ids) as i (id)) end;
+  resolved := world_model.resolve_version(get_world_model.version::text, 'version', get_world_model.scope, get_world_model.project_id,
     get_world_model.audience_id);
-  answer.audience_id := at.audience_id;
-  answer.scope := at.scope;
-  answer.project_id := at.project_id;
-  answer.version := at.state_version;
+  result.audience_id := resolved.audience_id;
+  result.scope := resolved.scope;
+  result.project_id := resolved.project_id;
+  result.version := resolved.state_version;
   with matching as (
     select e.entity_id, e.entity_type, e.attributes, e.confidence, e.version, e.source_packet
     from public.world_model_entities e
-    where get_world_model.version is null and e.audience_id = at.audience_id
-      and (wanted is null or e.entity_id_normalized = any (wanted))
+    where get_world_model.version is null and e.audience_id = resolved.audience_id
+      and (wanted_keys is null or e.entity_id_normalized = any (wanted_keys))
       and (get_world_model.entity_type is null or e.entity_type = get_world_model.entity_type)
     union all
     select f.entity_id, f.entity_type, f.attributes, f.confidence, null, f.source_packet
-    from world_model.fold_world(at.audience_id, at.versions) f
+    from world_model.fold_world(resolved.audience_id, resolved.versions) f
     where get_world_model.version is not null
-      and (wanted is null or f.entity_key = any (wanted))
+      and (wanted_keys is null or f.entity_key = any (wanted_keys))
       and (get_world_model.entity_type is null or f.entity_type = get_world_model.entity_type)
   ), first as (
     select * from matching order by entity_id limit max_entities
@@ -84,12 +87,17 @@ begin
       select array_agg(row(f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet)::public.world_entity
         order by f.entity_id)
       from first f), '{}')
-  into answer.entity_count, answer.entities;
-  return answer;
+  into result.entity_count, result.entities;
+  perform audit.audit_read(
+    'READ',
+    jsonb_build_object(
+      'tables', jsonb_build_object('world_model_entities', cardinality(result.entities)), 'version', result.version),
+    project_id => result.project_id, scope => result.scope);
+  return result;
 end
 $$;
 
 comment on function public.get_world_model(text, text, text[], text, integer, integer, uuid) is
-  'The world of a scope and project, as it is or (version) as it was: its version and entities, by name, max_entities (1 to 1000) at most; only those named, or of one type. The world is that of the caller''s own org and user, unless audience_id names another that it may read. What was erased since is in no former version either. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
+  'The world of a scope and project, as it is now or as it was at a former version: its version and its entities by name, at most max_entities (1 to 1000); with entity_ids or entity_type only these. The world is that of the caller''s own org and user, unless audience_id names another one that the caller may read. A former version does not show anything that was erased since. Writes a READ audit row, hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.get_world_model(text, text, text[], text, integer, integer, uuid) to l9_agent, l9_admin;

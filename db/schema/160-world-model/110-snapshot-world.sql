@@ -9,24 +9,24 @@ as $$
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
-  at_version integer := world_model.lock_world(world);
-  lineage int4multirange := world_model.world_lineage(world, at_version);
+  current_version integer := world_model.lock_world(world);
+  lineage int4multirange := world_model.world_lineage(world, current_version);
   size world_model.world_size := world_model.measure_world(world, lineage);
-  made public.world_model_snapshots;
+  saved public.world_model_snapshots;
 begin
-  perform identity.check_bytes(write_world_snapshot.description, 1000, 'description');
+  perform identity.check_bytes(write_world_snapshot.description, world_model.max_description_bytes(), 'description');
   insert into public.world_model_snapshots as s (
     snapshot, state_version, entity_count, relation_count, description, created_by, source_packet)
   values (
-    lineage, at_version, size.entity_count, size.relation_count, write_world_snapshot.description,
+    lineage, current_version, size.entity_count, size.relation_count, write_world_snapshot.description,
     coalesce(identity.current_caller(), 'job'), source.packet_id)
-  returning s.* into made;
-  return made;
+  returning s.* into saved;
+  return saved;
 end
 $$;
 
 comment on function world_model.write_world_snapshot(uuid, text) is
-  'snapshot_world() for a memory that is there. Definer: callers can''t write these tables. The caller must see the memory, and may write where it is.';
+  'Does the work of snapshot_world() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 create function public.snapshot_world(
   description text default null,
@@ -39,23 +39,19 @@ language plpgsql
 volatile
 set search_path = ''
 as $$
-declare
-  packet_id uuid := source_packet;
 begin
   perform identity.require_identity();
-  perform identity.check_bytes(description, 1000, 'description');
-  if packet_id is null then
-    packet_id := (
-      (public.save_memory(
-        content => concat_ws(' ', 'Snapshot of the world,', clock_timestamp()::text, nullif(': ' || description, ': ')),
-        scope => snapshot_world.scope, project_id => snapshot_world.project_id, kind => 'world_snapshot')).memory).packet_id;
-  end if;
-  return world_model.write_world_snapshot(packet_id, description);
+  perform identity.check_bytes(description, world_model.max_description_bytes(), 'description');
+  return world_model.write_world_snapshot(
+    derived.packet_for(
+      'world_snapshot', concat_ws(' ', 'Snapshot of the world,', clock_timestamp()::text, nullif(': ' || description, ': ')),
+      scope, project_id, source_packet),
+    description);
 end
 $$;
 
 comment on function public.snapshot_world(text, text, text, uuid) is
-  'Notes the present version of the world of a scope and project (or of source_packet''s), to compare with and come back to. Without source_packet a memory of kind world_snapshot is saved; the snapshot goes with it. It holds no copy. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
+  'Records the current version of the world of a scope and project (or of the world of source_packet), to compare with and to restore later. Without source_packet a memory of kind world_snapshot is saved; the snapshot is deleted with it. A snapshot holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_snapshot(uuid, text) to l9_agent, l9_admin;
 grant execute on function public.snapshot_world(text, text, text, uuid) to l9_agent, l9_admin;

@@ -19,35 +19,37 @@ create table public.reflection_store (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint reflection_type_known check (
-    reflection_type in ('lesson', 'pattern', 'failure', 'success', 'insight', 'improvement', 'false_constraint')),
-  constraint reflection_priority_known check (priority in ('critical', 'high', 'medium', 'low')),
+  constraint reflection_type_known check (reflection_type = any (reflection.reflection_types())),
+  constraint reflection_priority_known check (priority = any (reflection.priorities())),
   constraint reflection_confidence_from_0_to_99 check (confidence between 0 and 0.99),
   constraint reflection_seen_once_at_least check (times_seen >= 1),
-  constraint reflection_context_at_most_8_kib check (octet_length(context) <= 8192),
-  constraint reflection_entities_at_most_64 check (cardinality(entities) <= 64)
+  constraint reflection_context_at_most_8_kib check (octet_length(context) <= reflection.max_text_bytes()),
+  constraint reflection_entities_at_most_64 check (cardinality(entities) <= reflection.max_list_length())
 );
 
 alter table public.reflection_store alter column context set statistics 0, alter column entities set statistics 0;
 
--- The lessons that a caller may read, where a search looks whether they are few.
+-- A search uses this index to check whether the caller may read only few lessons.
 create index reflection_store_readers_idx on public.reflection_store (tenant_id, scope, user_id, org_id, project_id);
 
 comment on table public.reflection_store is
-  'What agents learned: what is particular to memories of kind reflection, one row each. Text, tags and vector are the memory''s own, and so is how often it was found: reflection_store_content(), reflection_store_tags() and reflection_store_access_count() give them, and memory_embeddings has the vector.';
-comment on column public.reflection_store.reflection_id is 'UUID version 7: ordered by when it was first told.';
+  'Lessons that agents learned, one row for each memory of kind reflection. Text, tags, vector and access count belong to the memory: reflection_store_content(), reflection_store_tags() and reflection_store_access_count() return them, and memory_embeddings holds the vector.';
+comment on column public.reflection_store.reflection_id is
+  'UUID version 7, ordered by the time when the reflection was first saved.';
 comment on column public.reflection_store.source_packet is
-  'The memory that says it: its text, tags and, in memory_embeddings, its vector. A row for each memory at most.';
+  'The memory that holds the text, the tags and, in memory_embeddings, the vector. A memory has at most one row here.';
 comment on column public.reflection_store.reflection_type is
-  'lesson, pattern, failure, success, insight, improvement, or false_constraint: what was thought to bind and does not.';
-comment on column public.reflection_store.context is 'When it applies, or how it was learned: 8 KiB at most.';
-comment on column public.reflection_store.entities is 'What it is about: 64 names at most, normalised (case, white space, Unicode).';
+  'lesson, pattern, failure, success, insight, improvement, or false_constraint (a constraint that was believed to hold and does not).';
+comment on column public.reflection_store.context is
+  'The circumstances in which the reflection applies or was learned: at most 8 KiB.';
+comment on column public.reflection_store.entities is
+  'The names of the entities that the reflection is about: at most 64, normalised (case, white space, Unicode).';
 comment on column public.reflection_store.confidence is
-  'How sure it is, from 0 to 0.99: 1 - (1 - c) (1 - c) … over all who told it, so it grows with each and never reaches 1.';
-comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest that anyone gave it.';
-comment on column public.reflection_store.times_seen is 'How often it was told.';
-comment on column public.reflection_store.last_seen is 'When it was last told.';
-comment on column public.reflection_store.source_agent is 'The agent that told it first.';
-comment on column public.reflection_store.expires_at is 'The same as ttl: from then on nobody recalls it.';
+  'The confidence, from 0 to 0.99. It is 1 - (1 - c) (1 - c) … over each time the reflection was saved, so it grows each time and never reaches 1.';
+comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that anyone gave it.';
+comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved.';
+comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
+comment on column public.reflection_store.source_agent is 'The agent that saved the reflection first.';
+comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
 
 call derived.derive_from_packets('public.reflection_store', 'reflection_id');

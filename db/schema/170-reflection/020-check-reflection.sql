@@ -3,20 +3,20 @@ returns integer
 language sql
 immutable
 parallel safe
-return array_position(array['low', 'medium', 'high', 'critical'], priority) - 1;
+return array_position(reflection.priorities(), priority) - 1;
 
-comment on function reflection.priority_rank(text) is 'low 0, medium 1, high 2, critical 3.';
+comment on function reflection.priority_rank(text) is 'The rank of a priority: low 0, medium 1, high 2, critical 3.';
 
-create function reflection.are_one_sort(one_type text, other_type text)
+create function reflection.can_reinforce(one_type text, other_type text)
 returns boolean
 language sql
 immutable
 parallel safe
 return one_type = other_type
-  or one_type in ('lesson', 'pattern', 'insight', 'improvement') and other_type in ('lesson', 'pattern', 'insight', 'improvement');
+  or array[one_type, other_type] <@ array['lesson', 'pattern', 'insight', 'improvement'];
 
-comment on function reflection.are_one_sort(text, text) is
-  'Whether reflections of these types that say the same mean the same: the words of a success mean something else as a failure, and those of a false constraint the opposite.';
+comment on function reflection.can_reinforce(text, text) is
+  'True if reflections of these two types with the same text mean the same. The text of a success means something else as a failure, and the opposite as a false constraint.';
 
 create function reflection.check_choice(value text, choices text[], field text)
 returns void
@@ -27,12 +27,13 @@ set search_path = ''
 as $$
 begin
   if value is null or value <> all (choices) then
-    perform identity.raise_error('L9VAL', format('%s: one of %s', field, array_to_string(choices, ', ')), field);
+    perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(choices, ', ')), field);
   end if;
 end
 $$;
 
-comment on function reflection.check_choice(text, text[], text) is 'L9VAL, naming the field and the choices, unless it is one of them.';
+comment on function reflection.check_choice(text, text[], text) is
+  'Raises L9VAL, naming the field and the choices, if the value is not one of them.';
 
 create function reflection.check_reflection(
   type text, context text, entities text[], confidence double precision, priority text, out names text[])
@@ -43,22 +44,22 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  perform reflection.check_choice(
-    type, '{lesson,pattern,failure,success,insight,improvement,false_constraint}', 'type');
-  perform reflection.check_choice(priority, '{critical,high,medium,low}', 'priority');
+  perform reflection.check_choice(type, reflection.reflection_types(), 'type');
+  perform reflection.check_choice(priority, reflection.priorities(), 'priority');
   perform entities.check_confidence(confidence);
-  perform identity.check_bytes(context, 8192, 'context');
-  if cardinality(entities) > 64 then
-    perform identity.raise_error('L9LIM', format('entities: at most 64, got %s', cardinality(entities)), 'entities');
+  perform identity.check_bytes(context, reflection.max_text_bytes(), 'context');
+  if cardinality(entities) > reflection.max_list_length() then
+    perform identity.raise_error('L9LIM',
+      format('entities: at most %s, got %s', reflection.max_list_length(), cardinality(entities)), 'entities');
   end if;
   names := entities.check_names(entities, 'entities');
 end
 $$;
 
 comment on function reflection.check_reflection(text, text, text[], double precision, text) is
-  'L9VAL or L9LIM, naming the field, for what a reflection can''t have; its entities, normalised, each once.';
+  'Raises L9VAL or L9LIM, naming the field, for values that a reflection can''t have. Returns the entities, normalised and without duplicates.';
 
 grant execute on function
-  reflection.priority_rank(text), reflection.are_one_sort(text, text), reflection.check_choice(text, text[], text),
+  reflection.priority_rank(text), reflection.can_reinforce(text, text), reflection.check_choice(text, text[], text),
   reflection.check_reflection(text, text, text[], double precision, text)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;

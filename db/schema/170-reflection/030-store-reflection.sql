@@ -1,8 +1,7 @@
 create type public.reflect_result as (status text, reflection public.reflection_store);
-comment on type public.reflect_result is
-  'status: inserted, or reinforced where it was known; reflection: the row as it is now.';
-comment on column public.reflect_result.status is 'inserted, or reinforced where it was known.';
-comment on column public.reflect_result.reflection is 'The row as it is now.';
+comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
+comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
+comment on column public.reflect_result.reflection is 'The reflection as it is now.';
 
 create function reflection.store_reflection(
   packet_id uuid, type text, context text, entities text[], confidence double precision, priority text)
@@ -19,36 +18,36 @@ declare
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
   is_new boolean;
-  answer public.reflect_result;
+  result public.reflect_result;
 begin
   if source.packet_type <> 'reflection' then
     perform identity.raise_error('L9VAL', 'source_packet: a memory of kind reflection', 'source_packet');
   end if;
-  -- What was told first stays as it was told: who repeats it makes it surer, and more urgent.
+  -- A repetition raises the confidence and the priority. The rest stays as it was first saved.
   insert into public.reflection_store as r (source_packet, reflection_type, context, entities, confidence, priority, source_agent)
   values (
     source.packet_id, store_reflection.type, nullif(btrim(store_reflection.context), ''), names,
     least(0.99, store_reflection.confidence), store_reflection.priority, source.metadata ->> 'agent')
   on conflict (source_packet) do update set
-    confidence = least(0.99, 1 - (1 - r.confidence) * (1 - store_reflection.confidence)),
+    confidence = entities.noisy_or(array[r.confidence, store_reflection.confidence]),
     priority = case
       when reflection.priority_rank(excluded.priority) > reflection.priority_rank(r.priority) then excluded.priority
       else r.priority end,
     times_seen = r.times_seen + 1,
     last_seen = clock_timestamp(),
     updated_at = clock_timestamp()
-  returning old.reflection_id is null, r into is_new, answer.reflection;
-  if not reflection.are_one_sort((answer.reflection).reflection_type, store_reflection.type) then
+  returning old.reflection_id is null, r into is_new, result.reflection;
+  if not reflection.can_reinforce((result.reflection).reflection_type, store_reflection.type) then
     perform identity.raise_error('L9VAL', format(
-      'content: known in these words as a %s; say in other words what is a %s of it',
-      (answer.reflection).reflection_type, store_reflection.type), 'content');
+      'content: this text is already saved as a %s; use another text for a %s',
+      (result.reflection).reflection_type, store_reflection.type), 'content');
   end if;
-  answer.status := case when is_new then 'inserted' else 'reinforced' end;
-  return answer;
+  result.status := case when is_new then 'inserted' else 'reinforced' end;
+  return result;
 end
 $$;
 
 comment on function reflection.store_reflection(uuid, text, text, text[], double precision, text) is
-  'What is particular to a memory of kind reflection; or, where that is stored, reinforces it: confidence (bounded by 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+  'Writes the row of a memory of kind reflection or, if there is one, reinforces it: confidence (at most 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 
 grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;

@@ -1,4 +1,4 @@
-create function reflection.telling_words(content text)
+create function reflection.distinguishing_words(content text)
 returns text[]
 language sql
 stable
@@ -7,12 +7,12 @@ set search_path = ''
 return array(
   select distinct case when w.word ~ '[0-9]' then w.word else 'not' end as word
   from pg_catalog.unnest(duplicates.distinct_words(content)) as w (word)
-  -- "t" is what was left of "don't".
+  -- "don't" is split into "don" and "t".
   where w.word ~ '[0-9]' or w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')
   order by word);
 
-comment on function reflection.telling_words(text) is
-  'The numbers in a text, and whether it negates: texts that differ in these are never the same lesson, however alike they are.';
+comment on function reflection.distinguishing_words(text) is
+  'The numbers in a text, and "not" if the text negates. Two texts that differ in these are never the same lesson, however similar they are.';
 
 create function reflection.find_reflection(
   content text, type text, scope text, project_id text, content_vector extensions.vector, model text)
@@ -26,11 +26,11 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
-    return null; -- The insert says what is wrong with it.
+    return null; -- The insert raises the error that names the reason.
   end if;
-  -- First: who waited for a lock in a scope that is not its own would learn that somebody is writing there.
+  -- Check the scope before taking the lock: a caller that waited for it would learn that somebody writes in that scope.
   perform packets.check_scope(scope, project_id);
-  -- Until the end of the transaction. The statement that follows sees what those committed who had it before.
+  -- Held until the end of the transaction. The next statement sees the rows that earlier holders of the lock committed.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory reflections %s',
     packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope)), 0));
   return (
@@ -39,15 +39,15 @@ begin
       content, scope, project_id, 'reflection', me.org_id, me.user_id, null, content_vector, model) s
     join public.reflection_store r on r.source_packet = s.packet_id
     join public.packet_store p on p.packet_id = s.packet_id
-    where reflection.are_one_sort(r.reflection_type, type)
-      and reflection.telling_words(p.envelope ->> 'content') = reflection.telling_words(content)
+    where reflection.can_reinforce(r.reflection_type, type)
+      and reflection.distinguishing_words(p.envelope ->> 'content') = reflection.distinguishing_words(content)
     order by s.similarity desc, s.packet_id
     limit 1);
 end
 $$;
 
 comment on function reflection.find_reflection(text, text, text, text, extensions.vector, text) is
-  'The memory of a reflection that says the same or nearly the same in the caller''s room, or null; whoever asks holds the room until its transaction ends, so that none is told twice at once.';
+  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and project), or null. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
 
 create function public.reflect(
   content text,
@@ -72,49 +72,50 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  place text := coalesce(reflect.scope, 'developer');
-  what text := coalesce(reflect.type, 'lesson');
-  urgency text := coalesce(reflect.priority, 'medium');
-  certainty double precision := coalesce(reflect.confidence, 0.7);
-  known uuid;
+  target_scope text := coalesce(reflect.scope, 'developer');
+  wanted_type text := coalesce(reflect.type, 'lesson');
+  wanted_priority text := coalesce(reflect.priority, 'medium');
+  wanted_confidence double precision := coalesce(reflect.confidence, 0.7);
+  lesson_packet uuid;
   refused_field text;
-  refusal text;
+  refused_message text;
 begin
-  perform reflection.check_reflection(what, reflect.context, reflect.entities, certainty, urgency);
+  perform reflection.check_reflection(wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
   if reflect.expires_at <= now() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
   end if;
-  known := reflection.find_reflection(
-    reflect.content, what, place, reflect.project_id, reflect.content_vector, reflect.model);
-  if known is null then
+  lesson_packet := reflection.find_reflection(
+    reflect.content, wanted_type, target_scope, reflect.project_id, reflect.content_vector, reflect.model);
+  if lesson_packet is null then
     begin
-      known := (public.save_memory(
-        reflect.content, scope => place, project_id => reflect.project_id, kind => 'reflection', tags => reflect.tags,
+      lesson_packet := (public.save_memory(
+        reflect.content, scope => target_scope, project_id => reflect.project_id, kind => 'reflection', tags => reflect.tags,
         thread_id => reflect.thread_id, parent_ids => reflect.learned_from, ttl => reflect.expires_at,
-        importance => (0.3 + 0.2 * reflection.priority_rank(urgency))::real)).memory.packet_id;
+        importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
     exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
-      get stacked diagnostics refused_field = column_name, refusal = message_text;
+      get stacked diagnostics refused_field = column_name, refused_message = message_text;
       if refused_field <> 'parent_ids' then
         raise;
       end if;
-      -- Named as the caller knows it.
-      perform identity.raise_error(sqlstate, regexp_replace(refusal, '^parent_ids', 'learned_from'), 'learned_from');
+      -- Callers of this function know parent_ids as learned_from.
+      perform identity.raise_error(sqlstate, regexp_replace(refused_message, '^parent_ids', 'learned_from'), 'learned_from');
     end;
   else
-    -- Kept as long as any of them meant it to be, where it is the caller's to say: under its own policies.
+    -- Extend the expiry to the later one, if the policies let the caller change this memory.
     update public.packet_store p set ttl = reflect.expires_at
-    where p.packet_id = known and p.ttl < coalesce(reflect.expires_at, 'infinity');
+    where p.packet_id = lesson_packet and p.ttl < coalesce(reflect.expires_at, 'infinity');
   end if;
-  return reflection.store_reflection(known, what, reflect.context, reflect.entities, certainty, urgency);
+  return reflection.store_reflection(
+    lesson_packet, wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
 end
 $$;
 
 comment on function public.reflect(
   text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text) is
-  'Saves what was learned, as a memory of kind reflection; where the same or nearly the same is known in that scope and project, reinforces that instead, whoever told it (reinforced): confidence, times_seen, the higher priority. type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: memories it was learned from. content_vector, of the model named, lets meaning count in what is nearly the same. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Saves a reflection as a memory of kind reflection. If one with the same or nearly the same text exists in this scope and project, it is reinforced instead, whoever saved it: confidence and times_seen rise and the higher priority is kept (status reinforced). type: lesson, pattern, failure, success, insight, improvement or false_constraint. learned_from: the memories that it was learned from. content_vector, a vector of model, lets the comparison with existing reflections use meaning. Errors: L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  reflection.telling_words(text), reflection.find_reflection(text, text, text, text, extensions.vector, text),
+  reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, extensions.vector, text),
   public.reflect(
     text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text)
 to l9_agent, l9_admin;
@@ -122,7 +123,7 @@ to l9_agent, l9_admin;
 create function reflection.reflection_json(reflection public.reflection_store)
 returns jsonb
 language sql
--- Volatile: so that it sees the memory which the same statement has just saved.
+-- Volatile, so that it sees a memory that the same statement has just saved.
 volatile
 set search_path = ''
 return pg_catalog.jsonb_build_object(
@@ -143,6 +144,7 @@ return pg_catalog.jsonb_build_object(
   'last_seen', (reflection).last_seen,
   'expires_at', (reflection).ttl);
 
-comment on function reflection.reflection_json(public.reflection_store) is 'A reflection as the gateway hands it out, with what is its memory''s.';
+comment on function reflection.reflection_json(public.reflection_store) is
+  'A reflection as the gateway returns it, with the text and tags of its memory.';
 
 grant execute on function reflection.reflection_json(public.reflection_store) to l9_agent, l9_admin, l9_platform_admin;

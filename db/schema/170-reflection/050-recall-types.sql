@@ -19,31 +19,33 @@ create type public.recalled_lesson as (
   score real
 );
 
-comment on type public.recalled_lesson is 'A reflection that was recalled.';
-comment on column public.recalled_lesson.reflection_id is 'The reflection.';
-comment on column public.recalled_lesson.is_truncated is 'Whether content was cut.';
-comment on column public.recalled_lesson.reflection_type is 'As of reflection_store.';
+comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
+comment on column public.recalled_lesson.reflection_id is 'The id of the reflection.';
+comment on column public.recalled_lesson.is_truncated is 'True if content was cut.';
+comment on column public.recalled_lesson.reflection_type is 'The type, as in reflection_store.';
 comment on column public.recalled_lesson.priority is 'critical, high, medium or low.';
-comment on column public.recalled_lesson.confidence is 'How sure it is, from 0 to 0.99.';
-comment on column public.recalled_lesson.times_seen is 'How often it was told.';
-comment on column public.recalled_lesson.context is 'When it applies, or how it was learned.';
-comment on column public.recalled_lesson.entities is 'What it is about: names, normalised.';
-comment on column public.recalled_lesson.tags is 'The labels of its memory.';
-comment on column public.recalled_lesson.scope is 'What decides who sees it.';
-comment on column public.recalled_lesson.project_id is 'Its project; null in scope global.';
-comment on column public.recalled_lesson.source_agent is 'The agent that told it first.';
-comment on column public.recalled_lesson.last_seen is 'When it was last told.';
-comment on column public.recalled_lesson.expires_at is 'From when on nobody recalls it; null: never.';
-comment on column public.recalled_lesson.packet_id is 'The memory that says it.';
-comment on column public.recalled_lesson.access_id is 'What record_feedback takes: this lesson of this recall.';
-comment on column public.recalled_lesson.content is 'What was learned, cut after 8000 characters, or a preview where max_tokens left no more room.';
-comment on column public.recalled_lesson.score is 'From 0 to 1: as of search_memory, lifted by priority and confidence.';
+comment on column public.recalled_lesson.confidence is 'The confidence, from 0 to 0.99.';
+comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved.';
+comment on column public.recalled_lesson.context is 'The circumstances in which the reflection applies or was learned.';
+comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about, normalised.';
+comment on column public.recalled_lesson.tags is 'The tags of the memory.';
+comment on column public.recalled_lesson.scope is 'The scope, which decides who can read the reflection.';
+comment on column public.recalled_lesson.project_id is 'The project; null in scope global.';
+comment on column public.recalled_lesson.source_agent is 'The agent that saved the reflection first.';
+comment on column public.recalled_lesson.last_seen is 'The time when the reflection was last saved.';
+comment on column public.recalled_lesson.expires_at is 'The time from which the reflection is no longer recalled; null: never.';
+comment on column public.recalled_lesson.packet_id is 'The memory of the reflection.';
+comment on column public.recalled_lesson.access_id is 'The id of this access, which record_feedback() takes.';
+comment on column public.recalled_lesson.content is 'The text: cut after 8000 characters, or earlier if max_tokens requires it.';
+comment on column public.recalled_lesson.score is
+  'The score from 0 to 1: as in search_memory(), raised by priority and confidence.';
 
 create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb);
 
-comment on type public.recall_result is 'Lessons, best first, and what was searched: so that an empty result can''t be taken for a missing permission.';
+comment on type public.recall_result is
+  'Lessons, best first, and a description of the search, so that an empty result can''t be mistaken for a missing permission.';
 comment on column public.recall_result.lessons is 'The lessons, best first.';
-comment on column public.recall_result.searched is 'What was searched, as of search_memory.';
+comment on column public.recall_result.searched is 'What was searched: the same object as in the result of search_memory().';
 
 create function reflection.lesson_factor(priority text, confidence double precision)
 returns real
@@ -53,6 +55,6 @@ parallel safe
 return ((1 + 0.2 * reflection.priority_rank(priority) / 3.0 + 0.1 * confidence) / 1.3)::real;
 
 comment on function reflection.lesson_factor(text, double precision) is
-  'What the score of a lesson is multiplied with: priority lifts by a fifth at most, confidence by a tenth. So of two lessons the one that scored less can come before the other only where it scored more than 1 / 1.3 of it: 77 %.';
+  'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. A lesson with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of the other''s.';
 
 grant execute on function reflection.lesson_factor(text, double precision) to l9_agent, l9_admin, l9_platform_admin;

@@ -10,7 +10,7 @@ return pg_catalog.concat_ws(' and ', 'true',
     'reflection.priority_rank(%I.priority) >= %s', alias, reflection.priority_rank(priority)) end);
 
 comment on function reflection.lesson_conditions(text, text[], text) is
-  'Conditions on what reflection_store says of a lesson, with their values in them.';
+  'SQL conditions on the reflection_store columns of a lesson, with their values included.';
 
 create function reflection.narrow_to_lessons(
   request search.search_request, me identity.identity, searched_scopes text[], scopes text[], project_id text,
@@ -21,8 +21,8 @@ stable
 set search_path = ''
 as $$
 declare
-  -- As for all searches: scoring so many one by one costs as much as walking an index past all that is no lesson.
-  bound constant integer := 2000;
+  -- Scoring this many rows one by one costs as much as scanning an index past all memories that are no lessons.
+  max_scored_rows constant integer := 2000;
   source search.search_source;
 begin
   if request.k is null then
@@ -36,7 +36,7 @@ begin
       reflection.lesson_conditions('r', types, priority)));
   request.on_states := request.on_packets;
 
-  -- Lessons are few among memories, and have an index of their own.
+  -- Lessons are a small part of all memories and have their own index, which finds them fast.
   source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
   source.columns := 'p.*';
   source.branches := search.reader_branches(me, 'p', searched_scopes, project_id);
@@ -45,7 +45,7 @@ begin
     case when tags is not null then format(
       'exists (select from public.packet_store memory where memory.packet_id = p.packet_id and %s)',
       search.packet_conditions('memory', null, tags, tags_match, null, null, null, null, null)) end);
-  request.ids := search.few_matches(source, bound, bound);
+  request.ids := search.few_matches(source, max_scored_rows, max_scored_rows);
   request.context_ids := request.ids;
   request.reasoning_ids := '{}';
   return search.choose_ways(request);
@@ -54,7 +54,7 @@ $$;
 
 comment on function reflection.narrow_to_lessons(
   search.search_request, identity.identity, text[], text[], text, text[], text, text[], text) is
-  'As narrow_search, for a search among lessons: its conditions, and all that match where they are few.';
+  'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart of narrow_search for recall_lessons().';
 
 grant execute on function
   reflection.lesson_conditions(text, text[], text),

@@ -13,7 +13,8 @@ return (
     project_id, tags, thread_id, creator, importance, "timestamp", explanation, place)
   join public.reflection_store r on r.source_packet = h.packet_id);
 
-comment on function reflection.to_lessons(public.memory_hit[]) is 'Hits that are lessons, with what reflection_store says of them, in the same order.';
+comment on function reflection.to_lessons(public.memory_hit[]) is
+  'Adds the values of reflection_store to hits that are lessons, in the same order.';
 
 create function public.recall_lessons(
   query text default null,
@@ -46,7 +47,7 @@ declare
   notice text;
   one_type text;
   request search.search_request;
-  found search.fused;
+  fused search.fused;
   hits public.memory_hit[];
   fitted record;
   result public.recall_result;
@@ -54,15 +55,14 @@ begin
   perform search.check_search(
     query, k, 'hybrid', tags_match, null, null, null, null, null, max_tokens, filters);
   foreach one_type in array coalesce(types, '{}') loop
-    perform reflection.check_choice(
-      one_type, '{lesson,pattern,failure,success,insight,improvement,false_constraint}', 'types');
+    perform reflection.check_choice(one_type, reflection.reflection_types(), 'types');
   end loop;
   if priority is not null then
-    perform reflection.check_choice(priority, '{critical,high,medium,low}', 'priority');
+    perform reflection.check_choice(priority, reflection.priorities(), 'priority');
   end if;
 
   request.query := query;
-  -- More than are asked for: priority and confidence may lift one of the later ones.
+  -- Find more than k lessons: priority and confidence can raise a later one into the first k.
   request.k := greatest(3 * k, 30);
   request.candidates := least(greatest(5 * request.k, 100), 300);
   request.settings := search.current_search_settings();
@@ -75,7 +75,7 @@ begin
       request.mode := 'lexical';
       notice := 'The embedder is not available: searched by words only.';
     elsif extensions.vector_dims(query_vector) <> 1536 then
-      perform identity.raise_error('L9VAL', 'query_vector: 1536 dimensions', 'query_vector');
+      perform identity.raise_error('L9VAL', 'query_vector: must have 1536 dimensions', 'query_vector');
     else
       request.mode := 'hybrid';
       request.vector := query_vector;
@@ -84,14 +84,14 @@ begin
   end if;
   request := reflection.narrow_to_lessons(
     request, me, searched_scopes, scopes, project_id, types, priority, tags, tags_match);
-  found := search.find_hits(request);
+  fused := search.find_hits(request);
 
   hits := array(
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
       h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h."timestamp", h.explanation
     )::public.memory_hit
-    from unnest(found.hits) as h
+    from unnest(fused.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id
     cross join lateral (select reflection.lesson_factor(r.priority, r.confidence) as factor) f
     order by h.score * f.factor desc, h."timestamp" desc, h.packet_id desc
@@ -100,9 +100,9 @@ begin
 
   result.searched := jsonb_build_object(
     'mode', request.mode, 'requested_mode', 'hybrid', 'scopes', searched_scopes, 'projects', me.projects, 'filters', filters,
-    'like', null, 'as_of', null, 'entities', null, 'k', k, 'threshold', null, 'candidates', coalesce(found.considered, 0), 'cut', fitted.cut, 'notice', notice,
+    'like', null, 'as_of', null, 'entities', null, 'k', k, 'threshold', null, 'candidates', coalesce(fused.considered, 0), 'cut', fitted.cut, 'notice', notice,
     'vectors', case request.mode when 'hybrid' then 'used' when 'recent' then 'not asked for' else 'unavailable' end);
-  -- All that a recall leaves behind is written here: it is a search, and each lesson that it shows was used.
+  -- A recall is logged as a search, and each lesson that it returns as an access.
   hits := search.log_hits(fitted.fitted, audit.audit_read('SEARCH', jsonb_build_object(
     'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', request.mode, 'k', k, 'filters', filters,
     'scopes', searched_scopes, 'ids', to_jsonb(array(select h.packet_id from unnest(fitted.fitted) as h)),
@@ -117,7 +117,7 @@ $$;
 
 comment on function public.recall_lessons(
   text, text[], text[], text, text, integer, text[], text, integer, extensions.vector, text) is
-  'Finds what was learned, as search_memory finds memories (by words, and by meaning where query_vector, of the model named, is given), among the reflections that the caller may read; priority and confidence lift a score by 30 % together at most. types: only these. priority: this one or a higher one. tags_match: any or all. k: 1 to 100. Without a query: of the newest, the most pressing. max_tokens: trims them to about that many. Leaves an audit row. Errors: L9VAL, L9LIM, L9AUT.';
+  'Searches the reflections that the caller may read, as search_memory() searches memories: by words and, if query_vector (a vector of model) is given, by meaning. Priority and confidence together raise a score by at most 30 %. types: only these types. priority: this priority or a higher one. tags_match: any or all. k: 1 to 100. Without a query: the newest reflections, sorted by priority and confidence. max_tokens: trims the texts to about that many tokens. Writes an audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   reflection.to_lessons(public.memory_hit[]),

@@ -6,17 +6,19 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  if cardinality(texts) > 64 then
-    perform identity.raise_error('L9LIM', format('%s: at most 64, got %s', field, cardinality(texts)), field);
-  elsif exists (select from unnest(texts) as t (text) where octet_length(t.text) > 8192) then
-    perform identity.raise_error('L9LIM', format('%s: at most 8192 bytes each', field), field);
+  if cardinality(texts) > reflection.max_list_length() then
+    perform identity.raise_error('L9LIM',
+      format('%s: at most %s, got %s', field, reflection.max_list_length(), cardinality(texts)), field);
+  elsif exists (select from unnest(texts) as t (text) where octet_length(t.text) > reflection.max_text_bytes()) then
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
   elsif exists (select from unnest(texts) as t (text) where coalesce(t.text, '') !~ '\S') then
-    perform identity.raise_error('L9VAL', format('%s: texts, none of them blank', field), field);
+    perform identity.raise_error('L9VAL', format('%s: no text may be blank', field), field);
   end if;
 end
 $$;
 
-comment on function reflection.check_texts(text[], text) is 'L9LIM or L9VAL, naming the field, unless these are at most 64 texts of at most 8 KiB, none of them blank.';
+comment on function reflection.check_texts(text[], text) is
+  'Raises L9LIM or L9VAL, naming the field, unless the list has at most 64 texts of at most 8 KiB each, none of them blank.';
 
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
@@ -33,13 +35,13 @@ begin
   elsif description is null or description !~ '\S' then
     perform identity.raise_error('L9VAL', 'description: required', 'description');
   elsif execution_time_ms < 0 then
-    perform identity.raise_error('L9VAL', 'execution_time_ms: 0 or more', 'execution_time_ms');
-  elsif cardinality(related_decisions) > 64 then
-    perform identity.raise_error(
-      'L9LIM', format('related_decisions: at most 64, got %s', cardinality(related_decisions)), 'related_decisions');
+    perform identity.raise_error('L9VAL', 'execution_time_ms: must be 0 or more', 'execution_time_ms');
+  elsif cardinality(related_decisions) > reflection.max_list_length() then
+    perform identity.raise_error('L9LIM',
+      format('related_decisions: at most %s, got %s', reflection.max_list_length(), cardinality(related_decisions)), 'related_decisions');
   end if;
   perform identity.check_bytes(task_id, 200, 'task_id'), identity.check_bytes(description, 65536, 'description');
-  perform reflection.check_choice(outcome, '{success,partial,failure,unknown}', 'outcome');
+  perform reflection.check_choice(outcome, reflection.task_outcomes(), 'outcome');
   perform reflection.check_texts(what_worked, 'what_worked');
   perform reflection.check_texts(what_failed, 'what_failed');
   perform reflection.check_texts(recommendations, 'recommendations');
@@ -49,7 +51,7 @@ end
 $$;
 
 comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]) is
-  'L9VAL or L9LIM, naming the field, for what a reflection on a task can''t have.';
+  'Raises L9VAL or L9LIM, naming the field, for values that a reflection on a task can''t have.';
 
 create function reflection.task_text(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
@@ -69,7 +71,7 @@ return (
   where pg_catalog.cardinality(part.texts) > 0);
 
 comment on function reflection.task_text(text, text, text, text[], text[], text[], text[], text[]) is
-  'What came of a task, in words: the text of its memory. Its lessons are memories of their own.';
+  'The result of a task in words: the text of its memory. Its lessons are memories of their own.';
 
 grant execute on function
   reflection.check_texts(text[], text),

@@ -1,4 +1,4 @@
-create function reflection.are_readers_within(narrow public.packet_store, wide public.packet_store)
+create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store)
 returns boolean
 language sql
 stable
@@ -8,8 +8,8 @@ return packets.is_scope_within((narrow).scope, (wide).scope)
   and ((wide).org_id is null or (wide).org_id is not distinct from (narrow).org_id)
   and ((wide).user_id is null or (wide).user_id is not distinct from (narrow).user_id);
 
-comment on function reflection.are_readers_within(public.packet_store, public.packet_store) is
-  'Whether everyone who may read the one memory may read the other, of the same tenant.';
+comment on function reflection.is_audience_within(public.packet_store, public.packet_store) is
+  'True if everyone who may read the first memory may also read the second one, of the same tenant.';
 
 create function reflection.check_references(source public.packet_store, ids uuid[], field text)
 returns void
@@ -18,25 +18,25 @@ stable
 set search_path = ''
 as $$
 declare
-  found_ones integer;
-  are_open boolean;
+  visible_count integer;
+  all_readable boolean;
 begin
-  select count(*), bool_and(reflection.are_readers_within(source, p)) into found_ones, are_open
+  select count(*), bool_and(reflection.is_audience_within(source, p)) into visible_count, all_readable
   from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p);
-  if not are_open then
-    -- Else the row would show its readers the id of something they may not know of.
-    perform identity.raise_error('L9VAL', format('%s: a memory that fewer may read than scope %s', field, source.scope), field);
+  if not all_readable then
+    -- Otherwise the row would show its readers the id of a memory that they may not know of.
+    perform identity.raise_error('L9VAL', format('%s: names a memory that not every reader of scope %s may read', field, source.scope), field);
   end if;
-  if found_ones < (select count(distinct i.id) from unnest(ids) as i (id)) then
-    perform identity.raise_error('L9OWN', format('%s: at least one of these memories is not there, or not yours', field), field);
+  if visible_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
+    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist or is not yours', field), field);
   end if;
 end
 $$;
 
 comment on function reflection.check_references(public.packet_store, uuid[], text) is
-  'L9OWN unless the caller sees all of these memories; L9VAL where one is for fewer readers than the source of the row that names them. Not executable by callers: functions of the owner, who see what the caller does, call it.';
+  'Raises L9OWN unless the caller may read all of these memories, and L9VAL if one of them has fewer readers than the source of the row that names it. Not executable by callers: functions of the owner, which see what the caller sees, call it.';
 
-create function reflection.may_refer(task public.task_reflections, ids uuid[])
+create function reflection.shareable_decisions(task public.task_reflections, ids uuid[])
 returns uuid[]
 language sql
 stable
@@ -45,10 +45,10 @@ return array(
   select p.packet_id
   from public.packet_store p
   join public.packet_store source on source.packet_id = (task).source_packet
-  where p.packet_id = any (ids) and reflection.are_readers_within(source, p));
+  where p.packet_id = any (ids) and reflection.is_audience_within(source, p));
 
-comment on function reflection.may_refer(public.task_reflections, uuid[]) is
-  'Of these memories those that the caller sees and that whoever reads this task may.';
+comment on function reflection.shareable_decisions(public.task_reflections, uuid[]) is
+  'Those of these memories that the caller may read and that every reader of this task may read.';
 
 create function reflection.store_task_reflection(
   packet_id uuid, task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
@@ -62,7 +62,7 @@ as $$
 #variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_task_reflection.packet_id);
-  known uuid;
+  expired_packet uuid;
   saved public.task_reflections;
 begin
   if source.packet_type <> 'task_reflection' then
@@ -77,13 +77,13 @@ begin
     store_task_reflection.metrics_degraded);
   perform reflection.check_references(source, store_task_reflection.related_decisions, 'related_decisions');
 
-  -- What has expired, and was not cleaned up yet, does not stand in the way.
-  select t.source_packet into known
+  -- An expired row of the same task that is not cleaned up yet would violate the unique index.
+  select t.source_packet into expired_packet
   from public.task_reflections t
   where t.tenant_id = source.tenant_id and t.scope = source.scope and t.project_id is not distinct from source.project_id
     and t.org_id is not distinct from source.org_id and t.user_id is not distinct from source.user_id
     and t.task_id = store_task_reflection.task_id and t.ttl <= now() and t.source_packet <> source.packet_id;
-  delete from public.packet_store p where p.packet_id = known and p.ttl <= now();
+  delete from public.packet_store p where p.packet_id = expired_packet and p.ttl <= now();
 
   insert into public.task_reflections as t (
     source_packet, task_id, description, outcome, what_worked, what_failed, recommendations, related_decisions,
@@ -103,7 +103,7 @@ begin
   where t.task_id = excluded.task_id
   returning t.* into saved;
   if not found then
-    perform identity.raise_error('L9VAL', 'description: in these words another task is described', 'description');
+    perform identity.raise_error('L9VAL', 'description: another task has the same text; describe this one in other words', 'description');
   end if;
   return saved;
 end
@@ -111,7 +111,7 @@ $$;
 
 comment on function reflection.store_task_reflection(
   uuid, text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]) is
-  'What came of a task, for a memory of kind task_reflection that the caller wrote (an admin: any), in its room; in place of what was stored for it before. related_decisions: memories that the caller sees, and whoever reads this may. Definer: callers can''t write task_reflections.';
+  'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
 
 create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid)
 returns void
@@ -130,14 +130,14 @@ begin
   if packet_id is not null then
     source := derived.lock_source_memory(packet_id, 'task_reflection_id');
   end if;
-  -- The caller must see both, and the task must be its own.
+  -- The caller must see both rows and must have written the task.
   if source.packet_id is null
     or identity.current_role_name() = 'l9_agent' and source.metadata ->> 'creator' <> identity.current_creator()
     or not exists (
       select from public.reflection_store r
       where r.reflection_id = link_lesson.reflection_id and (r.ttl is null or r.ttl > now()))
   then
-    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: not there, or not yours', 'reflection_id');
+    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: one of them does not exist or is not yours', 'reflection_id');
   end if;
   insert into public.task_reflection_lessons (task_reflection_id, reflection_id, tenant_id)
   values (link_lesson.task_reflection_id, link_lesson.reflection_id, source.tenant_id)
@@ -146,11 +146,11 @@ end
 $$;
 
 comment on function reflection.link_lesson(uuid, uuid) is
-  'Links a lesson that the caller sees to a task that it wrote (an admin: any). Definer: callers can''t write task_reflection_lessons.';
+  'Links a lesson that the caller may read to a task that it wrote (an admin: any). Definer: callers can''t write task_reflection_lessons.';
 
 grant execute on function
   reflection.store_task_reflection(
     uuid, text, text, text, text[], text[], text[], uuid[], bigint, text[], text[]),
-  reflection.link_lesson(uuid, uuid), reflection.may_refer(public.task_reflections, uuid[]),
-  reflection.are_readers_within(public.packet_store, public.packet_store)
+  reflection.link_lesson(uuid, uuid), reflection.shareable_decisions(public.task_reflections, uuid[]),
+  reflection.is_audience_within(public.packet_store, public.packet_store)
 to l9_agent, l9_admin;

@@ -21,26 +21,26 @@ as $$
 #variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  place text := coalesce(reflect_on_task.scope, 'developer');
+  target_scope text := coalesce(reflect_on_task.scope, 'developer');
   task public.task_reflections;
   packet_id uuid;
   content text;
   lesson text;
-  known uuid;
-  learned public.reflection_store;
+  known_lesson uuid;
+  saved_lesson public.reflection_store;
 begin
-  perform packets.check_scope(place, reflect_on_task.project_id);
+  perform packets.check_scope(target_scope, reflect_on_task.project_id);
   perform reflection.check_texts(lessons, 'lessons');
-  -- Two who write of one task at once: the second adds to what the first wrote.
+  -- Concurrent calls for the same task wait here, so that the second one adds to the row of the first.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory task %s %s',
-    packets.audience_id(me.tenant_id, me.org_id, me.user_id, reflect_on_task.project_id, place), reflect_on_task.task_id), 0));
+    packets.audience_id(me.tenant_id, me.org_id, me.user_id, reflect_on_task.project_id, target_scope), reflect_on_task.task_id), 0));
   select t.* into task
   from public.task_reflections t
-  where t.tenant_id = me.tenant_id and t.scope = place and t.project_id is not distinct from reflect_on_task.project_id
+  where t.tenant_id = me.tenant_id and t.scope = target_scope and t.project_id is not distinct from reflect_on_task.project_id
     and t.org_id is not distinct from me.org_id and t.user_id is not distinct from me.user_id
     and t.task_id = reflect_on_task.task_id;
 
-  -- What is not given stays as it was.
+  -- Arguments that are null leave the stored values as they are.
   task.task_id := reflect_on_task.task_id;
   task.description := coalesce(reflect_on_task.description, task.description);
   task.outcome := coalesce(reflect_on_task.outcome, task.outcome, 'unknown');
@@ -50,10 +50,10 @@ begin
   task.execution_time_ms := coalesce(reflect_on_task.execution_time_ms, task.execution_time_ms);
   task.metrics_improved := coalesce(reflect_on_task.metrics_improved, task.metrics_improved, '{}');
   task.metrics_degraded := coalesce(reflect_on_task.metrics_degraded, task.metrics_degraded, '{}');
-  -- Of those that were named before some may be gone, or hidden, and that must not freeze the rest.
+  -- Stored decisions that were deleted or became hidden are dropped, so that the row can still be changed.
   task.related_decisions := array(
     select distinct d.id
-    from unnest(coalesce(reflect_on_task.related_decisions, reflection.may_refer(task, task.related_decisions))) as d (id)
+    from unnest(coalesce(reflect_on_task.related_decisions, reflection.shareable_decisions(task, task.related_decisions))) as d (id)
     where d.id is not null order by d.id);
   perform reflection.check_task(
     task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
@@ -64,24 +64,24 @@ begin
     task.metrics_improved, task.metrics_degraded);
   packet_id := task.source_packet;
   if packet_id is not null then
-    -- Where it is another's, this refuses.
+    -- Raises L9OWN if another agent wrote the memory.
     perform public.update_memory(packet_id, content => content);
   else
     packet_id := (public.save_memory(
-      content, scope => place, project_id => reflect_on_task.project_id, kind => 'task_reflection')).memory.packet_id;
+      content, scope => target_scope, project_id => reflect_on_task.project_id, kind => 'task_reflection')).memory.packet_id;
   end if;
   task := reflection.store_task_reflection(
     packet_id, task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
     task.related_decisions, task.execution_time_ms, task.metrics_improved, task.metrics_degraded);
 
   foreach lesson in array coalesce(lessons, '{}') loop
-    known := reflection.find_reflection(lesson, 'lesson', place, reflect_on_task.project_id, null, null);
-    -- Told again for the same task it is not learned again.
+    known_lesson := reflection.find_reflection(lesson, 'lesson', target_scope, reflect_on_task.project_id, null, null);
+    -- A lesson that is already linked to this task is not reinforced again.
     continue when exists (
-      select from public.task_reflections_lessons(task) r where r.source_packet = known);
-    learned := (public.reflect(
-      lesson, scope => place, project_id => reflect_on_task.project_id, learned_from => array[packet_id])).reflection;
-    perform reflection.link_lesson(task.task_reflection_id, learned.reflection_id);
+      select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
+    saved_lesson := (public.reflect(
+      lesson, scope => target_scope, project_id => reflect_on_task.project_id, learned_from => array[packet_id])).reflection;
+    perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
   end loop;
   return task;
 end
@@ -89,7 +89,7 @@ $$;
 
 comment on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text) is
-  'Keeps what came of a task, once for each task_id of a scope and project: again with the same task_id, what is given replaces what was said, and the rest stays. Saved as a memory of kind task_reflection, which agents change only where they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons: each is told by reflect(), so repeated ones are reinforced, and linked. related_decisions: memories that the caller may read, and whoever may read this. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+  'Saves the result of a task, once for each task_id of a scope and project. A call with the same task_id replaces the values that it gives and keeps the others. The result is a memory of kind task_reflection, which agents can change only if they wrote it (else L9OWN). outcome: success, partial, failure or unknown. lessons: each is saved by reflect(), so repeated lessons are reinforced, and linked to the task. related_decisions: memories that the caller and every reader of this task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
   text, text, text, text[], text[], text[], text[], uuid[], bigint, text[], text[], text, text)

@@ -7,7 +7,8 @@ set search_path = ''
 return pg_catalog.format('Summary of %s %s', pg_catalog.replace(scope_type, '_', ' '),
   pg_catalog.btrim(pg_catalog.regexp_replace(scope_value, '\s+', ' ', 'g')));
 
-comment on function summaries.summary_heading(text, text) is 'The first line of a summary''s memory, so that it is found by what it sums up.';
+comment on function summaries.summary_heading(text, text) is
+  'The first line of the memory of a summary, so that a search for the subject finds it.';
 
 create function public.memory_summaries_summary_text(summary public.memory_summaries)
 returns text
@@ -55,11 +56,14 @@ set search_path = ''
 return coalesce((summary).valid_until <= pg_catalog.now(), false) or exists (
   select from public.memory_summary_sources l where l.summary_packet = (summary).source_packet and l.is_changed);
 
-comment on function public.memory_summaries_summary_text(public.memory_summaries) is 'What it says: the text of its memory, without the heading.';
-comment on function public.memory_summaries_sources(public.memory_summaries) is 'The memories that it rests on, the oldest first.';
-comment on function public.memory_summaries_source_packet_ids(public.memory_summaries) is 'The ids of the memories that it rests on.';
+comment on function public.memory_summaries_summary_text(public.memory_summaries) is
+  'The text of the summary: the text of its memory without the heading.';
+comment on function public.memory_summaries_sources(public.memory_summaries) is
+  'The memories that the summary rests on, oldest first.';
+comment on function public.memory_summaries_source_packet_ids(public.memory_summaries) is
+  'The ids of the memories that the summary rests on.';
 comment on function public.memory_summaries_is_stale(public.memory_summaries) is
-  'Whether the text of one of its sources was changed since it was written, or it is past valid_until.';
+  'True if the text of a source was changed since the summary was written, or valid_until has passed.';
 
 grant execute on function summaries.summary_heading(text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function

@@ -16,9 +16,9 @@ end
 $$;
 
 comment on function summaries.delete_summaries(uuid[]) is
-  'Deletes summaries, whoever may see them. Not executable by callers: triggers of the owner call it for those that rest on what went or moved.';
+  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for summaries whose sources were deleted or moved, and for summaries that are replaced.';
 
-create function summaries.tg_memory_summary_sources__lost()
+create function summaries.tg_memory_summary_sources__delete_summaries()
 returns trigger
 language plpgsql
 security definer
@@ -26,20 +26,20 @@ set search_path = ''
 set enable_nestloop = off
 as $$
 begin
-  -- Those whose own memory went are not there any more, and are passed over.
+  -- Summaries whose own memory was deleted in this statement no longer exist, and deleting them has no effect.
   perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
   return null;
 end
 $$;
 
-comment on function summaries.tg_memory_summary_sources__lost() is
-  'A summary does not outlive what it rests on: deleted with the first of its sources. Definer: deletes also what the caller does not see.';
+comment on function summaries.tg_memory_summary_sources__delete_summaries() is
+  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
 
-create trigger _600_lost after delete on public.memory_summary_sources
+create trigger _600_delete_summaries after delete on public.memory_summary_sources
   referencing old table as old_rows
-  for each statement execute function summaries.tg_memory_summary_sources__lost();
+  for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
 
-create function summaries.tg_packet_store__summaries_within()
+create function summaries.tg_packet_store__check_summaries()
 returns trigger
 language plpgsql
 security definer
@@ -49,10 +49,10 @@ declare
   sources uuid[] := array(
     select l.packet_id from public.memory_summary_sources l where l.summary_packet = new.packet_id);
 begin
-  -- The memory of a summary: it goes nowhere where one of its sources could not be read.
+  -- If the memory is a summary itself, all its new readers must be able to read all its sources.
   if cardinality(sources) > 0 and summaries.is_audience_within(new, summaries.audience_of_sources(sources)) is not true then
     perform identity.raise_error('L9VAL',
-      'scope: a summary stays with those who may read, and as long as they may read, all that it rests on', 'scope');
+      'scope: every reader of a summary must be able to read all its sources, for as long as the summary exists', 'scope');
   end if;
   perform summaries.delete_summaries(array(
     select l.summary_packet from public.memory_summary_sources l where l.packet_id = new.packet_id));
@@ -60,12 +60,12 @@ begin
 end
 $$;
 
-comment on function summaries.tg_packet_store__summaries_within() is
-  'A memory that moves, or is to expire at another time, takes the summaries that rest on it with it; they are due again. Definer: deletes also what the caller does not see.';
+comment on function summaries.tg_packet_store__check_summaries() is
+  'Runs when a memory moves or its expiry changes: refuses to move a summary to readers of fewer than all its sources, and deletes the summaries that rest on the memory; they become due again. Definer: deletes also summaries that the caller does not see.';
 
-call derived.follow_packets('_640_summaries_within', 'summaries.tg_packet_store__summaries_within');
+call derived.follow_packets('_640_check_summaries', 'summaries.tg_packet_store__check_summaries');
 
-create function summaries.tg_packet_store__summaries_stale()
+create function summaries.tg_packet_store__mark_summaries_stale()
 returns trigger
 language plpgsql
 security definer
@@ -78,9 +78,9 @@ begin
 end
 $$;
 
-comment on function summaries.tg_packet_store__summaries_stale() is
-  'A memory whose text changes makes the summaries that rest on it due again. Definer: also those that the caller does not see.';
+comment on function summaries.tg_packet_store__mark_summaries_stale() is
+  'Marks the summaries that rest on a memory as due again when its text changes. Definer: updates also rows that the caller does not see.';
 
-create trigger _645_summaries_stale after update of envelope on public.packet_store
+create trigger _645_mark_summaries_stale after update of envelope on public.packet_store
   for each row when (new.content_hash <> old.content_hash)
-  execute function summaries.tg_packet_store__summaries_stale();
+  execute function summaries.tg_packet_store__mark_summaries_stale();

@@ -8,13 +8,13 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  perform reflection.check_choice(scope_type, '{thread,agent,topic,time_period,project,task}', 'scope_type');
+  perform reflection.check_choice(scope_type, summaries.scope_types(), 'scope_type');
   if scope_value is null or scope_value !~ '\S' then
-    perform identity.raise_error('L9VAL', 'scope_value: which thread, agent, topic …', 'scope_value');
+    perform identity.raise_error('L9VAL', 'scope_value: required, the id or name of the thread, agent, topic, …', 'scope_value');
   elsif summary_text is null or summary_text !~ '\S' then
     perform identity.raise_error('L9VAL', 'summary_text: must not be blank', 'summary_text');
   end if;
-  perform identity.check_bytes(scope_value, 1000, 'scope_value'), identity.check_bytes(summary_text, 262144, 'summary_text');
+  perform identity.check_bytes(scope_value, summaries.max_subject_bytes(), 'scope_value'), identity.check_bytes(summary_text, 262144, 'summary_text');
   perform entities.check_confidence(confidence);
   perform reflection.check_texts(key_facts, 'key_facts');
   perform reflection.check_texts(key_entities, 'key_entities');
@@ -23,7 +23,7 @@ end
 $$;
 
 comment on function summaries.check_summary(text, text, text, text[], text[], text[], double precision) is
-  'L9VAL or L9LIM, naming the field, for what a summary can''t have.';
+  'Raises L9VAL or L9LIM, naming the field, for values that a summary can''t have.';
 
 grant execute on function summaries.check_summary(text, text, text, text[], text[], text[], double precision)
   to l9_agent, l9_admin, l9_worker;

@@ -1,10 +1,10 @@
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
 
 comment on type public.summarize_result is
-  'status: saved, due or nothing_due; summary: what was saved; due: what is to be summed up, each with its sources.';
+  'The result of summarize(): the status, and either the saved summary or the due ones with their sources.';
 comment on column public.summarize_result.status is 'saved, due or nothing_due.';
-comment on column public.summarize_result.summary is 'What was saved.';
-comment on column public.summarize_result.due is 'What is to be summed up, each with its sources.';
+comment on column public.summarize_result.summary is 'The summary that was saved.';
+comment on column public.summarize_result.due is 'The summaries that are due, each with the texts of its sources.';
 
 create function summaries.sources_within(ids uuid[], max_tokens integer)
 returns jsonb
@@ -20,11 +20,11 @@ begin atomic
     from public.packet_store p
     where p.packet_id = any (ids)
   ), trimmed as (
-    select s.*, left(s.content, t.audience_id) as shown, length(s.content) > t.audience_id as is_truncated,
-      sum(40 + search.token_estimate(left(s.content, t.audience_id))) over (order by s.place) as used
+    select s.*, left(s.content, t.share) as shown, length(s.content) > t.share as is_truncated,
+      sum(40 + search.token_estimate(left(s.content, t.share))) over (order by s.place) as used
     from sources s
-    -- Each gets its share, 240 characters at least; the newest come first where not even that fits.
-    cross join lateral (select greatest(240, (3 * max_tokens / s.number - 120)::integer) as audience_id) t
+    -- Each source gets an equal share of characters, at least 240. If even that is too much, the newest sources are kept.
+    cross join lateral (select greatest(240, (3 * max_tokens / s.number - 120)::integer) as share) t
   )
   select coalesce(jsonb_agg(jsonb_build_object(
     'packet_id', t.packet_id, 'content', t.shown, 'is_truncated', t.is_truncated, 'kind', t.packet_type, 'scope', t.scope,
@@ -34,7 +34,7 @@ begin atomic
 end;
 
 comment on function summaries.sources_within(uuid[], integer) is
-  'The texts of memories, as far as the caller may read them, the oldest first, trimmed to about so many tokens; the newest 100 at most.';
+  'The texts of those of these memories that the caller may read, oldest first, trimmed to about max_tokens tokens in all; at most the newest 100.';
 
 create function public.summarize(
   scope_type text default null,
@@ -57,43 +57,43 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
-  answer public.summarize_result;
-  shown jsonb;
+  result public.summarize_result;
+  shown_ids jsonb;
 begin
   if summary_text is not null then
-    answer.summary := public.save_summary(
+    result.summary := public.save_summary(
       scope_type, scope_value, summary_text, source_packet_ids, key_facts, key_entities, key_decisions, confidence, valid_until);
-    answer.status := 'saved';
-    return answer;
+    result.status := 'saved';
+    return result;
   elsif max_tokens is null or max_tokens not between 500 and 1000000 then
-    perform identity.raise_error('L9VAL', 'max_tokens: from 500 to 1000000', 'max_tokens');
+    perform identity.raise_error('L9VAL', 'max_tokens: must be from 500 to 1000000', 'max_tokens');
   elsif k is null or k not between 1 and 20 then
-    perform identity.raise_error('L9VAL', 'k: from 1 to 20', 'k');
+    perform identity.raise_error('L9VAL', 'k: must be from 1 to 20', 'k');
   end if;
 
   select coalesce(jsonb_agg(
     to_jsonb(d) - 'source_packet_ids' - 'place' || jsonb_build_object('sources', summaries.sources_within(d.source_packet_ids, max_tokens / k))
     order by d.place), '[]')
-  into answer.due
+  into result.due
   from public.due_summaries(
     case when scope_type is not null then array[scope_type] end, scope_value, project_id,
-    -- Who names it is not told that there is too little.
+    -- A caller that names a subject gets it, however few memories it has.
     case when scope_value is not null then 1 end, 100, k
   ) with ordinality as d (
     scope_type, scope_value, scope, project_id, reason, new_packets, packet_count, summary_id, coverage_start, coverage_end,
     valid_until, source_packet_ids, place);
-  answer.status := case when answer.due = '[]' then 'nothing_due' else 'due' end;
+  result.status := case when result.due = '[]' then 'nothing_due' else 'due' end;
 
-  -- Whose texts were shown is on the record, as of any read.
-  shown := jsonb_path_query_array(answer.due, '$[*].sources[*].packet_id');
-  perform audit.audit_read('READ', jsonb_build_object('ids', shown, 'scope_type', scope_type));
-  return answer;
+  -- The audit row lists the memories whose texts were returned, as for every read.
+  shown_ids := jsonb_path_query_array(result.due, '$[*].sources[*].packet_id');
+  perform audit.audit_read('READ', jsonb_build_object('ids', shown_ids, 'scope_type', scope_type));
+  return result;
 end
 $$;
 
 comment on function public.summarize(
   text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text, integer, integer) is
-  'Without summary_text: what is due (of this scope_type, scope_value and project_id, where given), k of them (1 to 20), with the texts to be summed up, trimmed to about max_tokens. With it: save_summary(). Leaves an audit row. Errors: as of save_summary.';
+  'Without summary_text: the summaries that are due (optionally only of this scope_type, scope_value and project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
 
 grant execute on function
   summaries.sources_within(uuid[], integer),
@@ -104,7 +104,7 @@ to l9_agent, l9_admin;
 create function summaries.summary_json(summary public.memory_summaries)
 returns jsonb
 language sql
--- Volatile: so that it sees the memory which the same statement has just saved.
+-- Volatile, so that it sees a memory that the same statement has just saved.
 volatile
 set search_path = ''
 return case when (summary).summary_id is not null then pg_catalog.jsonb_build_object(
@@ -125,6 +125,7 @@ return case when (summary).summary_id is not null then pg_catalog.jsonb_build_ob
   'coverage_end', (summary).coverage_end,
   'valid_until', (summary).valid_until) end;
 
-comment on function summaries.summary_json(public.memory_summaries) is 'A summary as the gateway hands it out, with what is its memory''s.';
+comment on function summaries.summary_json(public.memory_summaries) is
+  'A summary as the gateway returns it, with the text of its memory.';
 
 grant execute on function summaries.summary_json(public.memory_summaries) to l9_agent, l9_admin;

@@ -5,12 +5,13 @@ create type public.policy_verdict as (
   expression text,
   description text
 );
-comment on type public.policy_verdict is 'What one policy of packet_store says of a memory.';
-comment on column public.policy_verdict.policy is 'Its name.';
-comment on column public.policy_verdict.is_permissive is 'True: one such policy must admit. False: each such policy must.';
-comment on column public.policy_verdict.admits is 'Its verdict.';
-comment on column public.policy_verdict.expression is 'The rule, with the caller''s claims filled in.';
-comment on column public.policy_verdict.description is 'What it is for.';
+comment on type public.policy_verdict is 'Result of one policy of packet_store for one memory.';
+comment on column public.policy_verdict.policy is 'Name of the policy.';
+comment on column public.policy_verdict.is_permissive is
+  'True: at least one such policy must admit the memory. False: every such policy must.';
+comment on column public.policy_verdict.admits is 'True if the policy admits the memory.';
+comment on column public.policy_verdict.expression is 'Expression of the policy, with the caller''s claims substituted.';
+comment on column public.policy_verdict.description is 'Comment of the policy.';
 
 create type public.access_explanation as (
   packet_id uuid,
@@ -21,17 +22,17 @@ create type public.access_explanation as (
   decided_by text,
   policies public.policy_verdict[]
 );
-comment on type public.access_explanation is 'Whether a caller sees a memory, and why.';
+comment on type public.access_explanation is 'Whether a caller can see a memory, and why.';
 comment on column public.access_explanation.packet_id is 'The memory.';
-comment on column public.access_explanation.tenant_id is 'The tenant of the caller.';
+comment on column public.access_explanation.tenant_id is 'Tenant of the caller.';
 comment on column public.access_explanation.caller is 'The caller.';
-comment on column public.access_explanation.role is 'Its database role.';
-comment on column public.access_explanation.is_visible is 'Whether it sees the memory.';
+comment on column public.access_explanation.role is 'Database role of the caller.';
+comment on column public.access_explanation.is_visible is 'True if the caller can see the memory.';
 comment on column public.access_explanation.decided_by is
-  'The policy that decided: of those that refuse the first restrictive one, else the permissive one. identity: it is nobody, being inactive or with claims that do not fit. grant: its role may read no memory.';
-comment on column public.access_explanation.policies is 'The verdict of each policy for its role.';
+  'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.';
+comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
 
-create function access.expired_memory(packet_id uuid)
+create function access.get_expired_memory(packet_id uuid)
 returns public.packet_store
 language plpgsql
 stable
@@ -43,13 +44,13 @@ declare
   memory public.packet_store;
 begin
   select p.* into memory from public.packet_store p
-  where p.packet_id = expired_memory.packet_id
+  where p.packet_id = get_expired_memory.packet_id
     and p.ttl <= now()
     and (me.role = 'l9_platform_admin'
       or p.tenant_id = me.tenant_id
         and p.scope = any (me.readable_scopes)
         and identity.has_project(me, p.project_id));
-  -- Whose it was, not what it said: that is gone for everyone.
+  -- Keep the columns that policies use and clear the contents, which no caller may see after expiry.
   memory.envelope := null;
   memory.content := null;
   memory.routing := null;
@@ -66,50 +67,51 @@ begin
 end
 $$;
 
-comment on function access.expired_memory(uuid) is
-  'Whose a memory was that has expired and waits for cleanup, without what it said, to an admin that could read it before. Definer: expired memories are hidden from everyone.';
+comment on function access.get_expired_memory(uuid) is
+  'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that could read it before. Definer: expired memories are hidden from every caller.';
 
-create function access.claims_filled_in(expression text, me identity.identity)
+create function access.substitute_claims(expression text, subject identity.identity)
 returns text
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  answer text := expression;
+  result text := expression;
   claim record;
 begin
   for claim in
     select * from (values
-      ('current_tenant_id', format('%L::uuid', (me).tenant_id)),
-      ('current_org_id', format('%L::uuid', (me).org_id)),
-      ('current_user_id', format('%L::uuid', (me).user_id)),
-      ('current_caller', format('%L::text', (me).caller)),
-      ('current_creator', format('%L::text', (me).creator)),
-      ('current_scopes', format('%L::text[]', coalesce((me).readable_scopes, '{}'))),
-      ('current_writable_scopes', format('%L::text[]', coalesce((me).writable_scopes, '{}'))),
-      ('current_projects', format('%L::text[]', coalesce((me).projects, '{}'))),
-      ('has_every_project', coalesce('*' = any ((me).projects), false)::text)) as c (name, literal)
+      ('current_tenant_id', format('%L::uuid', (subject).tenant_id)),
+      ('current_org_id', format('%L::uuid', (subject).org_id)),
+      ('current_user_id', format('%L::uuid', (subject).user_id)),
+      ('current_caller', format('%L::text', (subject).caller)),
+      ('current_creator', format('%L::text', (subject).creator)),
+      ('current_scopes', format('%L::text[]', coalesce((subject).readable_scopes, '{}'))),
+      ('current_writable_scopes', format('%L::text[]', coalesce((subject).writable_scopes, '{}'))),
+      ('current_projects', format('%L::text[]', coalesce((subject).projects, '{}'))),
+      ('has_every_project', coalesce('*' = any ((subject).projects), false)::text)) as c (name, literal)
   loop
-    -- In the replacement a backslash is special.
-    answer := regexp_replace(answer, format('\( SELECT identity\.%s\(\) AS %1$s\)', claim.name),
+    -- A backslash is special in the replacement text of regexp_replace.
+    result := regexp_replace(result, format('\( SELECT identity\.%s\(\) AS %1$s\)', claim.name),
       replace(format('(%s)', claim.literal), '\', '\\'), 'g');
   end loop;
-  -- Asked for a reason, not by them: it is no look of theirs.
-  answer := regexp_replace(answer, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
-    coalesce(((me).role = 'l9_platform_admin')::text, 'false'), 'g');
-  -- Functions of PostgreSQL stand without a schema here: a schema names one of ours that is not known above.
-  if answer ~ '\m[a-z0-9_]+\.[a-z0-9_]+\(' then
-    raise exception using errcode = '0A000', message = 'explain_access: a policy asks for what it does not know';
+  -- This evaluates the policy for somebody else, so it must not audit a read.
+  result := regexp_replace(result, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
+    coalesce(((subject).role = 'l9_platform_admin')::text, 'false'), 'g');
+  -- pg_get_expr prints PostgreSQL's own functions without a schema. A schema-qualified call is one of our functions that the
+  -- substitution above does not handle.
+  if result ~ '\m[a-z0-9_]+\.[a-z0-9_]+\(' then
+    raise exception using errcode = '0A000', message = 'explain_access: a policy calls a function that cannot be substituted';
   end if;
-  return answer;
+  return result;
 end
 $$;
 
-comment on function access.claims_filled_in(text, identity.identity) is
-  'The expression of a policy with what it asks of the session, (select identity.current_…()), replaced by what it would be for this identity.';
+comment on function access.substitute_claims(text, identity.identity) is
+  'The expression of a policy in which each call (select identity.current_…()) is replaced by its value for this identity.';
 
-create function access.role_of_actor(tenant_id uuid, caller text)
+create function access.get_actor_role(tenant_id uuid, caller text)
 returns text
 language sql
 stable
@@ -117,13 +119,13 @@ security definer
 set search_path = ''
 return (
   select a.role from public.actors a, identity.require_admin() as me
-  where a.tenant_id = role_of_actor.tenant_id and a.caller = role_of_actor.caller
+  where a.tenant_id = get_actor_role.tenant_id and a.caller = get_actor_role.caller
     and (me.role = 'l9_platform_admin' or a.tenant_id = me.tenant_id));
 
-comment on function access.role_of_actor(uuid, text) is
-  'The database role of an actor, to an admin of its tenant; else null. Definer: reads actors.';
+comment on function access.get_actor_role(uuid, text) is
+  'Database role of an actor, if the caller is an admin of its tenant; else null. Definer: reads actors.';
 
-create function access.identity_in_question(
+create function access.get_identity_with_claims(
   tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[])
 returns identity.identity
 language plpgsql
@@ -133,25 +135,25 @@ set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_admin();
-  them identity.identity;
+  subject identity.identity;
 begin
-  if me.role <> 'l9_platform_admin' and identity_in_question.tenant_id <> me.tenant_id then
+  if me.role <> 'l9_platform_admin' and get_identity_with_claims.tenant_id <> me.tenant_id then
     return null;
   end if;
-  select a.tenant_id, identity_in_question.org_id, identity_in_question.user_id, a.caller, a.creator, a.source, a.agent, a.role,
-    identity.intersect_scopes(a.readable_scopes, coalesce(identity_in_question.scopes, '{*}')),
-    identity.intersect_scopes(a.writable_scopes, coalesce(identity_in_question.scopes, '{*}')),
-    coalesce(identity_in_question.projects, '{*}'), a.can_clean_up
-  into them
+  select a.tenant_id, get_identity_with_claims.org_id, get_identity_with_claims.user_id, a.caller, a.creator, a.source, a.agent, a.role,
+    identity.intersect_scopes(a.readable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
+    identity.intersect_scopes(a.writable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
+    coalesce(get_identity_with_claims.projects, '{*}'), a.can_clean_up
+  into subject
   from identity.active_actors a
-  where a.tenant_id = identity_in_question.tenant_id and a.caller = identity_in_question.caller
-    and identity.are_claims_valid(a.tenant_id, a.caller, identity_in_question.org_id, identity_in_question.user_id, null);
-  return them;
+  where a.tenant_id = get_identity_with_claims.tenant_id and a.caller = get_identity_with_claims.caller
+    and identity.are_claims_valid(a.tenant_id, a.caller, get_identity_with_claims.org_id, get_identity_with_claims.user_id, null);
+  return subject;
 end
 $$;
 
-comment on function access.identity_in_question(uuid, text, uuid, uuid, text[], text[]) is
-  'What these claims would be worth, to an admin of their tenant, as current_identity() would have it under the actor''s role. Definer: reads identity tables.';
+comment on function access.get_identity_with_claims(uuid, text, uuid, uuid, text[], text[]) is
+  'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the caller is an admin of their tenant; else null. Definer: reads identity tables.';
 
 create function public.explain_access(
   caller text,
@@ -171,7 +173,7 @@ as $$
 declare
   me identity.identity := identity.require_admin();
   memory public.packet_store;
-  them identity.identity;
+  subject identity.identity;
   answer public.access_explanation;
   policy record;
   verdict public.policy_verdict;
@@ -182,19 +184,19 @@ begin
   answer.policies := '{}';
   answer.is_visible := false;
 
-  -- As the admin: of a memory that it can't see itself it learns nothing.
+  -- Runs with the admin's own rights, so that it learns nothing about a memory that it cannot see.
   select p.* into memory from public.packet_store p where p.packet_id = explain_access.packet_id;
   if not found then
-    memory := access.expired_memory(explain_access.packet_id);
+    memory := access.get_expired_memory(explain_access.packet_id);
     if memory.packet_id is null then
       perform memories.raise_not_yours(explain_access.packet_id);
     end if;
   end if;
-  answer.role := access.role_of_actor(answer.tenant_id, explain_access.caller);
+  answer.role := access.get_actor_role(answer.tenant_id, explain_access.caller);
   if answer.role is null then
-    perform identity.raise_error('L9VAL', 'caller: no actor of this tenant', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: no such actor in this tenant', 'caller');
   end if;
-  them := access.identity_in_question(
+  subject := access.get_identity_with_claims(
     answer.tenant_id, explain_access.caller, explain_access.org_id, explain_access.user_id,
     explain_access.scopes, explain_access.projects);
 
@@ -209,7 +211,7 @@ begin
   loop
     verdict.policy := policy.name;
     verdict.is_permissive := policy.is_permissive;
-    verdict.expression := access.claims_filled_in(policy.expression, them);
+    verdict.expression := access.substitute_claims(policy.expression, subject);
     verdict.description := policy.description;
     execute format('select coalesce((%s), false) from (select ($1).*) as packet_store', verdict.expression)
     into verdict.admits
@@ -217,7 +219,7 @@ begin
     answer.policies := answer.policies || verdict;
   end loop;
 
-  if them.caller is null then
+  if subject.caller is null then
     answer.decided_by := 'identity';
   elsif not has_table_privilege(answer.role, 'public.packet_store', 'select') then
     answer.decided_by := 'grant';
@@ -238,11 +240,11 @@ end
 $$;
 
 comment on function public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid) is
-  'Whether a caller, with these claims, sees a memory, and which policy of packet_store decides: they are taken from the catalogue and evaluated as they stand. For admins, of memories that they can see themselves, expired ones included; else L9OWN. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
+  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired ones; else it raises L9OWN. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
 
 grant execute on function
-  access.expired_memory(uuid), access.claims_filled_in(text, identity.identity),
-  access.role_of_actor(uuid, text),
-  access.identity_in_question(uuid, text, uuid, uuid, text[], text[]),
+  access.get_expired_memory(uuid), access.substitute_claims(text, identity.identity),
+  access.get_actor_role(uuid, text),
+  access.get_identity_with_claims(uuid, text, uuid, uuid, text[], text[]),
   public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid)
 to l9_admin, l9_platform_admin;

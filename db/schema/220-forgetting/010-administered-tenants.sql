@@ -1,4 +1,4 @@
-create function forgetting.is_whole_operator(me identity.identity)
+create function forgetting.is_unrestricted_operator(me identity.identity)
 returns boolean
 language sql
 stable
@@ -7,8 +7,8 @@ set search_path = ''
 return me.role = 'l9_platform_admin'
   and '*' = any (me.projects) and '*' = any (identity.list_claim('scopes'));
 
-comment on function forgetting.is_whole_operator(identity.identity) is
-  'Whether this is an operator whose token is not cut down to some scopes or projects.';
+comment on function forgetting.is_unrestricted_operator(identity.identity) is
+  'True for an operator whose token is not restricted to some scopes or projects.';
 
 create function forgetting.administered_tenants()
 returns uuid[]
@@ -21,7 +21,7 @@ declare
   me identity.identity := identity.current_identity();
 begin
   return case
-    when forgetting.is_whole_operator(me) then array(select t.tenant_id from public.tenants t)
+    when forgetting.is_unrestricted_operator(me) then array(select t.tenant_id from public.tenants t)
     when me.role in ('l9_admin', 'l9_platform_admin') then array[me.tenant_id]
     else '{}'
   end;
@@ -29,7 +29,7 @@ end
 $$;
 
 comment on function forgetting.administered_tenants() is
-  'Tenants whose contents the caller may erase: its own for an admin, all for an operator with a whole token, none for anybody else. Policies of the owner''s functions ask for it.';
+  'The tenants in which the caller may erase: for an admin its own, for an operator with an unrestricted token all, for anyone else none. The policies for functions of the owner use it.';
 
 create function forgetting.may_erase(me identity.identity, scope text, project_id text)
 returns boolean
@@ -37,8 +37,8 @@ language sql
 stable
 parallel safe
 set search_path = ''
-return forgetting.is_whole_operator(me)
+return forgetting.is_unrestricted_operator(me)
   or identity.may_write(me, project_id, scope);
 
 comment on function forgetting.may_erase(identity.identity, text, text) is
-  'Whether the token of an admin covers a scope and project. What it administers at all is for administered_tenants() to say.';
+  'True if the token of an admin covers this scope and project. administered_tenants() decides about the tenant.';

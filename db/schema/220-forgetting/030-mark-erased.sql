@@ -1,4 +1,4 @@
--- Summaries, facts and lessons, which may rest on what is erased.
+-- Summaries, facts and lessons that are derived from other memories and may have to be erased with them.
 create index packet_store_derived_idx on public.packet_store (tenant_id)
   where packet_type in ('summary', 'fact', 'reflection') and parent_ids <> '{}';
 
@@ -24,7 +24,7 @@ begin atomic
 end;
 
 comment on function forgetting.mark_erased(uuid, text, uuid[]) is
-  'Locks memories and writes their tombstones, and says how many; the functions below erase what is marked. Not executable by callers.';
+  'Locks memories, writes their tombstones and returns how many it wrote. The other functions of this chapter erase the memories that have a tombstone of the same erasure. Not executable by callers.';
 
 create function forgetting.mark_derived(erasure_id uuid, reason text)
 returns void
@@ -33,10 +33,10 @@ volatile
 set search_path = ''
 as $$
 declare
-  derived uuid[];
+  derived_packets uuid[];
 begin
   loop
-    derived := array(
+    derived_packets := array(
       select p.packet_id
       from public.packet_store p
       where p.tenant_id in (
@@ -44,7 +44,7 @@ begin
         and not exists (select from public.memory_tombstones t where t.packet_id = p.packet_id)
         and p.packet_type in ('summary', 'fact', 'reflection') and p.parent_ids <> '{}'
         and (
-          -- What memory_summary_sources says it rests on it does not outlive, not even in part.
+          -- A summary is erased with the first of its sources.
           exists (
             select from public.memory_summary_sources l
             join public.memory_tombstones t on t.packet_id = l.packet_id
@@ -53,16 +53,16 @@ begin
             select from unnest(p.parent_ids) as parent (id)
             join public.memory_tombstones t on t.packet_id = parent.id
             where t.erasure_id = mark_derived.erasure_id)
-          -- A parent that was deleted or erased before is nothing to rest on either.
+          -- Other memories are erased when no parent is left. A parent that was deleted or erased earlier is not left either.
           and not exists (
             select from unnest(p.parent_ids) as parent (id)
             join public.packet_store kept on kept.packet_id = parent.id
             where not exists (select from public.memory_tombstones t where t.packet_id = kept.packet_id))));
-    exit when derived = '{}';
-    perform forgetting.mark_erased(erasure_id, reason, derived);
+    exit when derived_packets = '{}';
+    perform forgetting.mark_erased(erasure_id, reason, derived_packets);
   end loop;
 end
 $$;
 
 comment on function forgetting.mark_derived(uuid, text) is
-  'Marks summaries, facts and lessons that rest on nothing but what is marked, and summaries of memory_summaries that rest on any of it; then those that rest on these, and so on. Not executable by callers.';
+  'Writes tombstones for summaries, facts and lessons all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so on. Not executable by callers.';

@@ -15,7 +15,7 @@ begin
   select count(*) into vectors
   from public.memory_embeddings e join public.memory_tombstones t on t.packet_id = e.packet_id
   where t.erasure_id = erase_packets.erasure_id;
-  -- Foreign keys take along versions, vectors with their chunks, the list of what waits for vectors, idempotency keys.
+  -- Foreign keys delete versions, vectors with their chunks, entries in the embedding queue and idempotency keys.
   delete from public.packet_store p using public.memory_tombstones t
   where t.erasure_id = erase_packets.erasure_id and p.packet_id = t.packet_id;
   get diagnostics memories = row_count;
@@ -23,4 +23,5 @@ begin
 end
 $$;
 
-comment on function forgetting.erase_packets(uuid) is 'Deletes the memories that are marked, and all that hangs on them. Not executable by callers.';
+comment on function forgetting.erase_packets(uuid) is
+  'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by callers.';

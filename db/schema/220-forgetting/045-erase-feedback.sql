@@ -2,8 +2,8 @@ create policy definer_functions on public.memory_feedback for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_erasure on public.memory_feedback for delete to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
-comment on policy definer_functions on public.memory_feedback is 'Erasure finds it, in tenants that the caller administers.';
-comment on policy definer_erasure on public.memory_feedback is 'Erasure deletes it, in tenants that the caller administers.';
+comment on policy definer_functions on public.memory_feedback is 'Erasure reads feedback in tenants that the caller administers.';
+comment on policy definer_erasure on public.memory_feedback is 'Erasure deletes feedback in tenants that the caller administers.';
 
 create function forgetting.erase_feedback(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
@@ -13,15 +13,15 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  erased integer;
+  deleted_count integer;
 begin
   delete from public.memory_feedback f
   where f.packet_id in (select t.packet_id from public.memory_tombstones t where t.erasure_id = erase_feedback.erasure_id)
     or f.tenant_id = erase_feedback.tenant_id and f.user_id = erase_feedback.user_id;
-  get diagnostics erased = row_count;
-  return jsonb_build_object('feedback', erased);
+  get diagnostics deleted_count = row_count;
+  return jsonb_build_object('feedback', deleted_count);
 end
 $$;
 
 comment on function forgetting.erase_feedback(uuid, uuid, uuid) is
-  'Deletes what was said about what is marked; and, of a subject, all that agents said for it. The access log holds no texts, and stays. Not executable by callers.';
+  'Deletes the feedback about erased memories and, for a subject, all feedback that agents gave for that user. The access log holds no texts and stays. Not executable by callers.';

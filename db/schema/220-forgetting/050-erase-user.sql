@@ -6,15 +6,15 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  erased integer;
+  changed_count integer;
 begin
   update public.users u
   set name = 'erased-' || u.user_id, is_active = false
   where u.tenant_id = erase_user.tenant_id and u.user_id = erase_user.user_id;
-  get diagnostics erased = row_count;
-  return jsonb_build_object('names', erased);
+  get diagnostics changed_count = row_count;
+  return jsonb_build_object('names', changed_count);
 end
 $$;
 
 comment on function forgetting.erase_user(uuid, uuid) is
-  'Takes a user''s name away and deactivates it; its id stays, for the record. Not executable by callers.';
+  'Replaces the name of a user and deactivates the user. The user_id stays, because audit rows refer to it. Not executable by callers.';

@@ -11,7 +11,7 @@ declare
   erasure_id uuid := uuidv7();
 begin
   perform forgetting.check_erasure_reason(reason);
-  -- None is marked where a concurrent erasure was quicker.
+  -- No tombstone is written if the caller may not erase the memory or a concurrent erasure was faster.
   if forgetting.mark_erased(erasure_id, reason, array(
     select p.packet_id from public.packet_store p
     where p.packet_id = erase_memory.packet_id
@@ -25,6 +25,6 @@ end
 $$;
 
 comment on function public.erase_memory(uuid, text) is
-  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and summaries, facts and lessons that rest on it alone. A tombstone without content stays. For admins, within their tenant and claims, and operators: else L9SCP; L9OWN where it is not there. Definer: deletes what callers can''t even see, such as expired rows.';
+  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and summaries, facts and lessons that rest only on it. A tombstone without content stays. For admins, within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. Definer: deletes rows that callers can''t see, such as expired ones.';
 
 grant execute on function public.erase_memory(uuid, text) to l9_agent, l9_admin, l9_platform_admin;

@@ -1,9 +1,5 @@
 // access_matrix says what callers can do; so it must be what they can do.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asOwner } from '../../../gateway/tests/support/logins.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 
 interface Cell {
   caller: string;
@@ -17,12 +13,11 @@ interface Cell {
 }
 
 describe('access_matrix', () => {
-  let house: House;
+  const db = useTestDatabase();
   let cells: Cell[];
   const operator = { role: 'l9_platform_admin' };
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
-    await asOwner(house, "select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
+  beforeAll(async () => {
+    await db.asOwner("select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
     for (const query of [
       "register_scope('design', false)",
       "register_scope('retired')",
@@ -31,13 +26,12 @@ describe('access_matrix', () => {
       "register_actor('Deputy', role => 'l9_admin', readable_scopes => '{developer,design}', writable_scopes => '{developer}')",
       "register_actor('Gone')",
     ])
-      await house.sql('L', `select public.${query}`);
+      await db.sql('L', `select public.${query}`);
     // A memory of C, by way of an actor that may write everything, in each scope.
-    await house.sql('L', "select register_actor('All', readable_scopes => '{*}', writable_scopes => '{*}')");
-    await house.sql('L', "select deactivate_actor('Gone')");
-    cells = (await house.sql('L', 'select * from access_matrix order by caller, scope')) as Cell[];
+    await db.sql('L', "select register_actor('All', readable_scopes => '{*}', writable_scopes => '{*}')");
+    await db.sql('L', "select deactivate_actor('Gone')");
+    cells = (await db.sql('L', 'select * from access_matrix order by caller, scope')) as Cell[];
   });
-  after(() => house.close());
 
   const rolesOf = (cell: Cell) => ({ role: cell.role });
   const project = (cell: Cell) => (cell.is_project_scoped ? 'l9' : null);
@@ -45,15 +39,15 @@ describe('access_matrix', () => {
     asked.then(
       (rows) => rows.length > 0,
       (error: { code: string }) => {
-        assert.match(error.code, /^(L9SCP|L9OWN|L9AUT|42501)$/);
+        expect(error.code).toMatch(/^(L9SCP|L9OWN|L9AUT|42501)$/);
         return false;
       },
     );
   let count = 0;
 
   it('has every actor of the tenant in every scope', () => {
-    assert.equal(cells.length, 8 * 5);
-    assert.deepEqual(
+    expect(cells).toHaveLength(8 * 5);
+    expect(
       cells
         .filter(({ caller }) => caller === 'C')
         .map(({ scope, may_read, may_write, may_change, may_clean_up }) => [
@@ -63,29 +57,28 @@ describe('access_matrix', () => {
           may_change,
           may_clean_up,
         ]),
-      [
-        ['design', false, false, 'none', false],
-        ['developer', true, true, 'own', false],
-        ['global', true, true, 'own', false],
-        ['l-private', false, false, 'none', false],
-        ['retired', false, false, 'none', false],
-      ],
-    );
+    ).toStrictEqual([
+      ['design', false, false, 'none', false],
+      ['developer', true, true, 'own', false],
+      ['global', true, true, 'own', false],
+      ['l-private', false, false, 'none', false],
+      ['retired', false, false, 'none', false],
+    ]);
     const privateOfL = cells.find(({ caller, scope }) => caller === 'L' && scope === 'l-private');
-    assert.deepEqual([privateOfL?.may_change, privateOfL?.may_clean_up], ['any', true]);
-    assert.ok(
+    expect([privateOfL?.may_change, privateOfL?.may_clean_up]).toStrictEqual(['any', true]);
+    expect(
       cells
         .filter(({ caller }) => caller === 'Gone')
         .every((cell) => !cell.may_read && !cell.may_write && cell.may_change === 'none'),
-    );
+    ).toBe(true);
   });
 
   it('says what happens when it is tried, cell by cell', async () => {
     for (const cell of cells) {
       const name = `${cell.caller} in ${cell.scope}`;
-      const sql = (query: string, values: unknown[]) => house.sql(cell.caller, query, values, rolesOf(cell));
+      const sql = (query: string, values: unknown[]) => db.sql(cell.caller, query, values, rolesOf(cell));
       const write = (caller: string, claims = {}) =>
-        house.sql(
+        db.sql(
           caller,
           'select (memory).packet_id from public.save_memory($1, scope => $2, project_id => $3)',
           [`matrix ${count++}`, cell.scope, project(cell)],
@@ -96,73 +89,67 @@ describe('access_matrix', () => {
         (await succeeds(sql('select public.delete_memory($1)', [id])));
 
       const [theirs] = await write('All');
-      assert.equal(
+      expect(
         await succeeds(sql('select 1 from public.packet_store where packet_id = $1', [theirs.packet_id])),
-        cell.may_read,
         `${name} reads`,
-      );
+      ).toBe(cell.may_read);
       let own: { packet_id: string }[] = [];
       const wrote = await succeeds(write(cell.caller, rolesOf(cell)).then((rows) => (own = rows)));
-      assert.equal(wrote, cell.may_write, `${name} writes`);
+      expect(wrote, `${name} writes`).toBe(cell.may_write);
       const changesTheirs = await change(theirs.packet_id);
       const changesOwn = wrote ? await change(own[0]!.packet_id) : false;
       const isAll = cell.caller === 'All';
-      assert.equal(changesTheirs && !isAll ? 'any' : changesOwn ? 'own' : 'none', cell.may_change, `${name} changes`);
+      expect(changesTheirs && !isAll ? 'any' : changesOwn ? 'own' : 'none', `${name} changes`).toBe(cell.may_change);
 
-      const [expired] = await house.sql(
+      const [expired] = await db.sql(
         'All',
         "select (memory).packet_id from public.save_memory($1, scope => $2, project_id => $3, ttl => clock_timestamp() + interval '1 millisecond')",
         [`matrix ${count++}`, cell.scope, project(cell)],
       );
       await new Promise((resolve) => setTimeout(resolve, 5));
       await succeeds(sql('select public.delete_expired_memories()', []));
-      const left = await house.asSuperuser('select 1 from packet_store where packet_id = $1', [expired.packet_id]);
-      assert.equal(left.length === 0, cell.may_clean_up, `${name} cleans up`);
-      await house.sql('L', 'select public.delete_expired_memories()');
+      const left = await db.asSuperuser('select 1 from packet_store where packet_id = $1', [expired.packet_id]);
+      expect(left.length === 0, `${name} cleans up`).toBe(cell.may_clean_up);
+      await db.sql('L', 'select public.delete_expired_memories()');
     }
   });
 
   it('comes from the policies and grants, so that a change of these shows', async () => {
     const cell = async () =>
-      (await house.sql('L', "select * from access_matrix where caller = 'C' and scope = 'developer'"))[0];
-    assert.deepEqual([(await cell()).may_change, (await cell()).may_write], ['own', true]);
-    await house.asSuperuser('revoke delete on packet_store from l9_agent');
-    assert.equal((await cell()).may_change, 'none');
-    await house.asSuperuser('grant delete on packet_store to l9_agent');
-    const [{ using }] = await house.asSuperuser(
+      (await db.sql('L', "select * from access_matrix where caller = 'C' and scope = 'developer'"))[0];
+    expect([(await cell()).may_change, (await cell()).may_write]).toStrictEqual(['own', true]);
+    await db.asSuperuser('revoke delete on packet_store from l9_agent');
+    expect((await cell()).may_change).toBe('none');
+    await db.asSuperuser('grant delete on packet_store to l9_agent');
+    const [{ using }] = await db.asSuperuser(
       "select polname, pg_get_expr(polqual, polrelid) as using from pg_policy where polname = 'creator_updates'",
     );
-    await house.asSuperuser("alter policy creator_updates on packet_store using (scope <> '')");
-    await house.asSuperuser("alter policy creator_deletes on packet_store using (scope <> '')");
+    await db.asSuperuser("alter policy creator_updates on packet_store using (scope <> '')");
+    await db.asSuperuser("alter policy creator_deletes on packet_store using (scope <> '')");
     try {
-      assert.equal((await cell()).may_change, 'any');
+      expect((await cell()).may_change).toBe('any');
     } finally {
-      await house.asSuperuser(`alter policy creator_updates on packet_store using (${using})`);
-      await house.asSuperuser(`alter policy creator_deletes on packet_store using (${using})`);
+      await db.asSuperuser(`alter policy creator_updates on packet_store using (${using})`);
+      await db.asSuperuser(`alter policy creator_deletes on packet_store using (${using})`);
     }
-    assert.equal((await cell()).may_change, 'own');
+    expect((await cell()).may_change).toBe('own');
   });
 
   it('shows an agent its own rows, an admin its tenant and scopes, an operator all', async () => {
-    assert.deepEqual(await house.sql('C', 'select distinct caller, scope from access_matrix order by scope'), [
+    expect(await db.sql('C', 'select distinct caller, scope from access_matrix order by scope')).toStrictEqual([
       { caller: 'C', scope: 'developer' },
       { caller: 'C', scope: 'global' },
     ]);
-    const [{ tenant_id }] = await house.sql('ops', "select tenant_id from create_tenant('acme')", [], operator);
+    const [{ tenant_id }] = await db.sql('ops', "select tenant_id from create_tenant('acme')", [], operator);
     const tenants = (caller: string, claims = {}) =>
-      house.sql(caller, 'select distinct tenant_id from access_matrix', [], claims);
-    assert.equal((await tenants('L')).length, 1);
-    assert.equal((await tenants('ops', operator)).length, 2);
-    assert.deepEqual(await tenants('L', { 'jwt.claims.tenant_id': tenant_id }), [{ tenant_id }]);
-    const scopes = await house.sql('L', 'select distinct scope from access_matrix', [], {
+      db.sql(caller, 'select distinct tenant_id from access_matrix', [], claims);
+    expect(await tenants('L')).toHaveLength(1);
+    expect(await tenants('ops', operator)).toHaveLength(2);
+    expect(await tenants('L', { 'jwt.claims.tenant_id': tenant_id })).toStrictEqual([{ tenant_id }]);
+    const scopes = await db.sql('L', 'select distinct scope from access_matrix', [], {
       'jwt.claims.scopes': 'developer',
     });
-    assert.deepEqual(scopes, [{ scope: 'developer' }]);
-    assert.deepEqual(await house.sql('Nobody', 'select * from access_matrix'), []);
-    const { data } = await house.graphql('C', '{ accessMatrixCells { nodes { caller scope mayRead mayChange } } }');
-    assert.deepEqual(data.accessMatrixCells.nodes, [
-      { caller: 'C', scope: 'developer', mayRead: true, mayChange: 'own' },
-      { caller: 'C', scope: 'global', mayRead: true, mayChange: 'own' },
-    ]);
+    expect(scopes).toStrictEqual([{ scope: 'developer' }]);
+    expect(await db.sql('Nobody', 'select * from access_matrix')).toStrictEqual([]);
   });
 });

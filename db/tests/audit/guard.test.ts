@@ -1,28 +1,26 @@
 // What keeps the record whole against the owner of its tables.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { addPlatformAdmin, asSuperuser, claimsOfP, sealAll } from './support.ts';
+import { addPlatformAdmin, claimsOfP, runAsSuperuser, sealAll } from './support.ts';
 
 describe('the owner of the audit log', () => {
-  let house: House;
+  let gateway: TestGateway;
   let partition: string;
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
-    await addPlatformAdmin(house);
-    await house.tool('C', 'save_memory', { content: 'on the record', scope: 'global' });
-    const [{ name }] = await asSuperuser(
-      house,
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
+    await addPlatformAdmin(gateway);
+    await gateway.tool('C', 'save_memory', { content: 'on the record', scope: 'global' });
+    const [{ name }] = await runAsSuperuser(
+      gateway,
       'select tableoid::regclass::text as name from public.audit_log limit 1',
     );
     partition = name;
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
-  const asOwner = (...statements: string[]) => asSuperuser(house, ['set local role l9_owner', ...statements]);
+  const asOwner = (...statements: string[]) => runAsSuperuser(gateway, ['set local role l9_owner', ...statements]);
   const refused = (statement: string, code = 'L9IMM') =>
-    assert.rejects(asOwner(statement), { code }, `${statement} should be refused`);
+    expect(asOwner(statement), `${statement} should be refused`).rejects.toMatchObject({ code });
 
   it('can change, remove or empty no row', async () => {
     for (const table of [
@@ -33,11 +31,9 @@ describe('the owner of the audit log', () => {
       'public.audit_archives',
     ])
       for (const statement of [`update ${table} set ctid = ctid`, `delete from ${table}`, `truncate ${table}`])
-        await assert.rejects(
-          asOwner(statement),
-          (error: { code: string }) => ['L9IMM', '0A000'].includes(error.code),
-          statement,
-        );
+        await expect(asOwner(statement), statement).rejects.toMatchObject({
+          code: expect.stringMatching(/^(L9IMM|0A000)$/),
+        });
     await refused("update public.audit_log set table_name = 'x'");
     await refused('truncate public.packet_store cascade');
     await refused('truncate public.tenants cascade');
@@ -50,8 +46,8 @@ describe('the owner of the audit log', () => {
       'truncate public.audit_log',
       "set local session_replication_role = 'replica'; delete from public.audit_log",
     ])
-      await assert.rejects(asSuperuser(house, [statement]), { code: 'L9IMM' }, statement);
-    await asSuperuser(house, [
+      await expect(runAsSuperuser(gateway, [statement]), statement).rejects.toMatchObject({ code: 'L9IMM' });
+    await runAsSuperuser(gateway, [
       'alter table public.audit_archives disable trigger all',
       'drop table public.audit_archives cascade',
     ]);
@@ -61,23 +57,22 @@ describe('the owner of the audit log', () => {
     for (const table of ['public.audit_log', partition, 'public.audit_seals', 'public.audit_archives']) {
       for (const change of [
         'disable trigger all',
-        'disable trigger _100_append_only',
-        'enable replica trigger _100_append_only',
-        'enable trigger _100_append_only',
+        'disable trigger _200_append_only',
+        'enable replica trigger _200_append_only',
+        'enable trigger _200_append_only',
         'no force row level security',
         'disable row level security',
       ])
         await refused(`alter table ${table} ${change}`);
       await refused(`drop table ${table} cascade`);
-      await refused(`drop trigger _100_append_only on ${table}`);
+      await refused(`drop trigger _200_append_only on ${table}`);
       await refused(`alter table ${table} rename to gone`);
       // It may make no table there; with a schema of its own it may try.
-      await assert.rejects(
+      await expect(
         asOwner('create schema aside', `alter table ${table} set schema aside`),
-        { code: 'L9IMM' },
         `${table} is not moved`,
-      );
-      await refused(`create or replace trigger _100_append_only before update on ${table}
+      ).rejects.toMatchObject({ code: 'L9IMM' });
+      await refused(`create or replace trigger _200_append_only before update on ${table}
         for each statement execute function l9_guard.tg_append_only()`);
       await refused(
         `create trigger swallow before insert on ${table} for each row execute function packets.tg_packet_store__refuse_truncate()`,
@@ -103,11 +98,9 @@ describe('the owner of the audit log', () => {
       'alter table public.packet_store disable trigger _500_audit_delete',
       'alter table public.packet_store disable trigger user',
     ])
-      await assert.rejects(
-        asOwner(statement),
-        (error: { code: string }) => ['L9IMM', '42809', '0A000'].includes(error.code),
-        statement,
-      );
+      await expect(asOwner(statement), statement).rejects.toMatchObject({
+        code: expect.stringMatching(/^(L9IMM|42809|0A000)$/),
+      });
     for (const statement of [
       'alter event trigger l9_guard_state disable',
       'drop event trigger l9_guard_drops',
@@ -117,8 +110,10 @@ describe('the owner of the audit log', () => {
       'drop schema l9_guard cascade',
       "set local session_replication_role = 'replica'",
     ])
-      await assert.rejects(asOwner(statement), { code: '42501' }, statement);
-    await assert.rejects(asOwner("insert into public.audit_archives values ('x')", 'select 1 / 0'), { code: '23502' });
+      await expect(asOwner(statement), statement).rejects.toMatchObject({ code: '42501' });
+    await expect(asOwner("insert into public.audit_archives values ('x')", 'select 1 / 0')).rejects.toMatchObject({
+      code: '23502',
+    });
   });
 
   it('can still change everything else, and make partitions', async () => {
@@ -132,7 +127,7 @@ describe('the owner of the audit log', () => {
       "select audit.create_month_partitions('public.audit_log', '2040-01-01', 2)",
     );
     // A job's role has tables of its own.
-    await asSuperuser(house, [
+    await runAsSuperuser(gateway, [
       'set local role l9_worker',
       'create schema scratch',
       'create table scratch.a (a int)',
@@ -142,123 +137,136 @@ describe('the owner of the audit log', () => {
 });
 
 describe('partitions of the audit log', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
-    await addPlatformAdmin(house);
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
+    await addPlatformAdmin(gateway);
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const insertAt = (time: string, name: string) => `
     insert into public.audit_log (occurred_at, operation, table_name, details)
     values ('${time}', 'READ', '${name}', '{"caller": "x", "creator": null, "source": null, "tool_name": "x"}')`;
   const partitionOf = async (name: string) =>
     (
-      await asSuperuser(
-        house,
+      await runAsSuperuser(
+        gateway,
         `select tableoid::regclass::text as p from public.audit_log where table_name = '${name}'`,
       )
     )[0]?.p;
   const make = async (from: string, months: number) =>
     (
-      await house.gateway.database.workerPool.query(
+      await gateway.instance.database.workerPool.query(
         "select audit.create_month_partitions('public.audit_log', $1, $2) as made",
         [from, months],
       )
     ).rows[0].made as string[];
 
   it('are there for this month and thirteen ahead, by the month of UTC', async () => {
-    const [{ ahead }] = await asSuperuser(
-      house,
+    const [{ ahead }] = await runAsSuperuser(
+      gateway,
       `select count(*)::int as ahead from generate_series(0, 13) i
        where to_regclass('partitions.audit_log_' || to_char((now() at time zone 'UTC')::date + make_interval(months => i), 'YYYY_MM')) is not null`,
     );
-    assert.ok(ahead >= 13);
+    expect(ahead).toBeGreaterThanOrEqual(13);
     await make('2031-01-15', 2);
-    await asSuperuser(house, [
+    await runAsSuperuser(gateway, [
       "set local timezone = 'Pacific/Auckland'",
       insertAt('2031-02-01 00:30:00+13', 'january'),
       'commit',
     ]);
-    await asSuperuser(house, insertAt('2031-02-01 00:00:00+00', 'february'));
-    assert.equal(await partitionOf('january'), 'partitions.audit_log_2031_01');
-    assert.equal(await partitionOf('february'), 'partitions.audit_log_2031_02');
+    await runAsSuperuser(gateway, insertAt('2031-02-01 00:00:00+00', 'february'));
+    expect(await partitionOf('january')).toBe('partitions.audit_log_2031_01');
+    expect(await partitionOf('february')).toBe('partitions.audit_log_2031_02');
   });
 
   it('are made once, and not where rows were waiting already', async () => {
-    assert.deepEqual(await make('2032-05-01', 2), ['audit_log_2032_05', 'audit_log_2032_06']);
-    assert.deepEqual(await make('2032-05-01', 3), ['audit_log_2032_07']);
-    await asSuperuser(house, insertAt('2033-03-03 03:00+00', 'early'));
-    assert.equal(await partitionOf('early'), 'partitions.audit_log_default', 'no row is lost');
-    assert.deepEqual(await make('2033-02-01', 3), ['audit_log_2033_02', 'audit_log_2033_04']);
-    await assert.rejects(make('2033-01-01', 1000), { code: 'L9VAL' });
+    expect(await make('2032-05-01', 2)).toStrictEqual(['audit_log_2032_05', 'audit_log_2032_06']);
+    expect(await make('2032-05-01', 3)).toStrictEqual(['audit_log_2032_07']);
+    await runAsSuperuser(gateway, insertAt('2033-03-03 03:00+00', 'early'));
+    expect(await partitionOf('early'), 'no row is lost').toBe('partitions.audit_log_default');
+    expect(await make('2033-02-01', 3)).toStrictEqual(['audit_log_2033_02', 'audit_log_2033_04']);
+    await expect(make('2033-01-01', 1000)).rejects.toMatchObject({ code: 'L9VAL' });
     for (const table of ['public.packet_store', 'pg_catalog.pg_class'])
-      await assert.rejects(
-        house.gateway.database.workerPool.query(`select audit.create_month_partitions('${table}', now()::date, 1)`),
-        { code: 'L9VAL' },
-      );
+      await expect(
+        gateway.instance.database.workerPool.query(`select audit.create_month_partitions('${table}', now()::date, 1)`),
+      ).rejects.toMatchObject({ code: 'L9VAL' });
   });
 
   it('can be reached by nobody but through the table', async () => {
-    const [{ p }] = await asSuperuser(
-      house,
+    const [{ p }] = await runAsSuperuser(
+      gateway,
       "select inhrelid::regclass::text as p from pg_inherits where inhparent = 'public.audit_log'::regclass limit 1",
     );
-    for (const caller of ['C', 'L']) await assert.rejects(house.sql(caller, `select * from ${p}`), { code: '42501' });
-    await assert.rejects(house.sql('P', `select * from ${p}`, [], claimsOfP), { code: '42501' });
-    await assert.rejects(house.gateway.database.workerPool.query(`select * from ${p}`), { code: '42501' });
+    for (const caller of ['C', 'L'])
+      await expect(gateway.sql(caller, `select * from ${p}`)).rejects.toMatchObject({ code: '42501' });
+    await expect(gateway.sql('P', `select * from ${p}`, [], claimsOfP)).rejects.toMatchObject({ code: '42501' });
+    await expect(gateway.instance.database.workerPool.query(`select * from ${p}`)).rejects.toMatchObject({
+      code: '42501',
+    });
   });
 
   it('are detached when over and sealed, by operators only, and verify_audit knows it', async () => {
     const detach = (month: string, caller = 'P') =>
-      house.sql(
+      gateway.sql(
         caller,
         `select d.* from public.detach_audit_partition('${month}') d`,
         [],
         caller === 'P' ? claimsOfP : {},
       );
-    const verify = async () => (await house.sql('P', 'select v.* from public.verify_audit() v', [], claimsOfP))[0];
+    const verify = async () => (await gateway.sql('P', 'select v.* from public.verify_audit() v', [], claimsOfP))[0];
     await make('2020-01-01', 2);
-    for (let n = 0; n < 3; n++) await asSuperuser(house, insertAt(`2020-01-0${n + 1}`, `old ${n}`));
-    await asSuperuser(house, insertAt('2020-02-01', 'younger'));
-    await assert.rejects(detach('2020-01-15'), { code: 'L9VAL', message: /not all of its rows are sealed/ });
-    await sealAll(house);
-    await assert.rejects(detach('2020-01-15', 'L'), { code: '42501' });
-    await assert.rejects(detach('2019-01-15'), { code: 'L9VAL', message: /not one that/ });
-    await assert.rejects(detach(new Date().toISOString().slice(0, 10)), { code: 'L9VAL', message: /not over yet/ });
+    for (let n = 0; n < 3; n++) await runAsSuperuser(gateway, insertAt(`2020-01-0${n + 1}`, `old ${n}`));
+    await runAsSuperuser(gateway, insertAt('2020-02-01', 'younger'));
+    await expect(detach('2020-01-15')).rejects.toMatchObject({
+      code: 'L9VAL',
+      message: expect.stringMatching(/some of its rows are not sealed/),
+    });
+    await sealAll(gateway);
+    await expect(detach('2020-01-15', 'L')).rejects.toMatchObject({ code: '42501' });
+    await expect(detach('2019-01-15')).rejects.toMatchObject({
+      code: 'L9VAL',
+      message: expect.stringMatching(/no partition for it/),
+    });
+    await expect(detach(new Date().toISOString().slice(0, 10))).rejects.toMatchObject({
+      code: 'L9VAL',
+      message: expect.stringMatching(/not over yet/),
+    });
 
     const before = await verify();
     const [archive] = await detach('2020-01-15');
-    assert.deepEqual(
-      [archive.table_name, Number(archive.row_count), archive.archived_by],
-      ['partitions.audit_log_2020_01', 3, 'P'],
-    );
-    assert.equal((await asSuperuser(house, "select from public.audit_log where table_name like 'old%'")).length, 0);
-    assert.equal((await asSuperuser(house, 'select from partitions.audit_log_2020_01')).length, 3);
-    await sealAll(house);
+    expect([archive.table_name, Number(archive.row_count), archive.archived_by]).toStrictEqual([
+      'partitions.audit_log_2020_01',
+      3,
+      'P',
+    ]);
+    expect(await runAsSuperuser(gateway, "select from public.audit_log where table_name like 'old%'")).toHaveLength(0);
+    expect(await runAsSuperuser(gateway, 'select from partitions.audit_log_2020_01')).toHaveLength(3);
+    await sealAll(gateway);
     const result = await verify();
-    assert.equal(result.ok, true, result.reason);
-    assert.equal(Number(result.archived), 3);
-    assert.ok(Number(result.rows) >= Number(before.rows) - 3);
-    const [row] = await asSuperuser(
-      house,
+    expect(result.ok, result.reason).toBe(true);
+    expect(Number(result.archived)).toBe(3);
+    expect(Number(result.rows)).toBeGreaterThanOrEqual(Number(before.rows) - 3);
+    const [row] = await runAsSuperuser(
+      gateway,
       "select details from public.audit_log where operation = 'CLEANUP' order by occurred_at desc limit 1",
     );
-    assert.deepEqual(
-      [row.details.detached, row.details.rows, row.details.caller],
-      ['partitions.audit_log_2020_01', 3, 'P'],
-    );
+    expect([row.details.detached, row.details.rows, row.details.caller]).toStrictEqual([
+      'partitions.audit_log_2020_01',
+      3,
+      'P',
+    ]);
 
     // What was detached is no cover for removing more.
-    const more = await asSuperuser(house, [
+    const more = await runAsSuperuser(gateway, [
       'alter table partitions.audit_log_2020_02 disable trigger all',
       "delete from partitions.audit_log_2020_02 where table_name = 'younger'",
       'select v.* from public.verify_audit() v',
     ]);
-    assert.equal(more[0].ok, false);
+    expect(more[0].ok).toBe(false);
 
     // Nobody reads it any more, its rows stay, it isn't made again, and only a superuser drops it.
-    await assert.rejects(house.sql('P', 'select * from partitions.audit_log_2020_01', [], claimsOfP), {
+    await expect(gateway.sql('P', 'select * from partitions.audit_log_2020_01', [], claimsOfP)).rejects.toMatchObject({
       code: '42501',
     });
     for (const statement of [
@@ -266,20 +274,25 @@ describe('partitions of the audit log', () => {
       'truncate partitions.audit_log_2020_01',
       'drop table partitions.audit_log_2020_01',
     ])
-      await assert.rejects(asSuperuser(house, ['set local role l9_owner', statement]), { code: 'L9IMM' }, statement);
-    assert.deepEqual(await make('2020-01-01', 1), []);
-    await asSuperuser(house, 'drop table partitions.audit_log_2020_01');
-    assert.equal((await verify()).ok, true);
-    await asSuperuser(house, ['set local role l9_owner', 'create table public.after_it (a int)']);
+      await expect(runAsSuperuser(gateway, ['set local role l9_owner', statement]), statement).rejects.toMatchObject({
+        code: 'L9IMM',
+      });
+    expect(await make('2020-01-01', 1)).toStrictEqual([]);
+    await runAsSuperuser(gateway, 'drop table partitions.audit_log_2020_01');
+    expect((await verify()).ok).toBe(true);
+    await runAsSuperuser(gateway, ['set local role l9_owner', 'create table public.after_it (a int)']);
   });
 
   it('are detached through GraphQL too', async () => {
     await make('2021-01-01', 1);
-    const token = await house.token({ caller: 'P' });
+    const token = await gateway.token({ caller: 'P' });
     const query = 'mutation { detachAuditPartition(input: { month: "2021-01-01" }) { result { tableName rowCount } } }';
-    const { data, errors } = await house.graphql({ token }, query);
-    assert.equal(errors, undefined);
-    assert.deepEqual(data.detachAuditPartition.result, { tableName: 'partitions.audit_log_2021_01', rowCount: '0' });
-    assert.equal((await house.graphql('L', query)).errors?.[0]?.extensions?.code, 'SCOPE_DENIED');
+    const { data, errors } = await gateway.graphql({ token }, query);
+    expect(errors).toBeUndefined();
+    expect(data.detachAuditPartition.result).toStrictEqual({
+      tableName: 'partitions.audit_log_2021_01',
+      rowCount: '0',
+    });
+    expect((await gateway.graphql('L', query)).errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
   });
 });

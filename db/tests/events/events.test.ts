@@ -1,19 +1,18 @@
 // Memories of kind event and reasoning_trace are checked, laid out, kept in step, and gone when they go.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { grepDatabase } from '../../../gateway/tests/support/dump.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { named } from '../../../gateway/tests/support/named.ts';
-import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
+import { grepDatabase } from '../support/dump.ts';
+
+import { named } from '../support/named.ts';
+import { addTenant } from '../support/tenants.ts';
 import { embedder, vectorOf } from './words.ts';
 
 describe('events and traces of reasoning', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder });
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   let count = 0;
   const save = async (
@@ -30,7 +29,7 @@ describe('events and traces of reasoning', () => {
       envelope: JSON.stringify(envelope),
       ...args,
     };
-    const [{ id }] = await house.sql(
+    const [{ id }] = await gateway.sql(
       caller,
       `select (memory).packet_id as id from public.save_memory(${named(given)})`,
       Object.values(given),
@@ -40,16 +39,16 @@ describe('events and traces of reasoning', () => {
   };
   /** A save over MCP has the job look at once. */
   const settled = async () => {
-    await house.tool('C', 'save_memory', { content: `kick ${++count}`, project_id: 'l9' });
-    await house.embedded();
+    await gateway.tool('C', 'save_memory', { content: `kick ${++count}`, project_id: 'l9' });
+    await gateway.embedded();
   };
   const rows = (caller: string, table: string, id: string, claims = {}) =>
-    house.sql(caller, `select * from public.${table} where packet_id = $1`, [id], claims);
-  const refused = (code: string, column: string) => (error: { code?: string; column?: string; message: string }) => {
-    assert.deepEqual([error.code, error.column], [code, column], error.message);
-    assert.match(error.message, new RegExp(`^${column.replaceAll('.', '\\.')}: `));
-    return true;
-  };
+    gateway.sql(caller, `select * from public.${table} where packet_id = $1`, [id], claims);
+  const refused = (code: string, column: string) => ({
+    code,
+    column,
+    message: expect.stringMatching(new RegExp(`^${column.replaceAll('.', '\\.')}: `)),
+  });
 
   it('lays an event out', async () => {
     const id = await save('C', 'event', {
@@ -59,24 +58,29 @@ describe('events and traces of reasoning', () => {
       host: 'web-1',
     });
     const [row] = await rows('C', 'agent_memory_events', id);
-    assert.deepEqual(
-      [row.event_type, row.agent_id, row.timestamp.toISOString(), row.content, row.creator, row.scope, row.project_id],
-      [
-        'deploy.finished',
-        'runner-7',
-        '2026-03-01T12:00:00.000Z',
-        { content: `text ${count}`, host: 'web-1' },
-        'Cursor-IDE',
-        'developer',
-        'l9',
-      ],
-    );
+    expect([
+      row.event_type,
+      row.agent_id,
+      row.timestamp.toISOString(),
+      row.content,
+      row.creator,
+      row.scope,
+      row.project_id,
+    ]).toStrictEqual([
+      'deploy.finished',
+      'runner-7',
+      '2026-03-01T12:00:00.000Z',
+      { content: `text ${count}`, host: 'web-1' },
+      'Cursor-IDE',
+      'developer',
+      'l9',
+    ]);
     const plain = await save('C', 'event', { event_type: 'x' });
     const [filled] = await rows('C', 'agent_memory_events', plain);
-    const [{ timestamp }] = await house.sql('C', 'select "timestamp" from public.packet_store where packet_id = $1', [
+    const [{ timestamp }] = await gateway.sql('C', 'select "timestamp" from public.packet_store where packet_id = $1', [
       plain,
     ]);
-    assert.deepEqual([filled.agent_id, filled.timestamp], ['cursor', timestamp]);
+    expect([filled.agent_id, filled.timestamp]).toStrictEqual(['cursor', timestamp]);
   });
 
   it('lays a trace of reasoning out', async () => {
@@ -90,22 +94,19 @@ describe('events and traces of reasoning', () => {
     };
     const id = await save('C', 'reasoning_trace', trace);
     const [row] = await rows('C', 'reasoning_traces', id);
-    for (const [name, value] of Object.entries(trace)) assert.deepEqual(row[name], value, name);
+    for (const [name, value] of Object.entries(trace)) expect(row[name], name).toStrictEqual(value);
     const [bare] = await rows(
       'C',
       'reasoning_traces',
       await save('C', 'reasoning_trace', { steps: ['one'], inference_steps: null }),
     );
-    assert.deepEqual(
-      [
-        bare.extracted_features,
-        bare.inference_steps,
-        bare.reasoning_tokens,
-        bare.decision_tokens,
-        bare.confidence_scores,
-      ],
-      [{}, [], [], [], {}],
-    );
+    expect([
+      bare.extracted_features,
+      bare.inference_steps,
+      bare.reasoning_tokens,
+      bare.decision_tokens,
+      bare.confidence_scores,
+    ]).toStrictEqual([{}, [], [], [], {}]);
   });
 
   it('refuses an envelope that does not say what is asked of it, naming the field', async () => {
@@ -135,10 +136,11 @@ describe('events and traces of reasoning', () => {
       ['reasoning_trace', { steps, confidence_scores: { a: 2 } }, 'L9VAL', 'envelope.confidence_scores'],
       ['reasoning_trace', { steps, confidence_scores: { a: 'x' } }, 'L9VAL', 'envelope.confidence_scores'],
     ] as const)
-      await assert.rejects(save('C', kind, envelope), refused(code, field), JSON.stringify(envelope).slice(0, 80));
+      await expect(save('C', kind, envelope), JSON.stringify(envelope).slice(0, 80)).rejects.toMatchObject(
+        refused(code, field),
+      );
     const id = await save('C', 'note', {});
-    await assert.rejects(
-      house.sql('C', "select public.update_memory($1, kind => 'event')", [id]),
+    await expect(gateway.sql('C', "select public.update_memory($1, kind => 'event')", [id])).rejects.toMatchObject(
       refused('L9VAL', 'envelope.event_type'),
     );
   });
@@ -146,68 +148,70 @@ describe('events and traces of reasoning', () => {
   it('follows changes of content, kind, scope and expiry, and goes with the memory', async () => {
     const id = await save('C', 'event', { event_type: 'first' });
     const [before] = await rows('C', 'agent_memory_events', id);
-    await house.sql(
+    await gateway.sql(
       'C',
       `select public.update_memory($1, content => 'new words', envelope => '{"event_type": "second"}')`,
       [id],
     );
     const [changed] = await rows('C', 'agent_memory_events', id);
-    assert.deepEqual(
-      [changed.event_id, changed.event_type, changed.content],
-      [before.event_id, 'second', { content: 'new words' }],
-    );
-    await house.sql(
+    expect([changed.event_id, changed.event_type, changed.content]).toStrictEqual([
+      before.event_id,
+      'second',
+      { content: 'new words' },
+    ]);
+    await gateway.sql(
       'C',
       `select public.update_memory($1, kind => 'reasoning_trace', envelope => '{"steps": ["why"]}')`,
       [id],
     );
-    assert.deepEqual(await rows('C', 'agent_memory_events', id), []);
-    assert.deepEqual((await rows('C', 'reasoning_traces', id))[0].steps, ['why']);
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private', ttl => now() + interval '1 hour')", [
+    expect(await rows('C', 'agent_memory_events', id)).toStrictEqual([]);
+    expect((await rows('C', 'reasoning_traces', id))[0].steps).toStrictEqual(['why']);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private', ttl => now() + interval '1 hour')", [
       id,
     ]);
-    assert.deepEqual(await rows('C', 'reasoning_traces', id), []);
+    expect(await rows('C', 'reasoning_traces', id)).toStrictEqual([]);
     const [moved] = await rows('L', 'reasoning_traces', id);
-    assert.equal(moved.scope, 'l-private');
-    assert.ok(moved.ttl > new Date());
-    await house.sql('L', "select public.update_memory($1, scope => 'developer', kind => 'note')", [id]);
-    assert.deepEqual(await rows('L', 'reasoning_traces', id), []);
-    await house.sql('L', `select public.update_memory($1, kind => 'event')`, [id]);
-    await house.sql('L', 'select public.delete_memory($1)', [id]);
-    assert.deepEqual(
-      await house.asSuperuser('select 1 from public.agent_memory_events where packet_id = $1', [id]),
-      [],
-    );
+    expect(moved.scope).toBe('l-private');
+    expect(moved.ttl > new Date()).toBe(true);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'developer', kind => 'note')", [id]);
+    expect(await rows('L', 'reasoning_traces', id)).toStrictEqual([]);
+    await gateway.sql('L', `select public.update_memory($1, kind => 'event')`, [id]);
+    await gateway.sql('L', 'select public.delete_memory($1)', [id]);
+    expect(
+      await gateway.asSuperuser('select 1 from public.agent_memory_events where packet_id = $1', [id]),
+    ).toStrictEqual([]);
   });
 
   it('shows C nothing of l-private, of another tenant, or of another user, not even a count', async () => {
     const word = 'Hush77';
     const own = { event_type: word, steps: [word] };
     const user = { 'jwt.claims.user_id': '01900000-0000-7000-8000-0000000000aa' };
-    const second = await addTenant(house, 'the-other');
+    const second = await addTenant(gateway, 'the-other');
     await save('L', 'event', own, { scope: 'l-private' });
     await save('L', 'reasoning_trace', own, { scope: 'l-private' });
     await save('C', 'event', own, {}, second);
     await save('C', 'event', own, {}, user);
     for (const table of ['agent_memory_events', 'reasoning_traces']) {
-      const [{ n }] = await house.sql(
+      const [{ n }] = await gateway.sql(
         'C',
         `select count(*)::int as n from public.${table} t where t::text like '%${word}%'`,
       );
-      assert.equal(n, 0, table);
-      await assert.rejects(house.sql('C', `delete from public.${table}`), { code: '42501' });
+      expect(n, table).toBe(0);
+      await expect(gateway.sql('C', `delete from public.${table}`)).rejects.toMatchObject({ code: '42501' });
     }
-    const [{ n }] = await house.sql(
+    const [{ n }] = await gateway.sql(
       'C',
       `select count(*)::int as n from public.agent_memory_events t where t::text like '%${word}%'`,
       [],
       user,
     );
-    assert.equal(n, 1);
+    expect(n).toBe(1);
     for (const name of ['tg_packet_store__fill_event', 'tg_packet_store__fill_reasoning'])
-      await assert.rejects(house.sql('C', `select events.${name}()`), { code: /42501|0A000/ });
-    const samples = await house.asSuperuser("select 1 from pg_stats where most_common_vals::text like '%Hush77%'");
-    assert.deepEqual(samples, []);
+      await expect(gateway.sql('C', `select events.${name}()`)).rejects.toMatchObject({
+        code: expect.stringMatching(/42501|0A000/),
+      });
+    const samples = await gateway.asSuperuser("select 1 from pg_stats where most_common_vals::text like '%Hush77%'");
+    expect(samples).toStrictEqual([]);
   });
 
   it('is nowhere once the memory is erased', async () => {
@@ -222,16 +226,17 @@ describe('events and traces of reasoning', () => {
       ),
     ];
     await settled();
-    const grep = () => asSuperuser(house, (client) => grepDatabase(client, [word]));
+    const grep = () => gateway.inSuperuserSession((client) => grepDatabase(client, [word]));
     const held = await grep();
-    for (const table of ['agent_memory_events', 'reasoning_traces']) assert.ok(held[`public.${table}`], table);
-    for (const id of ids) await house.sql('L', "select public.erase_memory($1, 'a test')", [id]);
-    assert.deepEqual(await grep(), {});
+    for (const table of ['agent_memory_events', 'reasoning_traces'])
+      expect(held[`public.${table}`], table).toBeTruthy();
+    for (const id of ids) await gateway.sql('L', "select public.erase_memory($1, 'a test')", [id]);
+    expect(await grep()).toStrictEqual({});
   });
 
   describe('what the steps say', () => {
     const find = async (caller: string, word: string, more = '') =>
-      house.sql(
+      gateway.sql(
         caller,
         `select h.packet_id, h.semantic_score, h.explanation from public.search_memory($1, mode => 'semantic', k => 100, explain => true,
            threshold => 0.5, query_vector => $2, model => 'words'${more}) r, unnest(r.hits) h`,
@@ -245,61 +250,55 @@ describe('events and traces of reasoning', () => {
         steps: [{ thought: 'a zeppelin', deep: { er: ['over the harbour'] } }],
       });
       await settled();
-      const vectors = await house.asSuperuser(
+      const vectors = await gateway.asSuperuser(
         'select embedding_type, chunk_index from public.memory_embeddings where packet_id = $1 order by 1, 2',
         [id],
       );
-      assert.deepEqual(
-        vectors.map(({ embedding_type }) => embedding_type),
-        ['content', 'reasoning'],
-      );
+      expect(vectors.map(({ embedding_type }) => embedding_type)).toStrictEqual(['content', 'reasoning']);
       const hits = await find('C', 'zeppelin harbour');
-      assert.deepEqual(
-        hits.map(({ packet_id }) => packet_id),
-        [id],
-      );
-      assert.ok(hits[0].semantic_score > 0.9);
-      assert.ok(hits[0].explanation.found_by.includes('semantic reasoning'));
-      assert.deepEqual(await idsOf('C', 'zeppelin', ", kinds => '{note}'"), []);
-      assert.deepEqual(await idsOf('C', 'zeppelin', ", project_id => 'other'"), []);
+      expect(hits.map(({ packet_id }) => packet_id)).toStrictEqual([id]);
+      expect(hits[0].semantic_score).toBeGreaterThan(0.9);
+      expect(hits[0].explanation.found_by).toContain('semantic reasoning');
+      expect(await idsOf('C', 'zeppelin', ", kinds => '{note}'")).toStrictEqual([]);
+      expect(await idsOf('C', 'zeppelin', ", project_id => 'other'")).toStrictEqual([]);
       // Found by its content and by its steps, it is still one hit.
       const both = await save('C', 'reasoning_trace', { steps: ['walnut'] }, { content: 'walnut' });
       await settled();
-      assert.deepEqual(await idsOf('C', 'walnut'), [both]);
+      expect(await idsOf('C', 'walnut')).toStrictEqual([both]);
     });
 
     it('is embedded anew when the steps alone change, and gone when it is no trace any more', async () => {
       const id = await save('C', 'reasoning_trace', { steps: ['blue'] });
       await settled();
-      assert.deepEqual(await idsOf('C', 'blue'), [id]);
-      await house.sql('C', `select public.update_memory($1, envelope => '{"steps": ["green"]}')`, [id]);
-      assert.deepEqual(await idsOf('C', 'blue'), []);
+      expect(await idsOf('C', 'blue')).toStrictEqual([id]);
+      await gateway.sql('C', `select public.update_memory($1, envelope => '{"steps": ["green"]}')`, [id]);
+      expect(await idsOf('C', 'blue')).toStrictEqual([]);
       await settled();
-      assert.deepEqual(await idsOf('C', 'green'), [id]);
-      await house.tool('C', 'update_memory', { packet_id: id, scope: 'global', kind: 'note' });
+      expect(await idsOf('C', 'green')).toStrictEqual([id]);
+      await gateway.tool('C', 'update_memory', { packet_id: id, scope: 'global', kind: 'note' });
       await settled();
-      assert.deepEqual(await idsOf('C', 'green'), []);
+      expect(await idsOf('C', 'green')).toStrictEqual([]);
     });
 
     it('is not stored where the steps have changed since they were handed out', async () => {
       const id = await save('C', 'reasoning_trace', { steps: ['blue'] });
       await settled();
       const store = (reasoning: string) =>
-        house.gateway.database.workerPool.query(
+        gateway.instance.database.workerPool.query(
           "select embeddings.store_reasoning($1, $2, 'words', array[$3], '{}', '{}', '{}') as stored",
           [id, reasoning, '[1]'],
         );
-      assert.equal((await store('something else')).rows[0].stored, false);
+      expect((await store('something else')).rows[0].stored).toBe(false);
     });
 
     it('is not found by C where the trace is private, moved away, or of another tenant', async () => {
       const id = await save('L', 'reasoning_trace', { steps: ['lantern'] }, { scope: 'l-private' });
       const shared = await save('C', 'reasoning_trace', { steps: ['lantern'] });
       await settled();
-      assert.deepEqual(await idsOf('C', 'lantern'), [shared]);
-      assert.deepEqual((await idsOf('L', 'lantern')).sort(), [id, shared].sort());
-      await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [shared]);
-      assert.deepEqual(await idsOf('C', 'lantern'), []);
+      expect(await idsOf('C', 'lantern')).toStrictEqual([shared]);
+      expect((await idsOf('L', 'lantern')).sort()).toStrictEqual([id, shared].sort());
+      await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [shared]);
+      expect(await idsOf('C', 'lantern')).toStrictEqual([]);
     });
   });
 
@@ -307,25 +306,23 @@ describe('events and traces of reasoning', () => {
     const id = await save('C', 'reasoning_trace', { steps: ['kettle'] }, { content: 'about tea' });
     const secret = await save('L', 'note', {}, { content: 'secret tea', scope: 'l-private' });
     await settled();
-    const seen = await house.sql(
+    const seen = await gateway.sql(
       'C',
       'select packet_id, agent_id, embedding_type, payload, extensions.vector_dims(vector) as dims from public.semantic_memory where packet_id = any ($1) order by embedding_type',
       [[id, secret]],
     );
-    assert.deepEqual(
+    expect(
       seen.map(({ embedding_type, agent_id, payload, dims }) => [embedding_type, agent_id, payload.text, dims]),
-      [
-        ['content', 'cursor', 'about tea', 1536],
-        ['reasoning', 'cursor', 'kettle', 1536],
-      ],
-    );
-    assert.equal(
-      (await house.sql('L', 'select 1 from public.semantic_memory where packet_id = $1', [secret])).length,
+    ).toStrictEqual([
+      ['content', 'cursor', 'about tea', 1536],
+      ['reasoning', 'cursor', 'kettle', 1536],
+    ]);
+    expect(await gateway.sql('L', 'select 1 from public.semantic_memory where packet_id = $1', [secret])).toHaveLength(
       1,
     );
     for (const statement of ['delete from public.semantic_memory', "update public.semantic_memory set agent_id = 'x'"])
-      await assert.rejects(house.sql('L', statement), (error: { code?: string }) =>
-        ['42501', '55000'].includes(error.code!),
-      );
+      await expect(gateway.sql('L', statement)).rejects.toMatchObject({
+        code: expect.stringMatching(/^(42501|55000)$/),
+      });
   });
 });

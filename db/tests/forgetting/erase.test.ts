@@ -1,28 +1,25 @@
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { engine } from '../../../gateway/tests/support/databases.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { addOperator, addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
+import { describeOnServer } from '../support/on-engine.ts';
+import { addOperator, addTenant } from '../support/tenants.ts';
 
 const missing = '01900000-0000-7000-8000-000000000000';
 
 describe('erasure', () => {
-  let house: House;
+  let gateway: TestGateway;
   let acme: Record<string, string>;
   let operator: Record<string, string>;
-  before(async () => {
-    house = await openHouse();
-    acme = await addTenant(house, 'acme');
-    operator = await addOperator(house, 'Ops');
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    acme = await addTenant(gateway, 'acme');
+    operator = await addOperator(gateway, 'Ops');
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   let serial = 0;
   const save = async (caller: string, args: Record<string, unknown> = {}, claims = {}): Promise<string> => {
     const given = { content: `to be forgotten ${serial++}`, project_id: 'l9', ...args };
     const names = Object.keys(given);
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       caller,
       `select (memory).packet_id as id from public.save_memory(${names.map((name, i) => `${name} => $${i + 1}`)})`,
       Object.values(given),
@@ -31,17 +28,16 @@ describe('erasure', () => {
     return row.id;
   };
   const eraseMemory = async (caller: string, id: string, claims: Record<string, string> = {}, reason = 'a test') =>
-    (await house.sql(caller, 'select * from public.erase_memory($1, $2)', [id, reason], claims))[0];
+    (await gateway.sql(caller, 'select * from public.erase_memory($1, $2)', [id, reason], claims))[0];
   const eraseSubject = async (caller: string, user: string, claims = {}, tenant: string | null = null) =>
-    (await house.sql(caller, 'select * from public.erase_subject($1, $2, $3)', [user, 'a test', tenant], claims))[0];
+    (await gateway.sql(caller, 'select * from public.erase_subject($1, $2, $3)', [user, 'a test', tenant], claims))[0];
   const isThere = (id: string) =>
-    asSuperuser(
-      house,
+    gateway.inSuperuserSession(
       async (client) =>
         (await client.query('select 1 from public.packet_store where packet_id = $1', [id])).rowCount === 1,
     );
   const tombstones = (caller: string, ids: string[], claims = {}) =>
-    house.sql(
+    gateway.sql(
       caller,
       'select * from public.memory_tombstones where packet_id = any ($1) order by packet_id',
       [ids],
@@ -53,56 +49,52 @@ describe('erasure', () => {
       const ids = [await save('C'), await save('C')];
       const mutation =
         'mutation ($id: UUID!) { eraseMemory(input: { packetId: $id, reason: "asked for" }) { result { erasureId memories removed } } }';
-      const refused = await house.graphql('C', mutation, { id: ids[0] });
-      assert.equal(refused.errors?.[0]?.extensions?.code, 'SCOPE_DENIED');
-      await assert.rejects(eraseMemory('C', ids[0]!), { code: 'L9SCP' });
-      assert.deepEqual(await tombstones('L', ids), []);
-      assert.ok(await isThere(ids[0]!));
+      const refused = await gateway.graphql('C', mutation, { id: ids[0] });
+      expect(refused.errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
+      await expect(eraseMemory('C', ids[0]!)).rejects.toMatchObject({ code: 'L9SCP' });
+      expect(await tombstones('L', ids)).toStrictEqual([]);
+      expect(await isThere(ids[0]!)).toBe(true);
 
-      const { data, errors } = await house.graphql('L', mutation, { id: ids[0] });
-      assert.equal(errors, undefined);
-      assert.deepEqual(
-        { memories: data.eraseMemory.result.memories, versions: data.eraseMemory.result.removed.versions },
-        { memories: 1, versions: 0 },
-      );
-      assert.equal((await eraseMemory('L', ids[1]!)).memories, 1);
-      for (const id of ids) assert.equal(await isThere(id), false);
+      const { data, errors } = await gateway.graphql('L', mutation, { id: ids[0] });
+      expect(errors).toBeUndefined();
+      expect({
+        memories: data.eraseMemory.result.memories,
+        versions: data.eraseMemory.result.removed.versions,
+      }).toStrictEqual({ memories: 1, versions: 0 });
+      expect((await eraseMemory('L', ids[1]!)).memories).toBe(1);
+      for (const id of ids) expect(await isThere(id)).toBe(false);
     });
 
     it('leaves a tombstone that says nothing of what it said', async () => {
       const id = await save('C', { content: 'Secret words of the tombstone', tags: ['secret'], kind: 'decision' });
       const { erasure_id } = await eraseMemory('L', id, {}, 'asked for by the customer');
       const [tombstone] = await tombstones('L', [id]);
-      assert.ok(tombstone.erased_at instanceof Date);
-      assert.deepEqual(
-        { ...tombstone, erased_at: 0 },
-        {
-          packet_id: id,
-          erasure_id,
-          tenant_id: '00000000-0000-7000-8000-000000000001',
-          org_id: null,
-          user_id: null,
-          project_id: 'l9',
-          scope: 'developer',
-          packet_type: 'decision',
-          creator: 'Cursor-IDE',
-          reason: 'asked for by the customer',
-          erased_by: 'L',
-          erased_at: 0,
-        },
-      );
+      expect(tombstone.erased_at).toBeInstanceOf(Date);
+      expect({ ...tombstone, erased_at: 0 }).toStrictEqual({
+        packet_id: id,
+        erasure_id,
+        tenant_id: '00000000-0000-7000-8000-000000000001',
+        org_id: null,
+        user_id: null,
+        project_id: 'l9',
+        scope: 'developer',
+        packet_type: 'decision',
+        creator: 'Cursor-IDE',
+        reason: 'asked for by the customer',
+        erased_by: 'L',
+        erased_at: 0,
+      });
     });
 
     it('leaves on the record who erased what, and none of its contents', async () => {
       const id = await save('L', { content: 'Secret words on the record', scope: 'l-private' });
       const { erasure_id } = await eraseMemory('L', id);
-      const rows = await house.sql('L', 'select * from public.audit_log where row_id = $1 order by audit_id', [id]);
-      assert.deepEqual(
-        rows.map(({ operation, status, caller, scope }) => [operation, status, caller, scope]),
+      const rows = await gateway.sql('L', 'select * from public.audit_log where row_id = $1 order by audit_id', [id]);
+      expect(rows.map(({ operation, status, caller, scope }) => [operation, status, caller, scope])).toStrictEqual(
         ['INSERT', 'DELETE', 'ERASE'].map((operation) => [operation, 'success', 'L', 'l-private']),
       );
-      assert.equal(rows[2].details.erasure_id, erasure_id);
-      assert.ok(!/secret words/i.test(JSON.stringify(rows)));
+      expect(rows[2].details.erasure_id).toBe(erasure_id);
+      expect(JSON.stringify(rows)).not.toMatch(/secret words/i);
     });
 
     it('shows its tombstone to admins of the tenant within their scopes and projects, and to nobody else', async () => {
@@ -110,13 +102,13 @@ describe('erasure', () => {
       for (const id of ids) await eraseMemory('L', id);
       const seen = async (caller: string, claims: Record<string, string>) =>
         (await tombstones(caller, ids, claims)).map(({ packet_id }) => packet_id);
-      assert.deepEqual(await seen('L', {}), [...ids].sort());
-      assert.deepEqual(await seen('L', { 'jwt.claims.scopes': '["developer"]' }), [ids[1]]);
-      assert.deepEqual(await seen('L', { 'jwt.claims.projects': '["l9"]' }), [ids[0]]);
-      assert.deepEqual(await seen('L', acme), []);
-      await assert.rejects(tombstones('C', ids), { code: '42501' });
-      const { data } = await house.graphql('C', '{ memoryTombstones { totalCount } }');
-      assert.equal(data?.memoryTombstones?.totalCount ?? null, null);
+      expect(await seen('L', {})).toStrictEqual([...ids].sort());
+      expect(await seen('L', { 'jwt.claims.scopes': '["developer"]' })).toStrictEqual([ids[1]]);
+      expect(await seen('L', { 'jwt.claims.projects': '["l9"]' })).toStrictEqual([ids[0]]);
+      expect(await seen('L', acme)).toStrictEqual([]);
+      await expect(tombstones('C', ids)).rejects.toMatchObject({ code: '42501' });
+      const { data } = await gateway.graphql('C', '{ memoryTombstones { totalCount } }');
+      expect(data?.memoryTombstones?.totalCount ?? null).toBeNull();
     });
 
     it('makes the memory one that is not there, for C as for L', async () => {
@@ -128,13 +120,13 @@ describe('erasure', () => {
           ['update_memory', { tags: ['x'] }],
           ['delete_memory', {}],
         ] as const) {
-          const erased = await house.tool(caller, tool, { ...args, packet_id: id });
-          const never = await house.tool(caller, tool, { ...args, packet_id: missing });
-          assert.equal(erased.text.replaceAll(id, '<id>'), never.text.replaceAll(missing, '<id>'));
-          assert.match(erased.text, /L9OWN/);
+          const erased = await gateway.tool(caller, tool, { ...args, packet_id: id });
+          const never = await gateway.tool(caller, tool, { ...args, packet_id: missing });
+          expect(erased.text.replaceAll(id, '<id>')).toBe(never.text.replaceAll(missing, '<id>'));
+          expect(erased.text).toMatch(/L9OWN/);
         }
       }
-      await assert.rejects(eraseMemory('L', id), { code: 'L9OWN' });
+      await expect(eraseMemory('L', id)).rejects.toMatchObject({ code: 'L9OWN' });
     });
 
     it('lets nobody write a tombstone, or take one away', async () => {
@@ -147,7 +139,7 @@ describe('erasure', () => {
         'truncate public.memory_tombstones',
       ]) {
         for (const caller of ['C', 'L'])
-          await assert.rejects(house.sql(caller, statement), { code: '42501' }, statement);
+          await expect(gateway.sql(caller, statement), statement).rejects.toMatchObject({ code: '42501' });
       }
     });
 
@@ -156,15 +148,15 @@ describe('erasure', () => {
       const id = await save('C', { content, idempotency_key: 'said once' });
       await eraseMemory('L', id);
       const again = await save('C', { content, idempotency_key: 'said once' });
-      assert.notEqual(again, id);
-      assert.ok(await isThere(again));
+      expect(again).not.toBe(id);
+      expect(await isThere(again)).toBe(true);
     });
 
     it('takes what has expired but not been cleaned up yet', async () => {
       const id = await save('L', { ttl: new Date(Date.now() + 300).toISOString() });
       await new Promise((resolve) => setTimeout(resolve, 350));
-      assert.equal((await eraseMemory('L', id)).memories, 1);
-      assert.equal(await isThere(id), false);
+      expect((await eraseMemory('L', id)).memories).toBe(1);
+      expect(await isThere(id)).toBe(false);
     });
 
     it('stays within tenant, scopes and projects of the token, beyond which nothing is there', async () => {
@@ -184,9 +176,9 @@ describe('erasure', () => {
             ),
           ),
         );
-        assert.match(texts[0]!, /^L9OWN/);
-        assert.equal(texts[0], texts[1]);
-        assert.ok(await isThere(id));
+        expect(texts[0]!).toMatch(/^L9OWN/);
+        expect(texts[0]).toBe(texts[1]);
+        expect(await isThere(id)).toBe(true);
       }
     });
 
@@ -196,27 +188,29 @@ describe('erasure', () => {
         [' ', 'L9VAL'],
         ['é'.repeat(101), 'L9LIM'],
       ] as const) {
-        await assert.rejects(eraseMemory('L', id, {}, reason), { code, column: 'reason' });
+        await expect(eraseMemory('L', id, {}, reason)).rejects.toMatchObject({ code, column: 'reason' });
       }
-      await assert.rejects(house.sql('L', 'select public.erase_memory($1, null)', [id]), { code: 'L9VAL' });
-      assert.equal((await eraseMemory('L', id, {}, 'é'.repeat(100))).memories, 1);
+      await expect(gateway.sql('L', 'select public.erase_memory($1, null)', [id])).rejects.toMatchObject({
+        code: 'L9VAL',
+      });
+      expect((await eraseMemory('L', id, {}, 'é'.repeat(100))).memories).toBe(1);
     });
 
     it('by an operator reaches every tenant, on the record of that tenant; with a token cut down, its own', async () => {
       const id = await save('L', {}, acme);
-      await assert.rejects(eraseMemory('Ops', id, { ...operator, 'jwt.claims.scopes': '["developer"]' }), {
-        code: 'L9OWN',
-      });
-      assert.equal((await eraseMemory('Ops', id, operator)).memories, 1);
-      const rows = await house.sql(
+      await expect(eraseMemory('Ops', id, { ...operator, 'jwt.claims.scopes': '["developer"]' })).rejects.toMatchObject(
+        { code: 'L9OWN' },
+      );
+      expect((await eraseMemory('Ops', id, operator)).memories).toBe(1);
+      const rows = await gateway.sql(
         'L',
         "select caller from public.audit_log where row_id = $1 and operation = 'ERASE'",
         [id],
         acme,
       );
-      assert.deepEqual(rows, [{ caller: 'Ops' }]);
-      assert.equal((await tombstones('L', [id], acme)).length, 1);
-      assert.equal((await tombstones('L', [id])).length, 0);
+      expect(rows).toStrictEqual([{ caller: 'Ops' }]);
+      expect(await tombstones('L', [id], acme)).toHaveLength(1);
+      expect(await tombstones('L', [id])).toHaveLength(0);
     });
   });
 
@@ -236,30 +230,32 @@ describe('erasure', () => {
       const note = await derive('note', [a]);
       const all = [a, b, summary, fact, both, ofBoth, note];
       const { memories, erasure_id } = await eraseMemory('L', a);
-      assert.equal(memories, 3);
-      assert.deepEqual(await left(all), [false, true, false, false, true, true, true]);
-      assert.ok((await tombstones('L', [a, summary, fact])).every((row) => row.erasure_id === erasure_id));
+      expect(memories).toBe(3);
+      expect(await left(all)).toStrictEqual([false, true, false, false, true, true, true]);
+      expect((await tombstones('L', [a, summary, fact])).every((row) => row.erasure_id === erasure_id)).toBe(true);
 
-      assert.equal((await eraseMemory('L', b)).memories, 3);
-      assert.deepEqual(await left(all), [false, false, false, false, false, false, true]);
+      expect((await eraseMemory('L', b)).memories).toBe(3);
+      expect(await left(all)).toStrictEqual([false, false, false, false, false, false, true]);
     });
 
     it('counts a parent that was deleted before as none', async () => {
       const [a, b] = [await save('C'), await save('C')];
       const summary = await derive('summary', [a, b]);
-      await house.sql('L', 'select public.delete_memory($1)', [a]);
-      assert.ok(await isThere(summary));
-      assert.equal((await eraseMemory('L', b)).memories, 2);
-      assert.equal(await isThere(summary), false);
+      await gateway.sql('L', 'select public.delete_memory($1)', [a]);
+      expect(await isThere(summary)).toBe(true);
+      expect((await eraseMemory('L', b)).memories).toBe(2);
+      expect(await isThere(summary)).toBe(false);
     });
 
     it('is refused where a copy is beyond the reach of the token: all of it goes, or nothing', async () => {
       const id = await save('C');
       const summary = await derive('summary', [id], { scope: 'l-private' });
-      await assert.rejects(eraseMemory('L', id, { 'jwt.claims.scopes': '["developer"]' }), { code: 'L9SCP' });
-      assert.deepEqual(await left([id, summary]), [true, true]);
-      assert.deepEqual(await tombstones('L', [id, summary]), []);
-      assert.equal((await eraseMemory('L', id)).memories, 2);
+      await expect(eraseMemory('L', id, { 'jwt.claims.scopes': '["developer"]' })).rejects.toMatchObject({
+        code: 'L9SCP',
+      });
+      expect(await left([id, summary])).toStrictEqual([true, true]);
+      expect(await tombstones('L', [id, summary])).toStrictEqual([]);
+      expect((await eraseMemory('L', id)).memories).toBe(2);
     });
   });
 
@@ -273,7 +269,7 @@ describe('erasure', () => {
         await save('L', { scope: 'l-private', project_id: 'other' }, asUser),
         await save('C', { ttl: new Date(Date.now() + 100).toISOString() }, asUser),
       ];
-      await house.sql('C', "select public.update_memory($1, content => 'changed')", [own[0]], asUser);
+      await gateway.sql('C', "select public.update_memory($1, content => 'changed')", [own[0]], asUser);
       const others = [
         await save('C', { thread_id: 'a thread' }),
         await save('C', {}, { 'jwt.claims.user_id': missing }),
@@ -281,35 +277,35 @@ describe('erasure', () => {
       ];
       await new Promise((resolve) => setTimeout(resolve, 150));
       const { memories, removed, erasure_id } = await eraseSubject('L', user);
-      assert.equal(memories, 3);
-      assert.equal(removed.versions, 1);
-      for (const id of own) assert.equal(await isThere(id), false);
-      for (const id of others) assert.equal(await isThere(id), true);
+      expect(memories).toBe(3);
+      expect(removed.versions).toBe(1);
+      for (const id of own) expect(await isThere(id)).toBe(false);
+      for (const id of others) expect(await isThere(id)).toBe(true);
 
-      const rows = await house.sql(
+      const rows = await gateway.sql(
         'L',
         "select table_name, row_id, details from public.audit_log where operation = 'ERASE' and details ->> 'erasure_id' = $1 order by audit_id",
         [erasure_id],
       );
-      assert.deepEqual(rows.map(({ row_id }) => row_id).sort(), [...own, user].sort());
+      expect(rows.map(({ row_id }) => row_id).sort()).toStrictEqual([...own, user].sort());
       const subject = rows.find(({ row_id }) => row_id === user);
-      assert.equal(subject.table_name, 'users');
-      assert.equal(subject.details.removed.memories, 3);
+      expect(subject.table_name).toBe('users');
+      expect(subject.details.removed.memories).toBe(3);
     });
 
     it('is for a token that covers the whole tenant: any other would leave some behind', async () => {
       const id = await save('C', {}, asUser);
       for (const claims of [{ 'jwt.claims.scopes': '["developer", "global"]' }, { 'jwt.claims.projects': '["l9"]' }]) {
-        await assert.rejects(eraseSubject('L', user, claims), { code: 'L9SCP' });
+        await expect(eraseSubject('L', user, claims)).rejects.toMatchObject({ code: 'L9SCP' });
       }
-      await assert.rejects(eraseSubject('C', user), { code: 'L9SCP' });
-      const { errors } = await house.graphql(
+      await expect(eraseSubject('C', user)).rejects.toMatchObject({ code: 'L9SCP' });
+      const { errors } = await gateway.graphql(
         'C',
         'mutation ($id: UUID!) { eraseSubject(input: { userId: $id, reason: "x" }) { result { memories } } }',
         { id: user },
       );
-      assert.equal(errors?.[0]?.extensions?.code, 'SCOPE_DENIED');
-      assert.ok(await isThere(id));
+      expect(errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
+      expect(await isThere(id)).toBe(true);
     });
 
     it('happens in one tenant: its own for L, the one they name for operators', async () => {
@@ -317,15 +313,15 @@ describe('erasure', () => {
       const claims = { 'jwt.claims.user_id': someone };
       const ids = [await save('C', {}, claims), await save('C', {}, { ...acme, ...claims })];
       const tenant = acme['jwt.claims.tenant_id']!;
-      await assert.rejects(eraseSubject('L', someone, {}, tenant), { code: 'L9SCP' });
-      assert.equal((await eraseSubject('Ops', someone, operator, tenant)).memories, 1);
-      assert.deepEqual([await isThere(ids[0]!), await isThere(ids[1]!)], [true, false]);
-      assert.equal((await eraseSubject('L', someone)).memories, 1);
-      assert.equal((await eraseSubject('L', someone)).memories, 0, 'nothing is left, which is no error');
+      await expect(eraseSubject('L', someone, {}, tenant)).rejects.toMatchObject({ code: 'L9SCP' });
+      expect((await eraseSubject('Ops', someone, operator, tenant)).memories).toBe(1);
+      expect([await isThere(ids[0]!), await isThere(ids[1]!)]).toStrictEqual([true, false]);
+      expect((await eraseSubject('L', someone)).memories).toBe(1);
+      expect((await eraseSubject('L', someone)).memories, 'nothing is left, which is no error').toBe(0);
     });
   });
 
-  describe('beside other work', { skip: engine === 'embedded' && 'it has one connection' }, () => {
+  describeOnServer('beside other work', () => {
     it('happens once: of two at a time one finds nothing', async () => {
       const ids = await Promise.all(Array.from({ length: 8 }, () => save('C')));
       const outcomes = await Promise.all(
@@ -336,25 +332,25 @@ describe('erasure', () => {
           ),
         ),
       );
-      assert.deepEqual(outcomes.sort(), [...new Array(8).fill('L9OWN'), ...new Array(8).fill('erased')]);
+      expect(outcomes.sort()).toStrictEqual([...new Array(8).fill('L9OWN'), ...new Array(8).fill('erased')]);
     });
 
     it('waits for a change that is under way, and takes what it left', async () => {
       const id = await save('C');
       let erasing: Promise<{ removed: { versions: number } }> | undefined;
-      await house.asCaller('C', async (client) => {
+      await gateway.asCaller('C', async (client) => {
         await client.query("select public.update_memory($1, content => 'written meanwhile')", [id]);
         erasing = eraseMemory('L', id);
         await new Promise((resolve) => setTimeout(resolve, 200));
       });
-      assert.equal((await erasing!).removed.versions, 1);
-      assert.equal(await isThere(id), false);
+      expect((await erasing!).removed.versions).toBe(1);
+      expect(await isThere(id)).toBe(false);
     });
 
     it('leaves an embedding that is under way nothing to store', async () => {
-      const worker = house.gateway.database.workerPool;
+      const worker = gateway.instance.database.workerPool;
       const id = await save('C');
-      const [{ content_hash }] = await house.sql(
+      const [{ content_hash }] = await gateway.sql(
         'L',
         'select content_hash from public.packet_store where packet_id = $1',
         [id],
@@ -362,9 +358,9 @@ describe('erasure', () => {
       await eraseMemory('L', id);
       const { rows } = await worker.query(
         "select embeddings.store_embeddings($1, $2, $3, array[$4], '{}', '{}', '{}') as stored",
-        [id, content_hash, house.gateway.embedder.model, JSON.stringify(new Array(1536).fill(0.1))],
+        [id, content_hash, gateway.instance.embedder.model, JSON.stringify(new Array(1536).fill(0.1))],
       );
-      assert.equal(rows[0].stored, false);
+      expect(rows[0].stored).toBe(false);
     });
   });
 });

@@ -1,21 +1,18 @@
-import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
-import { houseOfSuite } from '../../../gateway/tests/support/house-of-suite.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+import { addTenant } from '../support/tenants.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 import { graphOf, newPlace } from './support.ts';
 
 describe('explore_graph', () => {
-  const house = houseOfSuite();
-  const graph = graphOf(house);
+  const db = useTestDatabase();
+  const graph = graphOf(db);
 
   const draw = async (project_id: string, edges: [string, string, string, number][]) => {
     for (const [source, type, target, confidence] of edges)
       await graph.relate('C', { source, type, target, confidence, project_id });
   };
-  /** Many edges at once, past the doors: as rows of C’s in its tenant. */
+  /** Many edges at once, past the APIs: as rows of C’s in its tenant. */
   const hub = (project_id: string, entity: string, count: number, scope = 'developer') =>
-    asSuperuser(house, async (client) => {
+    db.inSuperuserSession(async (client) => {
       await client.query('begin; set local session_replication_role = replica');
       await client.query(
         `with source as (
@@ -38,27 +35,26 @@ describe('explore_graph', () => {
       [c, 'owns', b, 0.5],
     ]);
     const { entity, paths, is_truncated } = await graph.explore('C', { entity: a.toUpperCase() });
-    assert.deepEqual([entity, is_truncated], [a.toUpperCase(), false]);
-    assert.deepEqual(
+    expect([entity, is_truncated]).toStrictEqual([a.toUpperCase(), false]);
+    expect(
       paths.map((path) => [
         path.entity,
         path.confidence,
         path.depth,
         path.steps.map((step) => [step.relationship_type, step.direction]),
       ]),
+    ).toStrictEqual([
+      [b, 0.9, 1, [['uses', 'outgoing']]],
       [
-        [b, 0.9, 1, [['uses', 'outgoing']]],
+        c,
+        0.45,
+        2,
         [
-          c,
-          0.45,
-          2,
-          [
-            ['uses', 'outgoing'],
-            ['owns', 'incoming'],
-          ],
+          ['uses', 'outgoing'],
+          ['owns', 'incoming'],
         ],
       ],
-    );
+    ]);
   });
 
   it('takes the best path, also a longer one, and no cycle', async () => {
@@ -74,15 +70,15 @@ describe('explore_graph', () => {
     ]);
     const at = async (depth: number) =>
       Object.fromEntries((await graph.explore('C', { entity: a, depth })).paths.map((path) => [path.entity, path]));
-    assert.equal((await at(1))[d]!.confidence, 0.3);
-    assert.deepEqual([(await at(3))[d]!.depth, Math.round((await at(3))[d]!.confidence * 1000)], [3, 729]);
+    expect((await at(1))[d]!.confidence).toBe(0.3);
+    expect([(await at(3))[d]!.depth, Math.round((await at(3))[d]!.confidence * 1000)]).toStrictEqual([3, 729]);
     const deep = await at(5);
-    assert.deepEqual(Object.keys(deep), [b, c, d]);
+    expect(Object.keys(deep)).toStrictEqual([b, c, d]);
     for (const path of Object.values(deep)) {
       const entities = path.steps.flatMap((step) => [step.source_entity, step.target_entity]);
-      assert.equal(new Set(entities).size, path.depth + 1);
+      expect(new Set(entities).size).toBe(path.depth + 1);
       const product = path.steps.reduce((sum, step) => sum * step.confidence, 1);
-      assert.ok(Math.abs(path.confidence - product) < 1e-9);
+      expect(Math.abs(path.confidence - product)).toBeLessThan(1e-9);
     }
   });
 
@@ -117,12 +113,11 @@ describe('explore_graph', () => {
           const { paths, is_truncated } = await graph.explore('C', { entity: nodes[0], depth, limit });
           const expected = best(depth);
           const rounded = (list: [string, number][]) => list.map(([entity, c]) => [entity, c.toFixed(6)]);
-          assert.deepEqual(
-            rounded(paths.map((path) => [path.entity, path.confidence])),
+          expect(rounded(paths.map((path) => [path.entity, path.confidence]))).toStrictEqual(
             rounded(expected.slice(0, limit)),
           );
-          if (expected.length <= limit) assert.equal(is_truncated, false);
-          if (depth === 1) assert.equal(is_truncated, expected.length > limit);
+          if (expected.length <= limit) expect(is_truncated).toBe(false);
+          if (depth === 1) expect(is_truncated).toBe(expected.length > limit);
         }
     }
   });
@@ -137,18 +132,18 @@ describe('explore_graph', () => {
     ]);
     const reached = async (args: object) =>
       (await graph.explore('C', { entity: a, ...args })).paths.map((path) => [path.entity, path.confidence]);
-    assert.deepEqual(await reached({ types: ['Owns'] }), [[c, 0.6]]);
-    assert.deepEqual(await reached({ types: ['uses'] }), [
+    expect(await reached({ types: ['Owns'] })).toStrictEqual([[c, 0.6]]);
+    expect(await reached({ types: ['uses'] })).toStrictEqual([
       [b, 0.9],
       [c, 0.45],
     ]);
-    assert.deepEqual(await reached({ min_confidence: 0.7 }), [[b, 0.9]]);
-    assert.deepEqual(await reached({ types: [] }), []);
+    expect(await reached({ min_confidence: 0.7 })).toStrictEqual([[b, 0.9]]);
+    expect(await reached({ types: [] })).toStrictEqual([]);
   });
 
   it('refuses what it can’t be asked', async () => {
     const refused = (args: object, code: string, field: string) =>
-      assert.rejects(graph.explore('C', { entity: 'x', ...args }), { code, column: field });
+      expect(graph.explore('C', { entity: 'x', ...args })).rejects.toMatchObject({ code, column: field });
     await refused({ depth: 0 }, 'L9VAL', 'depth');
     await refused({ depth: 6 }, 'L9VAL', 'depth');
     await refused({ limit: 0 }, 'L9VAL', 'limit');
@@ -156,7 +151,9 @@ describe('explore_graph', () => {
     await refused({ min_confidence: 2 }, 'L9VAL', 'min_confidence');
     await refused({ entity: ' ' }, 'L9VAL', 'entity');
     await refused({ types: Array(65).fill('x') }, 'L9LIM', 'types');
-    await assert.rejects(graph.explore('C', { entity: 'x' }, { 'jwt.claims.caller': 'nobody' }), { code: 'L9AUT' });
+    await expect(graph.explore('C', { entity: 'x' }, { 'jwt.claims.caller': 'nobody' })).rejects.toMatchObject({
+      code: 'L9AUT',
+    });
   });
 
   it('combines what several places say, for who sees them, and for nobody else', async () => {
@@ -171,11 +168,11 @@ describe('explore_graph', () => {
         path.confidence,
         path.steps[0]!.relationship_ids.length,
       ]);
-    assert.deepEqual(await seen('C'), [[0.75, 2]]);
-    assert.deepEqual(await seen('L'), [[0.875, 3]]);
-    assert.deepEqual(await seen('C', { 'jwt.claims.scopes': 'global' }), [[0.5, 1]]);
-    assert.deepEqual(await seen('C', { 'jwt.claims.projects': 'another' }), [[0.5, 1]]);
-    assert.deepEqual(await seen('C', await addTenant(house, 'graph-explore')), []);
+    expect(await seen('C')).toStrictEqual([[0.75, 2]]);
+    expect(await seen('L')).toStrictEqual([[0.875, 3]]);
+    expect(await seen('C', { 'jwt.claims.scopes': 'global' })).toStrictEqual([[0.5, 1]]);
+    expect(await seen('C', { 'jwt.claims.projects': 'another' })).toStrictEqual([[0.5, 1]]);
+    expect(await seen('C', await addTenant(db, 'graph-explore'))).toStrictEqual([]);
   });
 
   it('tells nothing of what is hidden: no path through it, no count, no cut', async () => {
@@ -193,18 +190,20 @@ describe('explore_graph', () => {
       await graph.addAlias('L', { alias: a, entity: `${a} secret`, project_id, scope });
       await hub(project_id, a, 3_000, scope);
     }
-    assert.deepEqual(await graph.explore('C', { entity: a, depth: 5 }), before);
-    assert.deepEqual([before.edges_followed, before.is_truncated], [2, false]);
+    expect(await graph.explore('C', { entity: a, depth: 5 })).toStrictEqual(before);
+    expect([before.edges_followed, before.is_truncated]).toStrictEqual([2, false]);
     const all = await graph.explore('L', { entity: a, depth: 5 });
-    assert.equal(all.is_truncated, true);
-    assert.match(JSON.stringify(all), /secret/);
-    assert.deepEqual((await graph.explore('C', { entity: `${a} secret` })).paths, []);
+    expect(all.is_truncated).toBe(true);
+    expect(JSON.stringify(all)).toMatch(/secret/);
+    expect((await graph.explore('C', { entity: `${a} secret` })).paths).toStrictEqual([]);
     // The same for rows of a user, and for another project.
     const user = { 'jwt.claims.user_id': '01900000-0000-7000-8000-0000000000dd' };
     await graph.relate('C', { source: a, type: 'uses', target: `${a} users`, project_id }, user);
     await graph.relate('C', { source: a, type: 'uses', target: `${a} projects`, project_id: `${project_id}-other` });
-    assert.deepEqual(await graph.explore('C', { entity: a, depth: 5 }, { 'jwt.claims.projects': project_id }), before);
-    assert.match(JSON.stringify(await graph.explore('C', { entity: a }, user)), /users/);
+    expect(await graph.explore('C', { entity: a, depth: 5 }, { 'jwt.claims.projects': project_id })).toStrictEqual(
+      before,
+    );
+    expect(JSON.stringify(await graph.explore('C', { entity: a }, user))).toMatch(/users/);
   });
 
   it('answers for a hub in bounded work, the best first, and says that it was cut', async () => {
@@ -213,16 +212,15 @@ describe('explore_graph', () => {
     await draw(project_id, [[a, 'uses', b, 0.9]]);
     await hub(project_id, b, 10_000);
     const { paths, is_truncated, edges_followed } = await graph.explore('C', { entity: b, depth: 1, limit: 500 });
-    assert.equal(is_truncated, true);
-    assert.ok(edges_followed <= 1_001, `${edges_followed}`);
-    assert.deepEqual(
-      paths.slice(0, 4).map((path) => path.entity),
+    expect(is_truncated).toBe(true);
+    expect(edges_followed, `${edges_followed}`).toBeLessThanOrEqual(1_001);
+    expect(paths.slice(0, 4).map((path) => path.entity)).toStrictEqual(
       [a, 1, 2, 3].map((n) => (typeof n === 'string' ? n : `${b} spoke ${n}`)),
     );
     const deep = await graph.explore('C', { entity: a, depth: 5, limit: 500 });
-    assert.equal(deep.is_truncated, true);
-    assert.ok(deep.edges_followed <= 20_000);
-    assert.equal(deep.paths[0]!.entity, b);
+    expect(deep.is_truncated).toBe(true);
+    expect(deep.edges_followed).toBeLessThanOrEqual(20_000);
+    expect(deep.paths[0]!.entity).toBe(b);
   });
 
   it('reads through the indexes, as the agent, both ways', async () => {
@@ -234,7 +232,7 @@ describe('explore_graph', () => {
       ['source_normalized', 'entity_relationships_outgoing_idx'],
       ['target_normalized', 'entity_relationships_incoming_idx'],
     ]) {
-      const rows = await house.sql(
+      const rows = await db.sql(
         'C',
         `explain (costs off) select * from public.entity_relationships r
          where r.tenant_id = (select identity.current_tenant_id()) and r.${column} = $1 and r.scope = $2 and (r.ttl is null or r.ttl > now())
@@ -242,16 +240,16 @@ describe('explore_graph', () => {
         [b, 'developer'],
       );
       const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-      assert.match(plan, new RegExp(`Index Scan using ${index}`));
-      assert.match(plan, /Index Cond: \(.*tenant_id.*normalized.*scope/);
-      assert.doesNotMatch(plan, /Sort/);
+      expect(plan).toMatch(new RegExp(`Index Scan using ${index}`));
+      expect(plan).toMatch(/Index Cond: \(.*tenant_id.*normalized.*scope/);
+      expect(plan).not.toMatch(/Sort/);
     }
   });
 
-  it('writes nothing: it runs in a transaction that only reads', async () => {
-    await house.asCaller('C', async (client) => {
+  it('fails in a read-only transaction, because the read could not be audited', async () => {
+    await db.asCaller('C', async (client) => {
       await client.query('set transaction read only');
-      await client.query(`select public.explore_graph('x')`);
+      await expect(client.query(`select public.explore_graph('x')`)).rejects.toMatchObject({ code: '25006' });
     });
   });
 });

@@ -1,6 +1,4 @@
-import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
-import { houseOfSuite } from '../../../gateway/tests/support/house-of-suite.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 import { graphOf, newPlace } from './support.ts';
 
 interface Hit {
@@ -17,8 +15,8 @@ interface Hit {
 }
 
 describe('search_memory by the graph', () => {
-  const house = houseOfSuite();
-  const graph = graphOf(house);
+  const db = useTestDatabase();
+  const graph = graphOf(db);
 
   const search = async (caller: string, query: string, args: object = {}, claims = {}) => {
     const { hits, searched } = await graph.search(caller, { query, mode: 'graph', ...args }, claims);
@@ -56,24 +54,19 @@ describe('search_memory by the graph', () => {
     const { hits, searched } = await search('C', `What does the “${here.name('billing  API')}”’s team rely on?`, {
       explain: true,
     });
-    assert.deepEqual(
-      hits.map(({ packet_id }) => packet_id),
-      [first, second],
-    );
-    assert.deepEqual(searched.entities, [here.name('billing api')]);
-    assert.deepEqual([searched.mode, searched.vectors, searched.notice], ['graph', 'not asked for', null]);
-    assert.ok(hits[0]!.score > hits[1]!.score && hits[0]!.score <= 0.9);
-    assert.equal(hits[0]!.lexical_score, null);
+    expect(hits.map(({ packet_id }) => packet_id)).toStrictEqual([first, second]);
+    expect(searched.entities).toStrictEqual([here.name('billing api')]);
+    expect([searched.mode, searched.vectors, searched.notice]).toStrictEqual(['graph', 'not asked for', null]);
+    expect(hits[0]!.score).toBeGreaterThan(hits[1]!.score);
+    expect(hits[0]!.score).toBeLessThanOrEqual(0.9);
+    expect(hits[0]!.lexical_score).toBeNull();
     const { found_by, graph: explained } = hits[1]!.explanation!;
-    assert.deepEqual(found_by, ['graph']);
-    assert.equal(explained.entity, here.name('Billing API'));
-    assert.deepEqual(
-      explained.path.map((step) => [step.source_entity, step.target_entity]),
-      [
-        [here.name('Billing API'), here.name('Postgres')],
-        [here.name('Postgres'), here.name('host')],
-      ],
-    );
+    expect(found_by).toStrictEqual(['graph']);
+    expect(explained.entity).toBe(here.name('Billing API'));
+    expect(explained.path.map((step) => [step.source_entity, step.target_entity])).toStrictEqual([
+      [here.name('Billing API'), here.name('Postgres')],
+      [here.name('Postgres'), here.name('host')],
+    ]);
   });
 
   it('knows entities by their aliases, and prefers the longest name', async () => {
@@ -91,9 +84,9 @@ describe('search_memory by the graph', () => {
       project_id: here.project_id,
     });
     const { contents, searched } = await search('C', `who knows ${here.name('bill')}?`);
-    assert.ok(contents.includes(`The invoices’ store ${here.project_id} developer`));
-    assert.deepEqual(searched.entities, [here.name('bill')]);
-    assert.deepEqual((await search('C', `the ${here.name('billing api')}`)).searched.entities, [
+    expect(contents).toContain(`The invoices’ store ${here.project_id} developer`);
+    expect(searched.entities).toStrictEqual([here.name('bill')]);
+    expect((await search('C', `the ${here.name('billing api')}`)).searched.entities).toStrictEqual([
       here.name('billing api'),
     ]);
   });
@@ -103,35 +96,34 @@ describe('search_memory by the graph', () => {
     const { first, second } = await draw(here);
     const query = here.name('postgres');
     const ids = async (args: object) => (await search('C', query, args)).hits.map(({ packet_id }) => packet_id);
-    assert.deepEqual(await ids({}), [first, second]);
-    assert.deepEqual(await ids({ k: 1 }), [first]);
-    assert.deepEqual(await ids({ kinds: ['note'] }), [second]);
-    assert.deepEqual(await ids({ project_id: 'another' }), []);
-    assert.deepEqual(await ids({ scopes: ['global'] }), []);
+    expect(await ids({})).toStrictEqual([first, second]);
+    expect(await ids({ k: 1 })).toStrictEqual([first]);
+    expect(await ids({ kinds: ['note'] })).toStrictEqual([second]);
+    expect(await ids({ project_id: 'another' })).toStrictEqual([]);
+    expect(await ids({ scopes: ['global'] })).toStrictEqual([]);
     const { hits, searched } = await search('C', query, { max_tokens: 500 });
-    assert.equal(searched.cut.max_tokens, 500);
-    const rows = await house.sql('L', 'select target_id from public.memory_access_log where access_id = any ($1)', [
+    expect(searched.cut.max_tokens).toBe(500);
+    const rows = await db.sql('L', 'select target_id from public.memory_access_log where access_id = any ($1)', [
       hits.map(({ access_id }) => access_id),
     ]);
-    assert.deepEqual(rows.map(({ target_id }) => target_id).sort(), [first, second].sort());
-    const [{ details }] = await house.sql(
+    expect(rows.map(({ target_id }) => target_id).sort()).toStrictEqual([first, second].sort());
+    const [{ details }] = await db.sql(
       'L',
       `select details from public.audit_log where operation = 'SEARCH' order by audit_id desc limit 1`,
     );
-    assert.deepEqual([details.mode, details.ids], ['graph', [first, second]]);
+    expect([details.mode, details.ids]).toStrictEqual(['graph', [first, second]]);
   });
 
   it('says so where a query names no entity, and where the mode does not fit', async () => {
     const { contents, searched } = await search('C', 'nothing of the kind');
-    assert.deepEqual(contents, []);
-    assert.match(searched.notice, /names no entity/);
-    assert.equal((await graph.search('C', { mode: 'graph', kinds: ['decision'] })).searched.mode, 'recent');
-    await assert.rejects(graph.search('C', { mode: 'graph', packet_id: '01900000-0000-7000-8000-00000000dead' }), {
-      code: 'L9VAL',
-      column: 'mode',
-    });
+    expect(contents).toStrictEqual([]);
+    expect(searched.notice).toMatch(/names no entity/);
+    expect((await graph.search('C', { mode: 'graph', kinds: ['decision'] })).searched.mode).toBe('recent');
+    await expect(
+      graph.search('C', { mode: 'graph', packet_id: '01900000-0000-7000-8000-00000000dead' }),
+    ).rejects.toMatchObject({ code: 'L9VAL', column: 'mode' });
     for (const query of [`'; drop table x; --`, '%', '$1', '\\', "''", 'a'.repeat(5000), `${'word '.repeat(3000)}`])
-      assert.deepEqual((await search('C', query)).contents, []);
+      expect((await search('C', query)).contents).toStrictEqual([]);
   });
 
   it('goes by nothing that the caller does not see', async () => {
@@ -139,8 +131,8 @@ describe('search_memory by the graph', () => {
     await draw(here, 'L', 'l-private');
     const query = `${here.name('billing api')} and ${here.name('postgres')}`;
     const none = await search('C', query);
-    assert.deepEqual([none.contents, none.searched.entities, none.searched.candidates], [[], [], 0]);
-    assert.equal((await search('L', query)).contents.length, 2);
+    expect([none.contents, none.searched.entities, none.searched.candidates]).toStrictEqual([[], [], 0]);
+    expect((await search('L', query)).contents).toHaveLength(2);
     // Seen, but found only by way of what is not.
     const shared = await graph.save('C', { content: `Of the host ${here.project_id}`, project_id: here.project_id });
     await graph.relate('C', {
@@ -156,23 +148,17 @@ describe('search_memory by the graph', () => {
       project_id: here.project_id,
     });
     const some = await search('C', here.name('billing api'), { explain: true });
-    assert.deepEqual(some.contents, [`${here.name('billing api')} is ${here.name('old')}`]);
-    assert.doesNotMatch(JSON.stringify(some.hits), /Postgres/);
+    expect(some.contents).toStrictEqual([`${here.name('billing api')} is ${here.name('old')}`]);
+    expect(JSON.stringify(some.hits)).not.toMatch(/Postgres/);
   });
 
   it('follows a memory that moves or goes', async () => {
     const here = newPlace();
     const { first, second } = await draw(here, 'L');
-    await house.sql('L', `select public.update_memory($1, scope => 'l-private')`, [second]);
-    assert.deepEqual(
-      (await search('C', here.name('postgres'))).hits.map(({ packet_id }) => packet_id),
-      [first],
-    );
-    await house.sql('L', 'select public.delete_memory($1)', [first]);
-    assert.deepEqual((await search('C', here.name('postgres'))).hits, []);
-    assert.deepEqual(
-      (await search('L', here.name('postgres'))).hits.map(({ packet_id }) => packet_id),
-      [second],
-    );
+    await db.sql('L', `select public.update_memory($1, scope => 'l-private')`, [second]);
+    expect((await search('C', here.name('postgres'))).hits.map(({ packet_id }) => packet_id)).toStrictEqual([first]);
+    await db.sql('L', 'select public.delete_memory($1)', [first]);
+    expect((await search('C', here.name('postgres'))).hits).toStrictEqual([]);
+    expect((await search('L', here.name('postgres'))).hits.map(({ packet_id }) => packet_id)).toStrictEqual([second]);
   });
 });

@@ -1,6 +1,7 @@
 // Short ways to fill a graph and to ask it, each as some caller.
-import type { House } from '../../../gateway/tests/support/house.ts';
-import { named } from '../../../gateway/tests/support/named.ts';
+
+import { named } from '../support/named.ts';
+import type { Sessions } from '../support/sessions.ts';
 
 export interface Relation {
   relationship_id: string;
@@ -42,9 +43,9 @@ export interface Exploration {
 
 type Claims = Record<string, string>;
 
-export function graphOf(house: House) {
+export function graphOf(db: Sessions) {
   const call = async (caller: string, text: string, args: Record<string, unknown>, claims: Claims = {}) =>
-    (await house.sql(caller, text.replace('…', named(args)), Object.values(args), claims))[0];
+    (await db.sql(caller, text.replace('…', named(args)), Object.values(args), claims))[0];
   return {
     save: async (caller: string, args: Record<string, unknown>, claims?: Claims): Promise<string> =>
       (await call(caller, 'select (memory).packet_id as id from public.save_memory(…)', args, claims)).id,
@@ -58,7 +59,7 @@ export function graphOf(house: House) {
       call(caller, 'select to_jsonb(s.hits) as hits, s.searched from public.search_memory(…) s', args, claims),
     /** All rows of a triple that the caller sees. */
     triples: (caller: string, source: string, claims?: Claims): Promise<Relation[]> =>
-      house.sql(
+      db.sql(
         caller,
         'select * from public.entity_relationships where source_normalized = $1 order by scope, relationship_type, target_normalized',
         [source],

@@ -1,7 +1,5 @@
 // What an agent's session can reach of PostgreSQL itself, read from the catalogue rather than from a list, so that what
 // is added later is attacked too.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import {
   assertNoTrace,
   attempt,
@@ -10,32 +8,32 @@ import {
   plantHidden,
   snapshot,
 } from '../../../gateway/tests/access/attacker.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 describe('a session under the role of an agent', () => {
-  let house: House;
+  let gateway: TestGateway;
   let hidden: Hidden;
   let traces: string[];
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
-    const planted = await plantHidden(house);
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
+    const planted = await plantHidden(gateway);
     hidden = planted.ofL;
     traces = planted.traces;
     // More of them, so that there is something to sample.
-    await house.sql(
+    await gateway.sql(
       'L',
       `insert into public.packet_store (envelope, scope, project_id, thread_id, tags)
        select jsonb_build_object('content', 'quincunx-sample number ' || i), 'l-private', $1, $2, '{quincunx-tag}' from generate_series(1, 50) i`,
       [hidden.projectId, hidden.threadId],
     );
-    await house.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
-    await house.embedded();
-    await house.asSuperuser('analyze');
+    await gateway.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
+    await gateway.embedded();
+    await gateway.asSuperuser('analyze');
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
-  const mine = (query: string) => house.sql('C', query);
+  const mine = (query: string) => gateway.sql('C', query);
 
   it('may make nothing: no table, no temporary one, no function, no schema, no extension', async () => {
     for (const statement of [
@@ -67,22 +65,22 @@ describe('a session under the role of an agent', () => {
       'analyze public.packet_store',
       'vacuum public.packet_store',
     ]) {
-      const error = await house.sql('C', statement).then(
+      const error = await gateway.sql('C', statement).then(
         () => null,
         ({ code, message }) => ({ code, message }),
       );
       // A statement that changes nothing for want of a right may only warn.
       const onlyWarns = /^(analyze|vacuum)/.test(statement);
-      assert.ok(
+      expect(
         error ? ['42501', '25001', '0A000'].includes(error.code) : onlyWarns,
         `${statement}: ${JSON.stringify(error)}`,
-      );
+      ).toBe(true);
     }
     const [can] = await mine(`
       select array(select nspname::text from pg_namespace where has_schema_privilege('l9_agent', oid, 'create')) as schemas,
         has_database_privilege('l9_agent', current_database(), 'create') or has_database_privilege('l9_agent', current_database(), 'temp') as db,
         array(select r.rolname::text from pg_roles r where r.rolname <> 'l9_agent' and pg_has_role('l9_agent', r.oid, 'member')) as roles`);
-    assert.deepEqual(can, { schemas: [], db: false, roles: [] });
+    expect(can).toStrictEqual({ schemas: [], db: false, roles: [] });
   });
 
   it('reads no trace of a hidden row in any table, view or sequence of any schema', async () => {
@@ -91,12 +89,11 @@ describe('a session under the role of an agent', () => {
       where c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and has_schema_privilege('l9_agent', n.oid, 'usage')
         and (has_table_privilege('l9_agent', c.oid, 'select') or has_any_column_privilege('l9_agent', c.oid, 'select'))
       order by 1`);
-    assert.ok(relations.length > 150, 'pg_catalog and information_schema are among them');
-    await house.asCaller('C', async (client) => {
+    expect(relations.length, 'pg_catalog and information_schema are among them').toBeGreaterThan(150);
+    await gateway.asCaller('C', async (client) => {
       for (const { name } of relations) {
         const { rows, error } = await attempt(client, `select x::text as row from ${name} x`);
-        if (error)
-          assert.ok(['42501', '55000', '0A000'].includes(error.code), `${name}: ${error.code} ${error.message}`);
+        if (error) expect(['42501', '55000', '0A000'], `${name}: ${error.code} ${error.message}`).toContain(error.code);
         assertNoTrace((rows ?? []).map(({ row }) => row).join('\n'), traces, name as string);
       }
     });
@@ -109,7 +106,7 @@ describe('a session under the role of an agent', () => {
         and has_table_privilege('l9_agent', c.oid, 'select, insert, update, delete')
         and (c.relkind in ('m', 'f', 'S') or c.relkind in ('r', 'p') and not (c.relrowsecurity and c.relforcerowsecurity)
           or c.relkind = 'v' and not coalesce(c.reloptions @> '{security_invoker=true}', false))`);
-    assert.deepEqual(open, []);
+    expect(open).toStrictEqual([]);
   });
 
   it('sees of its own right only what PostgreSQL shows to everyone of everything: no counters, no sizes, no locks', async () => {
@@ -142,16 +139,15 @@ describe('a session under the role of an agent', () => {
       ['select * from embeddings.pending_embeddings', []],
       ['select * from graphile_migrate.migrations', []],
     ] as [string, unknown[]][]) {
-      await assert.rejects(house.sql('C', statement, values), { code: '42501' }, statement);
+      await expect(gateway.sql('C', statement, values), statement).rejects.toMatchObject({ code: '42501' });
     }
-    assert.deepEqual(
+    expect(
       await mine(
         "select * from pg_stats where schemaname in (select nspname from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate')",
       ),
-      [],
-    );
-    assert.deepEqual(await mine('select * from pg_stats_ext'), []);
-    assert.deepEqual(await mine('select * from pg_prepared_xacts'), []);
+    ).toStrictEqual([]);
+    expect(await mine('select * from pg_stats_ext')).toStrictEqual([]);
+    expect(await mine('select * from pg_prepared_xacts')).toStrictEqual([]);
   });
 
   it('may run nothing of an extension that looks into an index, or writes to it', async () => {
@@ -162,12 +158,12 @@ describe('a session under the role of an agent', () => {
         and not p.proargtypes::oid[] && array['cstring'::regtype::oid, 'internal'::regtype::oid]
         and (p.proargtypes::oid[] && array['regclass'::regtype::oid, 'oid'::regtype::oid]
           or p.provolatile = 'v' and p.proname ~ 'index|merge|spill|compact|dump|debug|summar')`);
-    assert.deepEqual(rows, []);
+    expect(rows).toStrictEqual([]);
   });
 
   it('finds nothing of a hidden text in the statistics by which EXPLAIN estimates', async () => {
     // EXPLAIN may use them for operators that are leakproof, such as = and < on text: policies do not stand before that.
-    const [{ sampled }] = await house.asSuperuser(`
+    const [{ sampled }] = await gateway.asSuperuser(`
       select string_agg(coalesce(stavalues1::text, '') || coalesce(stavalues2::text, '') || coalesce(stavalues3::text, '')
         || coalesce(stavalues4::text, '') || coalesce(stavalues5::text, ''), ' ') as sampled
       from pg_statistic s join pg_class c on c.oid = s.starelid join pg_namespace n on n.oid = c.relnamespace
@@ -188,17 +184,17 @@ describe('a session under the role of an agent', () => {
     );
     const estimate = async (prefix: string): Promise<number> => {
       const explain = `explain (format json) select from public.packet_store where envelope ->> 'content' < '${prefix}'`;
-      const [row] = await house.sql('C', explain);
+      const [row] = await gateway.sql('C', explain);
       return row['QUERY PLAN'][0].Plan['Plan Rows'];
     };
-    assert.equal(await estimate('quincunx-sample number 2'), await estimate('quincunx-sample number 4'));
+    expect(await estimate('quincunx-sample number 2')).toBe(await estimate('quincunx-sample number 4'));
   });
 
   it('gets no value of a hidden row into an error, by whatever leaks: policies come before it', async () => {
     const tables = await mine(`
       select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
       where n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate' and c.relkind in ('r', 'p', 'v') and has_table_privilege('l9_agent', c.oid, 'select')`);
-    assert.ok(tables.length >= 6);
+    expect(tables.length).toBeGreaterThanOrEqual(6);
     const leaks = tables.flatMap(({ name }) => [
       // A division by zero, or a cast that quotes its value, on hidden rows alone.
       `select from ${name} t where 1 / (case when t::text ~ 'quincunx|zeugmatic' then 0 else 1 end) = 1`,
@@ -221,27 +217,27 @@ describe('a session under the role of an agent', () => {
       "merge into public.packet_store p using (values (1)) v on p.thread_id like 'quincunx%' and p.thread_id::int = 1 when matched then delete",
       "select from public.packet_store where thread_id like 'quincunx%' and thread_id::int = 1 for update",
     ];
-    await house.asCaller('C', async (client) => {
+    await gateway.asCaller('C', async (client) => {
       for (const gucs of ['set local enable_seqscan = on', 'set local enable_seqscan = off']) {
         await client.query(gucs);
         for (const statement of [...leaks, ...specific]) {
           const { error } = await attempt(client, statement);
-          assert.equal(error, null, `${statement}: ${error?.message}`);
+          expect(error, `${statement}: ${error?.message}`).toBeNull();
         }
       }
     });
   });
 
   it('is told so, rather than shown all, when it asks to go past row-level security', async () => {
-    await house.asCaller('C', async (client) => {
+    await gateway.asCaller('C', async (client) => {
       await client.query('set local row_security = off');
       const { error } = await attempt(client, 'select * from public.packet_store');
-      assert.equal(error?.code, '42501');
+      expect(error?.code).toBe('42501');
     });
   });
 
   it('learns nothing of an id or a hash from any function: hidden or missing, the answer is the same, and nothing changes', async () => {
-    const before = await snapshot(house);
+    const before = await snapshot(gateway);
     const functions = (await mine(`
       select p.oid::regprocedure::text as name, p.pronamespace::regnamespace::text || '.' || quote_ident(p.proname) as call,
         coalesce(p.proargnames[1:p.pronargs], '{}') as names, array(select t::regtype::text from unnest(p.proargtypes::oid[]) t) as types,
@@ -298,18 +294,18 @@ describe('a session under the role of an agent', () => {
         .replace(/\d{4}-\d\d-\d\d[ T][\d:.+-]+/g, '<time>')
         .replace(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f-]{17}/g, '<new id>');
     };
-    await house.asCaller('C', async (client) => {
+    await gateway.asCaller('C', async (client) => {
       for (const routine of functions) {
         const otherHash = 'ab'.repeat(32);
         const onHidden = await about(client, hidden.id, hidden.contentHash, hidden.threadId, routine);
         const onMissing = await about(client, MISSING, otherHash, 'no-such-thread', routine);
-        assert.equal(onHidden, onMissing, routine.name);
+        expect(onHidden, routine.name).toBe(onMissing);
         assertNoTrace(onHidden, traces, routine.name);
         if (routine.types.some((type) => /uuid|bytea/.test(type))) asked.push(routine.name);
       }
     });
-    assert.ok(asked.length >= 5, asked.join());
-    assert.equal(await snapshot(house), before);
+    expect(asked.length, asked.join()).toBeGreaterThanOrEqual(5);
+    expect(await snapshot(gateway)).toBe(before);
   });
 
   it('can call no trigger function, and none of another role', async () => {
@@ -317,19 +313,19 @@ describe('a session under the role of an agent', () => {
       select p.oid::regprocedure::text as name, p.pronargs from pg_proc p
       where p.pronamespace in (select oid from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate')
         and (p.prorettype in ('trigger'::regtype, 'event_trigger'::regtype)) and has_function_privilege('l9_agent', p.oid, 'execute')`);
-    assert.deepEqual(functions, []);
+    expect(functions).toStrictEqual([]);
     for (const call of [
       'packets.tg_packet_store__audit()',
       "audit.write_audit('INSERT', 'packet_store')",
       "embeddings.lease_pending_embeddings('any', 10, '1 day')",
       "public.register_embedding_model('mine', 3)",
     ]) {
-      await assert.rejects(house.sql('C', `select ${call}`), { code: '42501' }, call);
+      await expect(gateway.sql('C', `select ${call}`), call).rejects.toMatchObject({ code: '42501' });
     }
   });
 
   it('gets from a definer function what its claims allow, whatever stands on the search_path or in its settings', async () => {
-    await house.asCaller('C', async (client) => {
+    await gateway.asCaller('C', async (client) => {
       for (const setting of [
         'set local search_path = pg_temp, public, pg_catalog',
         "set local search_path = ''",
@@ -343,9 +339,9 @@ describe('a session under the role of an agent', () => {
       ]) {
         await client.query(setting);
         const { rows: scopes } = await client.query('select identity.current_scopes() as scopes');
-        assert.deepEqual(scopes, [{ scopes: ['developer', 'global'] }], setting);
+        expect(scopes, setting).toStrictEqual([{ scopes: ['developer', 'global'] }]);
         const { error } = await attempt(client, 'select public.get_memory($1)', [hidden.id]);
-        assert.equal(error?.code, 'L9OWN', setting);
+        expect(error?.code, setting).toBe('L9OWN');
         const { rows } = await attempt(
           client,
           "select r.hits::text as hits from public.search_memory('quincunx zeugmatic', mode => 'lexical') r",
@@ -360,6 +356,6 @@ describe('a session under the role of an agent', () => {
     const [row] = (await mine(`select memories.memory_json(${crafted}) as memory`)) as unknown as [
       { memory: Record<string, unknown> },
     ];
-    assert.deepEqual([row.memory.content, row.memory.project_id, row.memory.metadata], [null, null, null]);
+    expect([row.memory.content, row.memory.project_id, row.memory.metadata]).toStrictEqual([null, null, null]);
   });
 });

@@ -1,24 +1,22 @@
 // Texts that mean something to SQL, in every text argument of every function that a caller may run.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { assertNoTrace, attempt, payloadsFor } from '../../../gateway/tests/access/attacker.ts';
-import { openWatchedHouse, type WatchedHouse } from '../../../gateway/tests/access/watched-house.ts';
-import type { House } from '../../../gateway/tests/support/house.ts';
+import { startWatchedGateway, type WatchedGateway } from '../../../gateway/tests/access/watched-gateway.ts';
+import type { TestGateway } from '../../../gateway/tests/support/gateway.ts';
 
 describe('no text in a call of SQL is ever more than a text', () => {
-  let watched: WatchedHouse;
-  let house: House;
+  let watched: WatchedGateway;
+  let gateway: TestGateway;
   let traces: string[];
-  before(async () => {
-    watched = await openWatchedHouse();
-    ({ house, traces } = watched);
+  beforeAll(async () => {
+    watched = await startWatchedGateway();
+    ({ gateway, traces } = watched);
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   it('in every text argument of every SQL function that a caller may run', async () => {
     let places = 0;
     for (const caller of ['C', 'L']) {
-      await house.asCaller(caller, async (client) => {
+      await gateway.asCaller(caller, async (client) => {
         const { rows: functions } = await client.query<{
           call: string;
           names: string[];
@@ -64,10 +62,8 @@ describe('no text in a call of SQL is ever more than a text', () => {
               const what = `${caller}: ${call}(${names[at]}: ${JSON.stringify(payload).slice(0, 60)})`;
               // Ours, or that a value is malformed, or breaks a rule of a table. Never that the statement is.
               if (error)
-                assert.match(
-                  error.code,
+                expect(error.code, `${what}: ${error.code} ${error.message.slice(0, 200)}`).toMatch(
                   /^(L9...|22...|23...|42501|54000|54001)$/,
-                  `${what}: ${error.code} ${error.message.slice(0, 200)}`,
                 );
               if (caller === 'C') assertNoTrace(JSON.stringify(rows), traces, what);
             }

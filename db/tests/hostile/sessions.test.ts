@@ -1,7 +1,6 @@
 // What a session can try with statements of its own: to be someone else, and to learn of rows by what collides with
 // them, rests on them or waits for them.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+
 import pg from 'pg';
 import {
   attempt,
@@ -11,26 +10,25 @@ import {
   plantHidden,
   snapshot,
 } from '../../../gateway/tests/access/attacker.ts';
-import { engine } from '../../../gateway/tests/support/databases.ts';
-import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-
-const onServer = { skip: engine === 'embedded' && 'the embedded engine has one connection' };
+import { itOnServer } from '../support/on-engine.ts';
+import { claimsOf } from '../support/sessions.ts';
 
 describe('a database session', () => {
-  let house: House;
+  let gateway: TestGateway;
   let hidden: Hidden;
   let ofOtherTenant: Hidden;
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
-    ({ ofL: hidden, ofOtherTenant } = await plantHidden(house));
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
+    ({ ofL: hidden, ofOtherTenant } = await plantHidden(gateway));
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const tenant = claimsOf('C')['jwt.claims.tenant_id']!;
   /** Code and text of the failure, or null. */
   const failure = (caller: string, statement: string, values: unknown[] = [], claims = {}) =>
-    house.sql(caller, statement, values, claims).then(
+    gateway.sql(caller, statement, values, claims).then(
       () => null,
       ({ code, message }) => `${code} ${message}`,
     );
@@ -38,19 +36,19 @@ describe('a database session', () => {
   const alike = async (statement: string, onHidden: unknown[], onMissing: unknown[]) => {
     const outcomes: string[] = [];
     for (const values of [onHidden, onMissing]) {
-      await house.asCaller('C', async (client) => {
+      await gateway.asCaller('C', async (client) => {
         const { rows, error } = await attempt(client, statement, values);
         outcomes.push(JSON.stringify(rows ?? error).replaceAll(String(values[0]), '<value>'));
       });
     }
-    assert.equal(outcomes[0], outcomes[1], statement);
+    expect(outcomes[0], statement).toBe(outcomes[1]);
     return outcomes[0]!;
   };
 
   describe('that wants to be someone else', () => {
     it('can take no other role once it is logged in as no more than an agent', async () => {
       const login = `l9_hostile_${process.pid}`;
-      await house.asSuperuser(
+      await gateway.asSuperuser(
         `create role ${login} login noinherit password 'for-tests-only'; grant l9_agent to ${login} with inherit false, set true`,
       );
       const attempts = [
@@ -71,7 +69,7 @@ describe('a database session', () => {
           for (const statement of statements) {
             await client.query('begin; set local role l9_agent');
             const { error } = await attempt(client, statement);
-            assert.equal(error?.code, '42501', statement);
+            expect(error?.code, statement).toBe('42501');
             await client.query('rollback');
           }
           // Back to itself, it is no actor, and nobody.
@@ -81,15 +79,15 @@ describe('a database session', () => {
           const { rows } = await client
             .query('select identity.current_identity() is null as nobody')
             .catch(() => ({ rows: [{ nobody: true }] }));
-          assert.deepEqual(rows, [{ nobody: true }]);
+          expect(rows).toStrictEqual([{ nobody: true }]);
           await client.query('rollback');
         };
-        if (house.home.superuserUrl) {
-          const url = new URL(house.home.superuserUrl);
+        if (gateway.home.superuserUrl) {
+          const url = new URL(gateway.home.superuserUrl);
           url.username = login;
           url.password = 'for-tests-only';
-          const [{ db }] = await house.asSuperuser('select current_database() as db');
-          await house.asSuperuser(`grant connect on database ${pg.escapeIdentifier(db)} to ${login}`);
+          const [{ db }] = await gateway.asSuperuser('select current_database() as db');
+          await gateway.asSuperuser(`grant connect on database ${pg.escapeIdentifier(db)} to ${login}`);
           const client = new pg.Client({ connectionString: url.href });
           await client.connect();
           try {
@@ -99,7 +97,7 @@ describe('a database session', () => {
           }
         } else {
           // Its one session was opened by a superuser, who may always take another session authorization.
-          const client = await house.gateway.database.pool.connect();
+          const client = await gateway.instance.database.pool.connect();
           try {
             await client.query('set session authorization postgres');
             await client.query(`set session authorization ${login}`);
@@ -113,11 +111,11 @@ describe('a database session', () => {
           }
         }
       } finally {
-        if (house.home.superuserUrl) {
-          const [{ db }] = await house.asSuperuser('select current_database() as db');
-          await house.asSuperuser(`revoke all on database ${pg.escapeIdentifier(db)} from ${login}`);
+        if (gateway.home.superuserUrl) {
+          const [{ db }] = await gateway.asSuperuser('select current_database() as db');
+          await gateway.asSuperuser(`revoke all on database ${pg.escapeIdentifier(db)} from ${login}`);
         }
-        await house.asSuperuser(`drop role ${login}`);
+        await gateway.asSuperuser(`drop role ${login}`);
       }
     });
 
@@ -130,13 +128,13 @@ describe('a database session', () => {
         { 'jwt.claims.tenant_id': `{${tenant}` },
         { 'jwt.claims.tenant_id': `${tenant},${OTHER_TENANT}` },
       ]) {
-        const [row] = await house.sql(
+        const [row] = await gateway.sql(
           'C',
           'select identity.current_identity() is null as nobody, (select count(*)::int from public.packet_store) as n',
           [],
           claims,
         );
-        assert.deepEqual(row, { nobody: true, n: 0 }, JSON.stringify(claims));
+        expect(row, JSON.stringify(claims)).toStrictEqual({ nobody: true, n: 0 });
       }
     });
 
@@ -156,23 +154,23 @@ describe('a database session', () => {
         '[',
         'null',
       ]) {
-        const [row] = await house.sql('C', 'select identity.current_scopes() as scopes', [], {
+        const [row] = await gateway.sql('C', 'select identity.current_scopes() as scopes', [], {
           'jwt.claims.scopes': scopes,
         });
-        assert.ok(
+        expect(
           row.scopes.every((scope: string) => ['developer', 'global'].includes(scope)),
           scopes,
-        );
-        const rows = await house.sql('C', 'select 1 from public.packet_store where packet_id = $1', [hidden.id], {
+        ).toBeTruthy();
+        const rows = await gateway.sql('C', 'select 1 from public.packet_store where packet_id = $1', [hidden.id], {
           'jwt.claims.scopes': scopes,
         });
-        assert.deepEqual(rows, [], scopes);
+        expect(rows, scopes).toStrictEqual([]);
       }
     });
   });
 
   it('that is reused by another caller has nothing left of the first: prepared statements and cursors included', async () => {
-    const client = await house.gateway.database.pool.connect();
+    const client = await gateway.instance.database.pool.connect();
     const as = async (caller: string, statement: string) => {
       await client.query('begin');
       for (const [name, value] of Object.entries(claimsOf(caller)))
@@ -188,19 +186,19 @@ describe('a database session', () => {
       // Often enough that a generic plan is kept.
       for (let times = 0; times < 8; times++) {
         const ids = (rows: { packet_id: string }[]) => rows.map(({ packet_id }) => packet_id);
-        assert.ok(ids(await as('L', 'execute hostile_all')).includes(hidden.id));
-        assert.ok(!ids(await as('C', 'execute hostile_all')).includes(hidden.id));
+        expect(ids(await as('L', 'execute hostile_all'))).toContain(hidden.id);
+        expect(ids(await as('C', 'execute hostile_all'))).not.toContain(hidden.id);
         const found = (rows: { n: number }[]) => rows[0]!.n;
         const search =
           "select coalesce(cardinality(r.hits), 0) as n from public.search_memory('quincunx', mode => 'lexical') r";
-        assert.equal(found(await as('L', search)), 1);
-        assert.equal(found(await as('C', search)), 0);
+        expect(found(await as('L', search))).toBe(1);
+        expect(found(await as('C', search))).toBe(0);
       }
       await as('L', 'declare hostile_cursor cursor for select packet_id from public.packet_store');
-      await assert.rejects(as('C', 'fetch all from hostile_cursor'), { code: '34000' });
+      await expect(as('C', 'fetch all from hostile_cursor')).rejects.toMatchObject({ code: '34000' });
       await client.query('rollback');
       // Within one transaction, rows are those of whoever opened the cursor; the gateway never changes callers in one.
-      assert.deepEqual(await as('C', "select name from pg_cursors where name like 'hostile%'"), []);
+      expect(await as('C', "select name from pg_cursors where name like 'hostile%'")).toStrictEqual([]);
     } finally {
       await client.query('rollback; deallocate hostile_all');
       client.release();
@@ -209,52 +207,54 @@ describe('a database session', () => {
 
   describe('that probes for hidden rows', () => {
     it('may write to no table beside those probed here, and through no foreign key beside these', async () => {
-      const tables = await house.asSuperuser(`
+      const tables = await gateway.asSuperuser(`
         select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate' and c.relkind in ('r', 'p', 'v')
           and (has_any_column_privilege('l9_agent', c.oid, 'insert, update') or has_table_privilege('l9_agent', c.oid, 'delete'))
         order by 1`);
-      assert.deepEqual(
-        tables.map(({ relname }) => relname),
-        ['idempotency_keys', 'memory_feedback', 'packet_store'],
-      );
-      const keys = await house.asSuperuser(`
+      expect(tables.map(({ relname }) => relname)).toStrictEqual([
+        'idempotency_keys',
+        'memory_feedback',
+        'packet_store',
+      ]);
+      const keys = await gateway.asSuperuser(`
         select k.conrelid::regclass || '.' || a.attname as name
         from pg_constraint k cross join lateral unnest(k.conkey) column_number
         join pg_attribute a on a.attrelid = k.conrelid and a.attnum = column_number
         where k.contype = 'f' and k.conrelid in ('public.packet_store'::regclass, 'public.idempotency_keys'::regclass, 'public.memory_feedback'::regclass)
           and (has_column_privilege('l9_agent', k.conrelid, a.attnum, 'insert') or has_column_privilege('l9_agent', k.conrelid, a.attnum, 'update'))
         order by 1`);
-      assert.deepEqual(
-        keys.map(({ name }) => name),
-        ['idempotency_keys.packet_id', 'idempotency_keys.tenant_id', 'memory_feedback.packet_id', 'packet_store.scope'],
-      );
+      expect(keys.map(({ name }) => name)).toStrictEqual([
+        'idempotency_keys.packet_id',
+        'idempotency_keys.tenant_id',
+        'memory_feedback.packet_id',
+        'packet_store.scope',
+      ]);
     });
 
     it("by a foreign key is told the same of a private id, of another tenant's and of one that is not there", async () => {
       for (const id of [hidden.id, ofOtherTenant.id]) {
-        await house.asCaller('C', async (client) => {
+        await gateway.asCaller('C', async (client) => {
           await client.query(
             `insert into public.idempotency_keys (tenant_id, caller, idempotency_key) values ('${tenant}', 'C', 'probe') on conflict do nothing`,
           );
           const update = "update public.idempotency_keys set packet_id = $1 where idempotency_key = 'probe'";
           const [onHidden, onMissing] = [await attempt(client, update, [id]), await attempt(client, update, [MISSING])];
-          assert.deepEqual(onHidden, onMissing);
-          assert.equal(onHidden.error?.code, '42501');
+          expect(onHidden).toStrictEqual(onMissing);
+          expect(onHidden.error?.code).toBe('42501');
         });
         const insert = `insert into public.idempotency_keys (packet_id, tenant_id, caller, idempotency_key) values ($1, '${tenant}', 'C', 'probe 2')`;
-        assert.match(await alike(insert, [id], [MISSING]), /42501/);
+        expect(await alike(insert, [id], [MISSING])).toMatch(/42501/);
         const vote =
           'insert into public.memory_feedback (access_id, packet_id, was_useful) values (uuidv7(), $1, true)';
-        assert.match(await alike(vote, [id], [MISSING]), /42501/);
+        expect(await alike(vote, [id], [MISSING])).toMatch(/42501/);
       }
-      assert.match(
+      expect(
         (await failure(
           'C',
           `insert into public.idempotency_keys (tenant_id, caller, idempotency_key) values ('${OTHER_TENANT}', 'C', 'x')`,
         ))!,
-        /^42501/,
-      );
+      ).toMatch(/^42501/);
     });
 
     it('by a unique key collides with no key of another caller', async () => {
@@ -267,7 +267,7 @@ describe('a database session', () => {
         ]) {
           const insert = `insert into public.idempotency_keys (tenant_id, caller, idempotency_key) values ('${owner}', '${caller}', $1) ${conflict}`;
           const taken = caller === 'L' ? 'quincunx-key' : 'zeugmatic-key';
-          assert.match(await alike(insert, [taken], ['not taken']), /42501/, insert);
+          expect(await alike(insert, [taken], ['not taken']), insert).toMatch(/42501/);
         }
       }
     });
@@ -287,7 +287,7 @@ describe('a database session', () => {
           await alike(statement, [content(text)], [content('never written anywhere')]);
       }
       // Also where its own memory is changed to say the same.
-      await house.sql('C', "select public.save_memory('to be changed', project_id => $1, kind => 'quincunx_kind')", [
+      await gateway.sql('C', "select public.save_memory('to be changed', project_id => $1, kind => 'quincunx_kind')", [
         hidden.projectId,
       ]);
       await alike(
@@ -295,19 +295,18 @@ describe('a database session', () => {
         [content(hidden.content)],
         [content('never written anywhere')],
       );
-      assert.match(
+      expect(
         await alike(
           "update public.packet_store set scope = 'l-private', envelope = $1 where content = 'to be changed'",
           [content(hidden.content)],
           [content('never written anywhere')],
         ),
-        /L9SCP/,
-      );
-      await house.sql('C', "delete from public.packet_store where content = 'to be changed'");
+      ).toMatch(/L9SCP/);
+      await gateway.sql('C', "delete from public.packet_store where content = 'to be changed'");
     });
 
     it('by update, delete, merge, lock and truncate: hidden and missing are alike, and nothing changes', async () => {
-      const before = await snapshot(house);
+      const before = await snapshot(gateway);
       for (const id of [hidden.id, ofOtherTenant.id]) {
         for (const statement of [
           'select 1 from public.packet_store where packet_id = $1',
@@ -336,7 +335,7 @@ describe('a database session', () => {
       ] as [string, string[]][]) {
         const outcome = async (given: string[]) => {
           let answer = '';
-          await house.asCaller('C', async (client) => {
+          await gateway.asCaller('C', async (client) => {
             const { rows, error } = await attempt(client, statement, given);
             answer = JSON.stringify(rows ?? error)
               .replaceAll(given[0]!, '<given>')
@@ -345,15 +344,15 @@ describe('a database session', () => {
           });
           return answer;
         };
-        assert.equal(await outcome(values), await outcome(['no-such-thing']), statement);
+        expect(await outcome(values), statement).toBe(await outcome(['no-such-thing']));
       }
-      assert.match((await failure('C', 'truncate public.packet_store'))!, /^42501/);
-      assert.equal(await snapshot(house), before);
+      expect((await failure('C', 'truncate public.packet_store'))!).toMatch(/^42501/);
+      expect(await snapshot(gateway)).toBe(before);
     });
 
     it('frees nothing that has expired in a project which is not among its own', async () => {
       const ttl = "clock_timestamp() + interval '30 milliseconds'";
-      const [{ hash }] = await house.sql(
+      const [{ hash }] = await gateway.sql(
         'L',
         `select (memory).content_hash as hash from public.save_memory('soon over', project_id => 'elsewhere', ttl => ${ttl})`,
       );
@@ -363,23 +362,21 @@ describe('a database session', () => {
         "select public.save_memory('soon over', project_id => 'elsewhere')",
         `insert into public.packet_store (envelope, project_id) values ('{"content": "soon over"}', 'elsewhere')`,
       ]) {
-        await assert.rejects(house.sql('C', save, [], claims), { code: 'L9SCP' });
+        await expect(gateway.sql('C', save, [], claims)).rejects.toMatchObject({ code: 'L9SCP' });
       }
-      assert.equal(
-        (await house.asSuperuser('select 1 from public.packet_store where content_hash = $1', [hash])).length,
-        1,
-      );
+      expect(
+        await gateway.asSuperuser('select 1 from public.packet_store where content_hash = $1', [hash]),
+      ).toHaveLength(1);
     });
 
     it('is not told of rows that nest deeper than their readers could take', async () => {
       const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
       for (const field of ['metadata', 'envelope', 'routing', 'provenance']) {
-        await assert.rejects(
-          house.sql('C', `select public.save_memory('deep', project_id => 'l9', ${field} => $1)`, [deep(70)]),
-          { code: 'L9LIM' },
+        await expect(
+          gateway.sql('C', `select public.save_memory('deep', project_id => 'l9', ${field} => $1)`, [deep(70)]),
           field,
-        );
-        await house.sql('C', `select public.save_memory('deep ${field}', project_id => 'l9', ${field} => $1)`, [
+        ).rejects.toMatchObject({ code: 'L9LIM' });
+        await gateway.sql('C', `select public.save_memory('deep ${field}', project_id => 'l9', ${field} => $1)`, [
           deep(60),
         ]);
       }
@@ -387,15 +384,15 @@ describe('a database session', () => {
   });
 
   describe('beside others', () => {
-    it('hears on no channel what was written', onServer, async () => {
+    itOnServer('hears on no channel what was written', async () => {
       const heard: string[] = [];
-      const client = await house.gateway.database.pool.connect();
+      const client = await gateway.instance.database.pool.connect();
       const listener = (message: pg.Notification) => heard.push(`${message.channel} ${message.payload}`);
       client.on('notification', listener);
       try {
         const channels = ['jobs:insert', 'worker:migrate', 'packet_store', 'audit_log', 'postgraphile_watch'];
         for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
-        const { result } = await house.tool('L', 'save_memory', {
+        const { result } = await gateway.tool('L', 'save_memory', {
           content: 'quincunx aloud',
           scope: 'l-private',
           project_id: hidden.projectId,
@@ -403,26 +400,26 @@ describe('a database session', () => {
         await new Promise((resolve) => setTimeout(resolve, 300));
         await client.query('unlisten *');
         for (const text of [result.memory.packet_id, 'quincunx'])
-          assert.ok(!heard.join('\n').includes(text), heard.join('\n'));
+          expect(heard.join('\n'), heard.join('\n')).not.toContain(text);
       } finally {
         client.off('notification', listener);
         client.release();
       }
     });
 
-    it('waits for no uncommitted row that it could not see', onServer, async () => {
-      await house.asCaller('L', async (slow) => {
+    itOnServer('waits for no uncommitted row that it could not see', async () => {
+      await gateway.asCaller('L', async (slow) => {
         await slow.query(
           "select public.save_memory('not yet committed', scope => 'l-private', project_id => 'l9', idempotency_key => 'slow')",
         );
         await slow.query('select 1 from public.packet_store where packet_id = $1 for update', [hidden.id]);
-        await house.asCaller('C', async (client) => {
+        await gateway.asCaller('C', async (client) => {
           await client.query("set local lock_timeout = '2s'");
           await client.query(
             "select public.save_memory('not yet committed', project_id => 'l9', idempotency_key => 'slow')",
           );
           const { error } = await attempt(client, 'select public.update_memory($1, tags => $${x}$$)', [hidden.id]);
-          assert.equal(error?.code, 'L9OWN');
+          expect(error?.code).toBe('L9OWN');
         });
       });
     });

@@ -1,10 +1,8 @@
 // What current_identity() reads is made by triggers, and must never say anything else than the tables it is made from.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+
 import pg from 'pg';
-import { engine } from '../../../gateway/tests/support/databases.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { itOnServer } from '../support/on-engine.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 
 const TENANT = '00000000-0000-7000-8000-000000000001';
 
@@ -21,19 +19,15 @@ const kept = `select tenant_id, caller, creator, source, agent, role, can_clean_
 const difference = `(${worth} except ${kept}) union all (${kept} except ${worth})`;
 
 describe('active actors', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
-  });
-  after(() => house.close());
+  const db = useTestDatabase();
 
   const agrees = async (change: string) => {
-    await house.asSuperuser(change);
-    assert.deepEqual(await house.asSuperuser(difference), [], change);
+    await db.asSuperuser(change);
+    expect(await db.asSuperuser(difference), change).toStrictEqual([]);
   };
 
   it('are those of the tables after any change of these', async () => {
-    assert.equal((await house.asSuperuser(kept)).length, 2);
+    expect(await db.asSuperuser(kept)).toHaveLength(2);
     const other = '00000000-0000-7000-8000-0000000000aa';
     for (const change of [
       `insert into public.tenants (tenant_id, name) values ('${other}', 'other')`,
@@ -51,35 +45,33 @@ describe('active actors', () => {
       `delete from public.scopes where scope = 'ops'`,
     ])
       await agrees(change);
-    assert.deepEqual(await house.asSuperuser(`${kept} where tenant_id = '${other}'`), []);
+    expect(await db.asSuperuser(`${kept} where tenant_id = '${other}'`)).toStrictEqual([]);
   });
 
   it('count from the next statement on, in the transaction that changes them', async () => {
-    const [{ scopes }] = await house.asSuperuser(`
+    const [{ scopes }] = await db.asSuperuser(`
       begin;
       update public.scopes set is_active = false where scope = 'developer';
       select set_config('role', 'l9_agent', true), set_config('jwt.claims.caller', 'C', true),
         set_config('jwt.claims.tenant_id', '${TENANT}', true);
       select identity.current_scopes() as scopes`);
-    assert.deepEqual(scopes, ['global']);
+    expect(scopes).toStrictEqual(['global']);
   });
 
   it("are nobody else's to read or to write", async () => {
     for (const caller of ['C', 'L']) {
-      await assert.rejects(house.sql(caller, 'select * from identity.active_actors'), /permission denied/);
-      await assert.rejects(
-        house.sql(caller, `update identity.active_actors set readable_scopes = '{l-private}'`),
+      await expect(db.sql(caller, 'select * from identity.active_actors')).rejects.toThrow(/permission denied/);
+      await expect(db.sql(caller, `update identity.active_actors set readable_scopes = '{l-private}'`)).rejects.toThrow(
         /permission denied/,
       );
-      await assert.rejects(
-        house.sql(caller, `select identity.refresh_active_actors('${TENANT}')`),
+      await expect(db.sql(caller, `select identity.refresh_active_actors('${TENANT}')`)).rejects.toThrow(
         /permission denied/,
       );
     }
   });
 
-  it('hold what both of two changes at once have left', { skip: engine !== 'server' }, async () => {
-    const sessions = [0, 1].map(() => new pg.Client({ connectionString: house.home.superuserUrl! }));
+  itOnServer('hold what both of two changes at once have left', async () => {
+    const sessions = [0, 1].map(() => new pg.Client({ connectionString: db.superuserUrl! }));
     const [one, two] = sessions as [pg.Client, pg.Client];
     await Promise.all(sessions.map((session) => session.connect()));
     try {
@@ -97,7 +89,7 @@ describe('active actors', () => {
         await one.query('commit');
         await waiting;
         await two.query('commit');
-        assert.deepEqual(await house.asSuperuser(difference), []);
+        expect(await db.asSuperuser(difference)).toStrictEqual([]);
       }
     } finally {
       await Promise.all(sessions.map((session) => session.end()));

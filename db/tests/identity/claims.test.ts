@@ -1,58 +1,51 @@
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { inTransaction } from '../../../gateway/src/database/index.ts';
-import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { claimsOf } from '../support/sessions.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 
 describe('claims', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
-    await house.sql('C', "select public.save_memory('seen by C', project_id => 'l9')");
-    await house.sql('L', "select public.save_memory('not for C', scope => 'l-private', project_id => 'l9')");
-    await house.sql('L', "select public.save_memory('for all', scope => 'global')");
-    await house.sql('L', "select public.save_memory('of another project', project_id => 'future-x')");
+  const db = useTestDatabase();
+  beforeAll(async () => {
+    await db.sql('C', "select public.save_memory('seen by C', project_id => 'l9')");
+    await db.sql('L', "select public.save_memory('not for C', scope => 'l-private', project_id => 'l9')");
+    await db.sql('L', "select public.save_memory('for all', scope => 'global')");
+    await db.sql('L', "select public.save_memory('of another project', project_id => 'future-x')");
   });
-  after(() => house.close());
 
   const contents = async (caller: string, claims: Record<string, string> = {}) =>
-    (await house.sql(caller, 'select content from public.packet_store order by content', [], claims)).map(
+    (await db.sql(caller, 'select content from public.packet_store order by content', [], claims)).map(
       (row) => row.content,
     );
   const cannotWrite = (claims: Record<string, string>) =>
-    assert.rejects(house.sql('C', "select public.save_memory('nobody wrote this', project_id => 'l9')", [], claims), {
-      code: 'L9AUT',
-    });
+    expect(
+      db.sql('C', "select public.save_memory('nobody wrote this', project_id => 'l9')", [], claims),
+    ).rejects.toMatchObject({ code: 'L9AUT' });
 
   it('show a caller the scopes of its actor', async () => {
-    assert.deepEqual(await contents('C'), ['for all', 'of another project', 'seen by C']);
-    assert.deepEqual(await contents('L'), ['for all', 'not for C', 'of another project', 'seen by C']);
+    expect(await contents('C')).toStrictEqual(['for all', 'of another project', 'seen by C']);
+    expect(await contents('L')).toStrictEqual(['for all', 'not for C', 'of another project', 'seen by C']);
   });
 
   it('can take scopes away, as JSON or as a list with commas', async () => {
-    assert.deepEqual(await contents('L', { 'jwt.claims.scopes': '["global"]' }), ['for all']);
-    assert.deepEqual(await contents('L', { 'jwt.claims.scopes': 'global,l-private' }), ['for all', 'not for C']);
+    expect(await contents('L', { 'jwt.claims.scopes': '["global"]' })).toStrictEqual(['for all']);
+    expect(await contents('L', { 'jwt.claims.scopes': 'global,l-private' })).toStrictEqual(['for all', 'not for C']);
   });
 
   it('never add a scope that the actor does not have', async () => {
     const claims = { 'jwt.claims.scopes': '["developer", "l-private", "global", "*"]' };
-    assert.deepEqual(await contents('C', claims), ['for all', 'of another project', 'seen by C']);
-    await assert.rejects(
-      house.sql('C', "select public.save_memory('x', scope => 'l-private', project_id => 'l9')", [], claims),
-      { code: 'L9SCP' },
-    );
+    expect(await contents('C', claims)).toStrictEqual(['for all', 'of another project', 'seen by C']);
+    await expect(
+      db.sql('C', "select public.save_memory('x', scope => 'l-private', project_id => 'l9')", [], claims),
+    ).rejects.toMatchObject({ code: 'L9SCP' });
   });
 
   it('confine a token that lists projects to these and what belongs to none, by exact name', async () => {
-    assert.deepEqual(await contents('C', { 'jwt.claims.projects': '["l9"]' }), ['for all', 'seen by C']);
-    assert.deepEqual(await contents('C', { 'jwt.claims.projects': '["l"]' }), ['for all']);
-    assert.deepEqual(await contents('C', { 'jwt.claims.projects': '["l9-more"]' }), ['for all']);
-    await assert.rejects(
-      house.sql('C', "select public.save_memory('x', project_id => 'future-x')", [], {
+    expect(await contents('C', { 'jwt.claims.projects': '["l9"]' })).toStrictEqual(['for all', 'seen by C']);
+    expect(await contents('C', { 'jwt.claims.projects': '["l"]' })).toStrictEqual(['for all']);
+    expect(await contents('C', { 'jwt.claims.projects': '["l9-more"]' })).toStrictEqual(['for all']);
+    await expect(
+      db.sql('C', "select public.save_memory('x', project_id => 'future-x')", [], {
         'jwt.claims.projects': '["l9"]',
       }),
-      { code: 'L9SCP', column: 'project_id' },
-    );
+    ).rejects.toMatchObject({ code: 'L9SCP', column: 'project_id' });
   });
 
   it('that are missing, unknown or malformed are no identity: no rows, no writes', async () => {
@@ -67,74 +60,61 @@ describe('claims', () => {
       { 'jwt.claims.user_id': "x' or '1'='1" },
     ];
     for (const claims of broken) {
-      assert.deepEqual(await contents('C', claims), [], JSON.stringify(claims));
+      expect(await contents('C', claims), JSON.stringify(claims)).toStrictEqual([]);
       await cannotWrite(claims);
     }
-    assert.deepEqual(
+    expect(
       await contents('C', { 'jwt.claims.scopes': '["developer"' }),
-      [],
       'a malformed list grants nothing',
-    );
-    assert.deepEqual(await contents('C', { 'jwt.claims.scopes': '[]' }), []);
+    ).toStrictEqual([]);
+    expect(await contents('C', { 'jwt.claims.scopes': '[]' })).toStrictEqual([]);
   });
 
   it('of L under the role of an agent are no identity: a session as l9_agent can never be L', async () => {
     const claims = { role: 'l9_agent', 'jwt.claims.scopes': '["l-private"]' };
-    assert.deepEqual(await contents('L', claims), []);
-    await assert.rejects(house.sql('L', "select public.save_memory('x', scope => 'global')", [], claims), {
+    expect(await contents('L', claims)).toStrictEqual([]);
+    await expect(db.sql('L', "select public.save_memory('x', scope => 'global')", [], claims)).rejects.toMatchObject({
       code: 'L9AUT',
     });
   });
 
   it('are gone with their transaction', async () => {
     await contents('L');
-    await inTransaction(house.gateway.database.pool, {}, async (client) => {
-      const { rows } = await client.query(
-        "select current_user, nullif(current_setting('jwt.claims.caller', true), '') as caller",
-      );
-      assert.deepEqual(rows, [{ current_user: 'l9_gateway', caller: null }]);
-    });
+    const { rows } = await db.pool.query(
+      "select current_user, nullif(current_setting('jwt.claims.caller', true), '') as caller",
+    );
+    expect(rows).toStrictEqual([{ current_user: 'l9_gateway', caller: null }]);
   });
 
   it('show an agent its own scopes and actor only, and no sign that there are others', async () => {
-    const scopes = (caller: string) => house.sql(caller, 'select scope from public.scopes order by scope');
-    assert.deepEqual(
-      (await scopes('C')).map((row) => row.scope),
-      ['developer', 'global'],
-    );
-    assert.deepEqual(
-      (await scopes('L')).map((row) => row.scope),
-      ['developer', 'global', 'l-private'],
-    );
-    const actors = (caller: string) => house.sql(caller, 'select caller from public.actors order by caller');
-    assert.deepEqual(
-      (await actors('C')).map((row) => row.caller),
-      ['C'],
-    );
-    assert.deepEqual(
-      (await actors('L')).map((row) => row.caller),
-      ['C', 'L'],
-    );
+    const scopes = (caller: string) => db.sql(caller, 'select scope from public.scopes order by scope');
+    expect((await scopes('C')).map((row) => row.scope)).toStrictEqual(['developer', 'global']);
+    expect((await scopes('L')).map((row) => row.scope)).toStrictEqual(['developer', 'global', 'l-private']);
+    const actors = (caller: string) => db.sql(caller, 'select caller from public.actors order by caller');
+    expect((await actors('C')).map((row) => row.caller)).toStrictEqual(['C']);
+    expect((await actors('L')).map((row) => row.caller)).toStrictEqual(['C', 'L']);
   });
 
   it('keep rows of an org and of a user to callers who act for them', async () => {
     const org = '11111111-1111-4111-8111-111111111111';
     const user = '22222222-2222-4222-8222-222222222222';
     const as = (o: string, u = '') => ({ 'jwt.claims.org_id': o, 'jwt.claims.user_id': u });
-    await house.sql('C', "select public.save_memory('of the org', scope => 'global')", [], as(org));
-    await house.sql('C', "select public.save_memory('of the user', scope => 'global')", [], as(org, user));
+    await db.sql('C', "select public.save_memory('of the org', scope => 'global')", [], as(org));
+    await db.sql('C', "select public.save_memory('of the user', scope => 'global')", [], as(org, user));
     const mine = (list: string[]) => list.filter((content) => content.startsWith('of the '));
-    assert.deepEqual(mine(await contents('C')), []);
-    assert.deepEqual(mine(await contents('C', as(org))), ['of the org']);
-    assert.deepEqual(mine(await contents('C', as(org, user))), ['of the org', 'of the user']);
-    assert.deepEqual(mine(await contents('C', as(user, org))), []);
-    assert.deepEqual(mine(await contents('L')), ['of the org', 'of the user'], 'an admin sees its whole tenant');
+    expect(mine(await contents('C'))).toStrictEqual([]);
+    expect(mine(await contents('C', as(org)))).toStrictEqual(['of the org']);
+    expect(mine(await contents('C', as(org, user)))).toStrictEqual(['of the org', 'of the user']);
+    expect(mine(await contents('C', as(user, org)))).toStrictEqual([]);
+    expect(mine(await contents('L')), 'an admin sees its whole tenant').toStrictEqual(['of the org', 'of the user']);
   });
 
   it('make no difference to the role a session may take', async () => {
-    await house.asCaller('C', async (client) => {
-      await assert.rejects(client.query('select public.register_embedding_model($1, 3)', ['mine']), { code: '42501' });
+    await db.asCaller('C', async (client) => {
+      await expect(client.query('select public.register_embedding_model($1, 3)', ['mine'])).rejects.toMatchObject({
+        code: '42501',
+      });
     });
-    assert.equal(claimsOf('C').role, 'l9_agent');
+    expect(claimsOf('C').role).toBe('l9_agent');
   });
 });

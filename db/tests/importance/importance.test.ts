@@ -1,8 +1,6 @@
 // The pure function that says what a memory is worth.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 
 const arguments_ = ['estimate', 'kind', 'useful', 'useless', 'uses', 'contradictions', 'age_days'] as const;
@@ -33,16 +31,16 @@ const known: fc.Arbitrary<Known> = fc.record({
 });
 
 describe('importance()', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   /** The scores of many cases, in one query. */
   const scores = async (cases: Known[]): Promise<number[]> => {
     const types = { kind: 'text' } as Record<string, string>;
-    const rows = await house.sql(
+    const rows = await gateway.sql(
       'C',
       `select importance.importance(${arguments_.map((name) => `c.${name}`)}) as score
        from unnest(${arguments_.map((name, i) => `$${i + 1}::${types[name] ?? 'float8'}[]`)})
@@ -69,7 +67,7 @@ describe('importance()', () => {
       }
     }
     const all = await scores(cases);
-    assert.ok(all.every((score) => score > 0 && score < 1));
+    expect(all.every((score) => score > 0 && score < 1)).toBe(true);
   });
 
   for (const [argument, direction] of directions) {
@@ -85,12 +83,15 @@ describe('importance()', () => {
       });
       const [before, after] = [await scores(less), await scores(more)];
       before.forEach((score, i) => {
-        assert.ok(direction * (after[i]! - score) >= 0, JSON.stringify([less[i], more[i], score, after[i]]));
+        expect(
+          direction * (after[i]! - score),
+          JSON.stringify([less[i], more[i], score, after[i]]),
+        ).toBeGreaterThanOrEqual(0);
       });
       // Where nothing else has pushed it to where a double has no room, it does move.
       const by = argument === 'age_days' ? 30 : 0.3;
       const [low, high] = await scores([plain, { ...plain, [argument]: plain[argument] + by }]);
-      assert.ok(direction * (high! - low!) > 0.001);
+      expect(direction * (high! - low!)).toBeGreaterThan(0.001);
     });
   }
 
@@ -98,54 +99,55 @@ describe('importance()', () => {
     const estimates = [0, 0.1, 0.25, 0.5, 0.75, 0.9, 1];
     const learned = await scores(estimates.map((estimate) => ({ ...plain, estimate })));
     for (const [i, estimate] of estimates.entries())
-      assert.ok(Math.abs(learned[i]! - estimate) < 0.03, `${estimate}: ${learned[i]}`);
-    assert.equal(learned[3], 0.5);
+      expect(Math.abs(learned[i]! - estimate), `${estimate}: ${learned[i]}`).toBeLessThan(0.03);
+    expect(learned[3]).toBe(0.5);
   });
 
   it('gives less and less for more use', async () => {
     const uses = [0, 5, 10, 15, 20];
     const all = await scores(uses.map((n) => ({ ...plain, uses: n })));
     const gains = all.slice(1).map((score, i) => score - all[i]!);
-    for (const [i, gain] of gains.slice(1).entries()) assert.ok(gain > 0 && gain < gains[i]!);
+    for (const [i, gain] of gains.slice(1).entries()) expect(gain > 0 && gain < gains[i]!).toBe(true);
   });
 
   it('lets one agent, however often it votes, move it less than two that vote once', async () => {
-    const [{ once, often }] = await house.sql(
+    const [{ once, often }] = await gateway.sql(
       'C',
       'select importance.opinion(1, 0) as once, importance.opinion(1000000, 0) as often',
     );
-    assert.equal(once, 0.5);
-    assert.ok(often < 1);
+    expect(once).toBe(0.5);
+    expect(often).toBeLessThan(1);
     const [one, two] = await scores([
       { ...plain, useful: often },
       { ...plain, useful: once + once },
     ]);
-    assert.ok(one! <= two! && one! < 0.83);
-    const rows = await house.sql(
+    expect(one!).toBeLessThanOrEqual(two!);
+    expect(one!).toBeLessThan(0.83);
+    const rows = await gateway.sql(
       'C',
       `select importance.opinion(a, b) as o, importance.opinion(a + 1, b) as more, importance.opinion(a, b + 1) as less
        from generate_series(0, 20) a, generate_series(0, 20) b`,
     );
-    assert.ok(rows.every(({ o, more, less }) => o >= 0 && more < 1 && more >= o && less <= o));
+    expect(rows.every(({ o, more, less }) => o >= 0 && more < 1 && more >= o && less <= o)).toBe(true);
   });
 
   it('forgets use: half of it in 30 days', async () => {
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       'C',
       `select importance.decayed(8, t, t) as now, importance.decayed(8, t, t + interval '30 days') as later,
          importance.decayed(8, t, t - interval '1 day') as before, importance.decayed(0, null, t) as never
        from (select timestamptz '2026-01-01 00:00Z') as x (t)`,
     );
-    assert.deepEqual(row, { now: 8, later: 4, before: 8, never: 0 });
+    expect(row).toStrictEqual({ now: 8, later: 4, before: 8, never: 0 });
   });
 
   it('is declared pure, and so is all that it calls', async () => {
-    const rows = await house.sql(
+    const rows = await gateway.sql(
       'C',
       `select proname, provolatile, proparallel from pg_proc where pronamespace = 'importance'::regnamespace
          and proname in ('importance', 'importance_of', 'kind_weight', 'opinion', 'decayed')`,
     );
-    assert.equal(rows.length, 5);
-    for (const { proname, provolatile, proparallel } of rows) assert.equal(provolatile + proparallel, 'is', proname);
+    expect(rows).toHaveLength(5);
+    for (const { proname, provolatile, proparallel } of rows) expect(provolatile + proparallel, proname).toBe('is');
   });
 });

@@ -1,19 +1,18 @@
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { engine } from '../../../gateway/tests/support/databases.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { named } from '../../../gateway/tests/support/named.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { errorOf } from '../support/errors.ts';
+import { named } from '../support/named.ts';
+import { itOnServer } from '../support/on-engine.ts';
 
 describe('save_memory', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const save = async (caller: string, args: Record<string, unknown>, claims = {}) => {
-    const rows = await house.sql(
+    const rows = await gateway.sql(
       caller,
       `select r.status, memories.memory_json(r.memory) as memory from public.save_memory(${named(args)}) r`,
       Object.values(args),
@@ -23,7 +22,7 @@ describe('save_memory', () => {
   };
   const count = async (content: string) =>
     (
-      await house.sql(
+      await gateway.sql(
         'L',
         "select count(*)::int as n from public.packet_store where lower(btrim(regexp_replace(content, '\\s+', ' ', 'g'))) = lower($1)",
         [content],
@@ -49,109 +48,105 @@ describe('save_memory', () => {
       session_id: 'sess',
       trace_id: 'trace',
     });
-    assert.equal(status, 'inserted');
-    assert.equal(memory.content, content);
-    assert.deepEqual(
-      { ...memory, packet_id: 0, timestamp: 0, updated_at: 0, content: 0, ttl: 0 },
-      {
-        packet_id: 0,
-        timestamp: 0,
-        updated_at: 0,
-        content: 0,
-        ttl: 0,
-        kind: 'decision',
-        scope: 'developer',
-        project_id: 'l9',
-        tags: ['a', 'b'],
-        importance: 0.9,
-        thread_id: 't1',
-        parent_ids: [],
-        envelope: { title: 'T' },
-        routing: { to: 'x' },
-        provenance: { from: 'y' },
-        correlation_id: 'corr',
-        session_id: 'sess',
-        trace_id: 'trace',
-        metadata: {
-          creator: 'Cursor-IDE',
-          source: 'cursor-ide',
-          agent: 'me',
-          tool_name: 'sql',
-          notes: { why: 'because' },
-        },
+    expect(status).toBe('inserted');
+    expect(memory.content).toBe(content);
+    expect({ ...memory, packet_id: 0, timestamp: 0, updated_at: 0, content: 0, ttl: 0 }).toStrictEqual({
+      packet_id: 0,
+      timestamp: 0,
+      updated_at: 0,
+      content: 0,
+      ttl: 0,
+      kind: 'decision',
+      scope: 'developer',
+      project_id: 'l9',
+      tags: ['a', 'b'],
+      importance: 0.9,
+      thread_id: 't1',
+      parent_ids: [],
+      envelope: { title: 'T' },
+      routing: { to: 'x' },
+      provenance: { from: 'y' },
+      correlation_id: 'corr',
+      session_id: 'sess',
+      trace_id: 'trace',
+      metadata: {
+        creator: 'Cursor-IDE',
+        source: 'cursor-ide',
+        agent: 'me',
+        tool_name: 'sql',
+        notes: { why: 'because' },
       },
-    );
+    });
   });
 
   it('stamps the writer over whatever the client sent', async () => {
     const forged = { creator: 'L-CTO', source: 'l9-kernel' };
     const { memory } = await save('C', { ...l9, content: 'forged through the function', metadata: forged });
-    assert.equal(memory.metadata.creator, 'Cursor-IDE');
-    const [row] = await house.sql(
+    expect(memory.metadata.creator).toBe('Cursor-IDE');
+    const [row] = await gateway.sql(
       'C',
       `insert into public.packet_store (envelope, project_id, metadata) values ('{"content": "forged in SQL"}', 'l9', $1) returning metadata`,
       [forged],
     );
-    assert.deepEqual([row.metadata.creator, row.metadata.source], ['Cursor-IDE', 'cursor-ide']);
-    const viaMcp = await house.tool('C', 'save_memory', {
+    expect([row.metadata.creator, row.metadata.source]).toStrictEqual(['Cursor-IDE', 'cursor-ide']);
+    const viaMcp = await gateway.tool('C', 'save_memory', {
       ...l9,
       content: 'forged over MCP',
       caller: 'L',
       creator: 'L-CTO',
       source: 'l9-kernel',
     });
-    assert.equal(viaMcp.result.memory.metadata.creator, 'Cursor-IDE');
+    expect(viaMcp.result.memory.metadata.creator).toBe('Cursor-IDE');
   });
 
   describe('of what is already known', () => {
     it('skips it, though case and white space differ, and answers with what is there', async () => {
       const first = await save('C', { ...l9, content: 'Known already' });
       const again = await save('L', { ...l9, content: ' known   ALREADY\n' });
-      assert.equal(again.status, 'skipped_dedupe');
-      assert.equal(again.memory.packet_id, first.memory.packet_id);
-      assert.equal(await count('known already'), 1);
+      expect(again.status).toBe('skipped_dedupe');
+      expect(again.memory.packet_id).toBe(first.memory.packet_id);
+      expect(await count('known already')).toBe(1);
     });
 
     it('saves it all the same in another project, scope or kind', async () => {
       for (const place of [l9, { project_id: 'future-x' }, { scope: 'global' }, { ...l9, kind: 'decision' }]) {
-        assert.equal((await save('C', { content: 'everywhere', ...place })).status, 'inserted');
+        expect((await save('C', { content: 'everywhere', ...place })).status).toBe('inserted');
       }
     });
 
     it('gives C no sign of a private memory with the same text', async () => {
       await save('L', { ...l9, scope: 'l-private', content: 'the same text' });
-      assert.equal((await save('C', { ...l9, content: 'the same text' })).status, 'inserted');
+      expect((await save('C', { ...l9, content: 'the same text' })).status).toBe('inserted');
     });
 
     it('leaves one row of 20 concurrent savers', async () => {
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, i) =>
-          house.tool(i % 2 ? 'C' : 'L', 'save_memory', { ...l9, content: i % 3 ? 'all at once' : ' ALL  at once ' }),
+          gateway.tool(i % 2 ? 'C' : 'L', 'save_memory', { ...l9, content: i % 3 ? 'all at once' : ' ALL  at once ' }),
         ),
       );
-      assert.deepEqual(answers.map(({ result }) => result.status).sort(), [
+      expect(answers.map(({ result }) => result.status).sort()).toStrictEqual([
         'inserted',
         ...new Array(19).fill('skipped_dedupe'),
       ]);
-      assert.equal(new Set(answers.map(({ result }) => result.memory.packet_id)).size, 1);
-      assert.equal(await count('all at once'), 1);
+      expect(new Set(answers.map(({ result }) => result.memory.packet_id)).size).toBe(1);
+      expect(await count('all at once')).toBe(1);
     });
 
     it('refuses a raw insert of it', () =>
-      assert.rejects(
-        house.sql(
+      expect(
+        gateway.sql(
           'C',
           `insert into public.packet_store (envelope, project_id) values ('{"content": "known already"}', 'l9')`,
         ),
-        { code: '23505', constraint: 'packet_content_unique' },
-      ));
+      ).rejects.toMatchObject({ code: '23505', constraint: 'packet_content_unique' }));
 
     it('saves anew what has expired', async () => {
       await save('L', { ...l9, content: 'for a moment', ttl: new Date(Date.now() + 60) });
       await new Promise((resolve) => setTimeout(resolve, 120));
       const { status, memory } = await save('C', { ...l9, content: 'for a moment' });
-      assert.equal(status, 'inserted');
-      assert.equal(memory.metadata.creator, 'Cursor-IDE');
+      expect(status).toBe('inserted');
+      expect(memory.metadata.creator).toBe('Cursor-IDE');
     });
   });
 
@@ -159,42 +154,42 @@ describe('save_memory', () => {
     it('gives the first answer again, whatever is sent with it', async () => {
       const first = await save('C', { ...l9, content: 'once only', idempotency_key: 'k1' });
       const again = await save('C', { ...l9, content: 'something else', idempotency_key: 'k1' });
-      assert.deepEqual([again.status, again.memory.packet_id], ['inserted', first.memory.packet_id]);
-      assert.equal(await count('something else'), 0);
+      expect([again.status, again.memory.packet_id]).toStrictEqual(['inserted', first.memory.packet_id]);
+      expect(await count('something else')).toBe(0);
     });
 
     it('knows a key only from the caller that used it', async () => {
       await save('L', { ...l9, scope: 'l-private', content: 'behind a key', idempotency_key: 'k2' });
       const mine = await save('C', { ...l9, content: 'my own', idempotency_key: 'k2' });
-      assert.deepEqual([mine.status, mine.memory.content], ['inserted', 'my own']);
-      const keys = await house.sql('C', 'select distinct caller from public.idempotency_keys');
-      assert.deepEqual(keys, [{ caller: 'C' }]);
+      expect([mine.status, mine.memory.content]).toStrictEqual(['inserted', 'my own']);
+      const keys = await gateway.sql('C', 'select distinct caller from public.idempotency_keys');
+      expect(keys).toStrictEqual([{ caller: 'C' }]);
     });
 
     it('leads no way back to a memory that has become private: it looks deleted', async () => {
       const { memory } = await save('C', { ...l9, content: 'soon private', idempotency_key: 'k3' });
-      await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [memory.packet_id]);
+      await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [memory.packet_id]);
       const hidden = await save('C', { ...l9, content: 'soon private', idempotency_key: 'k3' });
       const gone = await save('C', { ...l9, content: 'soon deleted', idempotency_key: 'k4' });
-      await house.sql('L', 'select public.delete_memory($1)', [gone.memory.packet_id]);
+      await gateway.sql('L', 'select public.delete_memory($1)', [gone.memory.packet_id]);
       const again = await save('C', { ...l9, content: 'soon deleted', idempotency_key: 'k4' });
-      assert.deepEqual([hidden.status, again.status], ['inserted', 'inserted']);
-      assert.notEqual(hidden.memory.packet_id, memory.packet_id);
+      expect([hidden.status, again.status]).toStrictEqual(['inserted', 'inserted']);
+      expect(hidden.memory.packet_id).not.toBe(memory.packet_id);
     });
 
     it('saves once for 10 concurrent savers', async () => {
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, i) =>
-          house.tool('C', 'save_memory', { ...l9, content: `racing ${i}`, idempotency_key: 'race' }),
+          gateway.tool('C', 'save_memory', { ...l9, content: `racing ${i}`, idempotency_key: 'race' }),
         ),
       );
-      assert.equal(new Set(answers.map(({ result }) => result.memory.packet_id)).size, 1);
+      expect(new Set(answers.map(({ result }) => result.memory.packet_id)).size).toBe(1);
     });
   });
 
   describe('with parents', () => {
     const refused = (caller: string, args: object) =>
-      assert.rejects(save(caller, { ...l9, content: `child ${Math.random()}`, ...args }), {
+      expect(save(caller, { ...l9, content: `child ${Math.random()}`, ...args })).rejects.toMatchObject({
         code: 'L9VAL',
         column: 'parent_ids',
       });
@@ -202,7 +197,7 @@ describe('save_memory', () => {
     it('keeps those that the writer can see', async () => {
       const parent = (await save('L', { ...l9, content: 'parent' })).memory.packet_id;
       const { memory } = await save('C', { ...l9, content: 'child', parent_ids: [parent, parent] });
-      assert.deepEqual(memory.parent_ids, [parent]);
+      expect(memory.parent_ids).toStrictEqual([parent]);
     });
 
     it('refuses one that is private to another with the words for one that does not exist', async () => {
@@ -215,25 +210,24 @@ describe('save_memory', () => {
           ),
         ),
       );
-      assert.equal(messages[0], messages[1]);
-      assert.match(messages[0]!, /^parent_ids: /);
+      expect(messages[0]).toBe(messages[1]);
+      expect(messages[0]!).toMatch(/^parent_ids: /);
     });
 
     it('lets no widely read memory rest on a private one, which would show its id', async () => {
       const hidden = (await save('L', { ...l9, scope: 'l-private', content: 'private source' })).memory.packet_id;
       await refused('L', { parent_ids: [hidden] });
       const child = await save('L', { ...l9, scope: 'l-private', content: 'private child', parent_ids: [hidden] });
-      await assert.rejects(
-        house.sql('L', "select public.update_memory($1, scope => 'developer')", [child.memory.packet_id]),
-        { code: 'L9VAL', column: 'parent_ids' },
-      );
+      await expect(
+        gateway.sql('L', "select public.update_memory($1, scope => 'developer')", [child.memory.packet_id]),
+      ).rejects.toMatchObject({ code: 'L9VAL', column: 'parent_ids' });
     });
 
     it('lets no memory rest on one of another project, org or user, whose id its readers may not know of', async () => {
       const org = '11111111-1111-4111-8111-111111111111';
       const user = '22222222-2222-4222-8222-222222222222';
       const saveAs = async (claims: Record<string, string>, content: string, project = 'l9') => {
-        const [{ id }] = await house.sql(
+        const [{ id }] = await gateway.sql(
           'C',
           'select (memory).packet_id as id from public.save_memory($1, project_id => $2)',
           [content, project],
@@ -247,13 +241,12 @@ describe('save_memory', () => {
       const wider = (await save('C', { ...l9, content: 'a child that all may read' })).memory.packet_id;
       for (const parent of [ofOrg, ofUser, ofProject]) {
         await refused('L', { parent_ids: [parent] });
-        await assert.rejects(
-          house.sql('L', 'update public.packet_store set parent_ids = array[$2::uuid] where packet_id = $1', [
+        await expect(
+          gateway.sql('L', 'update public.packet_store set parent_ids = array[$2::uuid] where packet_id = $1', [
             wider,
             parent,
           ]),
-          { code: 'L9VAL' },
-        );
+        ).rejects.toMatchObject({ code: 'L9VAL' });
       }
       // Nor does one move away from what it rests on.
       const child = await save('L', {
@@ -261,24 +254,21 @@ describe('save_memory', () => {
         project_id: 'future-x',
         parent_ids: [ofProject],
       });
-      await assert.rejects(
-        house.sql('L', "select public.update_memory($1, project_id => 'l9')", [child.memory.packet_id]),
-        { code: 'L9VAL', column: 'parent_ids' },
-      );
+      await expect(
+        gateway.sql('L', "select public.update_memory($1, project_id => 'l9')", [child.memory.packet_id]),
+      ).rejects.toMatchObject({ code: 'L9VAL', column: 'parent_ids' });
     });
 
     it('can never make a cycle', async () => {
       const a = (await save('C', { ...l9, content: 'cycle a' })).memory.packet_id;
       const b = (await save('C', { ...l9, content: 'cycle b', parent_ids: [a] })).memory.packet_id;
       for (const parents of [[b], [a]]) {
-        await assert.rejects(house.sql('C', 'select public.update_memory($1, parent_ids => $2)', [a, parents]), {
-          code: 'L9VAL',
-          column: 'parent_ids',
-        });
-        await assert.rejects(
-          house.sql('C', 'update public.packet_store set parent_ids = $2 where packet_id = $1', [a, parents]),
-          { code: 'L9VAL' },
-        );
+        await expect(
+          gateway.sql('C', 'select public.update_memory($1, parent_ids => $2)', [a, parents]),
+        ).rejects.toMatchObject({ code: 'L9VAL', column: 'parent_ids' });
+        await expect(
+          gateway.sql('C', 'update public.packet_store set parent_ids = $2 where packet_id = $1', [a, parents]),
+        ).rejects.toMatchObject({ code: 'L9VAL' });
       }
     });
   });
@@ -314,34 +304,28 @@ describe('save_memory', () => {
     ];
     for (const [what, args, code, column] of cases) {
       it(`refuses ${what}: ${code}, naming ${column}, and writes nothing`, async () => {
-        await assert.rejects(save('C', args), (error: { code: string; column: string; message: string }) => {
-          assert.deepEqual([error.code, error.column], [code, column]);
-          assert.ok(error.message.length < 300, 'the value itself is not in the message');
-          return true;
-        });
-        assert.equal(await count('x'), 0);
+        const error = await errorOf(save('C', args));
+        expect([error.code, error.column]).toStrictEqual([code, column]);
+        expect(error.message.length, 'the value itself is not in the message').toBeLessThan(300);
+        expect(await count('x')).toBe(0);
       });
     }
 
     it('takes exactly 1 MiB, whatever it would be in JSON', async () => {
       for (const character of ['y', '"']) {
         const { memory } = await save('C', { content: `z${character.repeat(1_048_575)}`, ...l9 });
-        await house.sql('C', 'select public.delete_memory($1)', [memory.packet_id]);
+        await gateway.sql('C', 'select public.delete_memory($1)', [memory.packet_id]);
       }
     });
   });
 
-  it(
-    'is not held up by another saver of something else',
-    { skip: engine === 'embedded' && 'the embedded engine has one connection' },
-    async () => {
-      await house.asCaller('C', async (client) => {
-        await client.query("select public.save_memory('uncommitted', project_id => 'l9', idempotency_key => 'slow')");
-        const { status } = await save('C', { ...l9, content: 'meanwhile', idempotency_key: 'quick' });
-        assert.equal(status, 'inserted');
-      });
-    },
-  );
+  itOnServer('is not held up by another saver of something else', async () => {
+    await gateway.asCaller('C', async (client) => {
+      await client.query("select public.save_memory('uncommitted', project_id => 'l9', idempotency_key => 'slow')");
+      const { status } = await save('C', { ...l9, content: 'meanwhile', idempotency_key: 'quick' });
+      expect(status).toBe('inserted');
+    });
+  });
 
   it('counts as the same what differs in case and white space only, whatever white space that is', async () => {
     const written = [
@@ -357,14 +341,11 @@ describe('save_memory', () => {
       '\u3000a b',
     ];
     const slowly = `sha256(convert_to(lower(btrim(regexp_replace(t, '\\s+', ' ', 'g'))), 'UTF8'))`;
-    const rows = await house.asSuperuser(
+    const rows = await gateway.asSuperuser(
       `select t, packets.content_hash(t) = ${slowly} as is_so, packets.content_hash(t) as hash from unnest($1::text[]) as t`,
       [written],
     );
-    assert.deepEqual(
-      rows.filter(({ is_so }) => !is_so),
-      [],
-    );
-    assert.equal(new Set(rows.slice(0, 7).map(({ hash }) => hash.toString('hex'))).size, 1);
+    expect(rows.filter(({ is_so }) => !is_so)).toStrictEqual([]);
+    expect(new Set(rows.slice(0, 7).map(({ hash }) => hash.toString('hex'))).size).toBe(1);
   });
 });

@@ -1,10 +1,8 @@
 // Recall: the search of all memories, among lessons, lifted a little by priority and confidence.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { named } from '../../../gateway/tests/support/named.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 import { rollUp } from '../importance/support.ts';
+import { named } from '../support/named.ts';
 
 interface Lesson {
   reflection_id: string;
@@ -19,15 +17,15 @@ interface Lesson {
 }
 
 describe('recall_lessons', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const reflect = async (caller: string, content: string, args: Record<string, unknown> = {}) => {
     const given: Record<string, unknown> = { content, project_id: 'l9', ...args };
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       caller,
       `select (r.reflection).* from public.reflect(${named(given)}) r`,
       Object.values(given),
@@ -35,7 +33,7 @@ describe('recall_lessons', () => {
     return row;
   };
   const recall = async (caller: string, args: Record<string, unknown>) => {
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       caller,
       `select to_jsonb(r.lessons) as lessons, r.searched from public.recall_lessons(${named(args)}) r`,
       Object.values(args),
@@ -44,26 +42,24 @@ describe('recall_lessons', () => {
   };
 
   it('finds reflections, and no other memories, by their words', async () => {
-    await house.tool('C', 'save_memory', { content: 'The walrus cache is flushed at midnight.', project_id: 'l9' });
+    await gateway.tool('C', 'save_memory', { content: 'The walrus cache is flushed at midnight.', project_id: 'l9' });
     const told = await reflect('L', 'Never flush the walrus cache by hand.', { context: 'It took an hour to warm.' });
     const { lessons, searched } = await recall('C', { query: 'flush walrus cache' });
-    assert.deepEqual(
-      lessons.map(({ reflection_id }) => reflection_id),
-      [told.reflection_id],
-    );
-    assert.equal(lessons[0]!.packet_id, told.source_packet);
-    assert.deepEqual(searched.scopes, ['developer', 'global']);
-    assert.match(String(searched.notice), /by words only/);
+    expect(lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual([told.reflection_id]);
+    expect(lessons[0]!.packet_id).toBe(told.source_packet);
+    expect(searched.scopes).toStrictEqual(['developer', 'global']);
+    expect(String(searched.notice)).toMatch(/by words only/);
   });
 
   it('lifts by priority and confidence, 30 % at most', async () => {
-    const [{ low, high, bound }] = await house.sql(
+    const [{ low, high, bound }] = await gateway.sql(
       'C',
       `select reflection.lesson_factor('low', 0) as low, reflection.lesson_factor('critical', 0.99) as high,
          reflection.lesson_factor('critical', 1) / reflection.lesson_factor('low', 0) as bound`,
     );
-    assert.ok(high <= 1 && low < high);
-    assert.ok(Math.abs(bound - 1.3) < 1e-5, String(bound));
+    expect(high).toBeLessThanOrEqual(1);
+    expect(low).toBeLessThan(high);
+    expect(Math.abs(bound - 1.3), String(bound)).toBeLessThan(1e-5);
 
     // Of lessons that match as well as each other the more pressing and surer one comes first.
     await reflect('C', 'Ospreys alpha: check the wing gauge.', {
@@ -82,10 +78,7 @@ describe('recall_lessons', () => {
       project_id: 'osprey',
     });
     const { lessons } = await recall('C', { query: 'ospreys gauge', project_id: 'osprey' });
-    assert.deepEqual(
-      lessons.map(({ content }) => content.split(' ')[1]),
-      ['beta:', 'gamma:', 'alpha:'],
-    );
+    expect(lessons.map(({ content }) => content.split(' ')[1])).toStrictEqual(['beta:', 'gamma:', 'alpha:']);
     // But a critical one that is about something else stays behind one that is to the point.
     await reflect('C', 'Herring: the salt gauge reads low after rain.', {
       priority: 'low',
@@ -98,7 +91,7 @@ describe('recall_lessons', () => {
       project_id: 'herring',
     });
     const [first] = (await recall('C', { query: 'herring salt gauge rain', project_id: 'herring' })).lessons;
-    assert.match(first!.content, /^Herring/);
+    expect(first!.content).toMatch(/^Herring/);
   });
 
   it('filters by type, priority and tags, and without a query gives the most pressing of the newest', async () => {
@@ -113,18 +106,18 @@ describe('recall_lessons', () => {
     await reflect('C', 'Falcons three: cap pools.', { type: 'lesson', tags: ['db'], priority: 'critical', project_id });
     const words = async (args: object) =>
       (await recall('C', { project_id, ...args })).lessons.map(({ content }) => content.split(' ')[1]);
-    assert.deepEqual(await words({}), ['three:', 'two:', 'one:']);
-    assert.deepEqual(await words({ query: 'falcons', types: ['failure'] }), ['one:']);
-    assert.deepEqual(await words({ query: 'falcons', priority: 'high' }), ['three:', 'two:']);
-    assert.deepEqual(await words({ query: 'falcons', tags: ['perf'], priority: 'low' }), ['two:', 'one:']);
-    assert.deepEqual(await words({ query: 'falcons', tags: ['perf', 'ci'], tags_match: 'all' }), ['two:']);
-    assert.deepEqual(await words({ tags: ['none'] }), []);
-    assert.deepEqual(await words({ query: 'falcons', k: 1 }), ['three:']);
+    expect(await words({})).toStrictEqual(['three:', 'two:', 'one:']);
+    expect(await words({ query: 'falcons', types: ['failure'] })).toStrictEqual(['one:']);
+    expect(await words({ query: 'falcons', priority: 'high' })).toStrictEqual(['three:', 'two:']);
+    expect(await words({ query: 'falcons', tags: ['perf'], priority: 'low' })).toStrictEqual(['two:', 'one:']);
+    expect(await words({ query: 'falcons', tags: ['perf', 'ci'], tags_match: 'all' })).toStrictEqual(['two:']);
+    expect(await words({ tags: ['none'] })).toStrictEqual([]);
+    expect(await words({ query: 'falcons', k: 1 })).toStrictEqual(['three:']);
   });
 
   it('shows C nothing of a private lesson, whatever it asks, and forgets what has expired', async () => {
     const secret = await reflect('L', 'The gyrfalcon deal is off.', { scope: 'l-private', priority: 'critical' });
-    assert.equal((await recall('L', { query: 'gyrfalcon deal' })).lessons.length, 1);
+    expect((await recall('L', { query: 'gyrfalcon deal' })).lessons).toHaveLength(1);
     const soon = new Date(Date.now() + 3_600_000);
     const brief = await reflect('C', 'The gyrfalcon lab is closed today.', { expires_at: soon });
     for (const args of [
@@ -133,44 +126,43 @@ describe('recall_lessons', () => {
       { query: 'gyrfalcon', priority: 'critical' },
     ]) {
       const { lessons, searched } = await recall('C', args);
-      assert.ok(!lessons.some(({ reflection_id }) => reflection_id === secret.reflection_id));
-      assert.ok(!searched.scopes.includes('l-private'));
+      expect(lessons.some(({ reflection_id }) => reflection_id === secret.reflection_id)).toBe(false);
+      expect(searched.scopes).not.toContain('l-private');
     }
-    assert.deepEqual(
-      (await recall('C', { query: 'gyrfalcon' })).lessons.map(({ reflection_id }) => reflection_id),
+    expect((await recall('C', { query: 'gyrfalcon' })).lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual(
       [brief.reflection_id],
     );
-    await house.asSuperuser(
+    await gateway.asSuperuser(
       `set session_replication_role = replica;
        update public.packet_store set ttl = now() - interval '1 minute' where packet_id = '${brief.source_packet}';
        update public.reflection_store set ttl = now() - interval '1 minute' where source_packet = '${brief.source_packet}';
        reset session_replication_role`,
     );
-    assert.deepEqual((await recall('C', { query: 'gyrfalcon' })).lessons, []);
+    expect((await recall('C', { query: 'gyrfalcon' })).lessons).toStrictEqual([]);
   });
 
   it('is a search on the record, and each lesson that it shows was used', async () => {
     const told = await reflect('C', 'Merlins hunt at dawn.');
     const [lesson] = (await recall('C', { query: 'merlins' })).lessons;
-    const [audited] = await house.sql(
+    const [audited] = await gateway.sql(
       'L',
       "select details from public.audit_log where operation = 'SEARCH' order by occurred_at desc, audit_id desc limit 1",
     );
-    assert.deepEqual(audited.details.ids, [told.source_packet]);
-    assert.deepEqual(audited.details.filters.kinds, ['reflection']);
-    assert.ok(!JSON.stringify(audited).includes('merlins'));
-    const used = await house.sql('C', 'select access_context from public.memory_access_log where access_id = $1', [
+    expect(audited.details.ids).toStrictEqual([told.source_packet]);
+    expect(audited.details.filters.kinds).toStrictEqual(['reflection']);
+    expect(JSON.stringify(audited)).not.toContain('merlins');
+    const used = await gateway.sql('C', 'select access_context from public.memory_access_log where access_id = $1', [
       lesson!.access_id,
     ]);
-    assert.deepEqual(used, [{ access_context: 'search' }]);
-    await rollUp(house);
-    const [{ n }] = await house.sql(
+    expect(used).toStrictEqual([{ access_context: 'search' }]);
+    await rollUp(gateway);
+    const [{ n }] = await gateway.sql(
       'C',
       'select public.reflection_store_access_count(r) as n from public.reflection_store r where r.reflection_id = $1',
       [told.reflection_id],
     );
-    assert.equal(Number(n), 1);
-    await house.sql('C', 'select public.record_feedback($1, true)', [lesson!.access_id]);
+    expect(Number(n)).toBe(1);
+    await gateway.sql('C', 'select public.record_feedback($1, true)', [lesson!.access_id]);
   });
 
   it('fits a budget, and says what is wrong with a question', async () => {
@@ -181,8 +173,8 @@ describe('recall_lessons', () => {
       });
     }
     const { lessons, searched } = await recall('C', { project_id, max_tokens: 1000 });
-    assert.ok(lessons.some(({ is_truncated }) => is_truncated));
-    assert.ok((searched.cut as { tokens: number }).tokens <= 1000);
+    expect(lessons.some(({ is_truncated }) => is_truncated)).toBe(true);
+    expect((searched.cut as { tokens: number }).tokens).toBeLessThanOrEqual(1000);
     for (const [args, field] of [
       [{ types: ['rumour'] }, 'types'],
       [{ priority: 'urgent' }, 'priority'],
@@ -190,25 +182,22 @@ describe('recall_lessons', () => {
       [{ query: ' ' }, 'query'],
       [{ tags: ['a'], tags_match: 'some' }, 'tags_match'],
     ] as const) {
-      await assert.rejects(recall('C', args), { code: 'L9VAL', column: field });
+      await expect(recall('C', args)).rejects.toMatchObject({ code: 'L9VAL', column: field });
     }
-    await assert.rejects(recall('C', { query: "x' or true --", tags: ["'); drop table x; --"], types: ["lesson'"] }), {
-      code: 'L9VAL',
-    });
-    assert.deepEqual((await recall('C', { query: "x' or true --", tags: ["'); drop table x; --"] })).lessons, []);
+    await expect(
+      recall('C', { query: "x' or true --", tags: ["'); drop table x; --"], types: ["lesson'"] }),
+    ).rejects.toMatchObject({ code: 'L9VAL' });
+    expect((await recall('C', { query: "x' or true --", tags: ["'); drop table x; --"] })).lessons).toStrictEqual([]);
   });
 
   it('finds few lessons among many memories', async () => {
-    await house.sql(
+    await gateway.sql(
       'C',
       `insert into public.packet_store (packet_type, envelope, project_id)
        select 'note', jsonb_build_object('content', 'peregrine note ' || n), 'many' from generate_series(1, 3000) n`,
     );
     const told = await reflect('C', 'A peregrine needs a high perch.', { project_id: 'many', type: 'pattern' });
     const { lessons } = await recall('C', { query: 'peregrine', types: ['pattern'], project_id: 'many', k: 5 });
-    assert.deepEqual(
-      lessons.map(({ reflection_id }) => reflection_id),
-      [told.reflection_id],
-    );
+    expect(lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual([told.reflection_id]);
   });
 });

@@ -1,30 +1,30 @@
 // Lessons: told once, reinforced by whoever tells them again, and never a hint of what its reader may not see.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { engine } from '../../../gateway/tests/support/databases.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { named } from '../../../gateway/tests/support/named.ts';
-import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+import { errorOf } from '../support/errors.ts';
+import { named } from '../support/named.ts';
+import { itOnServer } from '../support/on-engine.ts';
+import { addTenant } from '../support/tenants.ts';
 
 const REFLECT = `select r.status, (r.reflection).*, public.reflection_store_content(r.reflection) as content from public.reflect`;
 
 describe('reflections', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const reflect = async (caller: string, args: Record<string, unknown>, claims = {}) => {
     const given = Object.fromEntries(
       Object.entries({ project_id: 'l9', ...args }).filter(([, value]) => value !== null),
     );
-    const [row] = await house.sql(caller, `${REFLECT}(${named(given)}) r`, Object.values(given), claims);
+    const [row] = await gateway.sql(caller, `${REFLECT}(${named(given)}) r`, Object.values(given), claims);
     return row;
   };
   const rows = (caller: string, condition = 'true', values: unknown[] = []) =>
-    house.sql(caller, `select * from public.reflection_store where ${condition}`, values);
+    gateway.sql(caller, `select * from public.reflection_store where ${condition}`, values);
 
   it('are memories of their kind, with what is particular beside them', async () => {
     const told = await reflect('L', {
@@ -35,32 +35,33 @@ describe('reflections', () => {
       priority: 'high',
       confidence: 0.8,
     });
-    assert.equal(told.status, 'inserted');
-    assert.deepEqual(
-      [told.reflection_type, told.priority, told.confidence, told.times_seen, told.creator, told.source_agent],
-      ['lesson', 'high', 0.8, 1, 'L-CTO', 'l-cto'],
-    );
-    assert.deepEqual(told.entities, ['queue table', 'import']);
-    const [memory] = await house.sql(
+    expect(told.status).toBe('inserted');
+    expect([
+      told.reflection_type,
+      told.priority,
+      told.confidence,
+      told.times_seen,
+      told.creator,
+      told.source_agent,
+    ]).toStrictEqual(['lesson', 'high', 0.8, 1, 'L-CTO', 'l-cto']);
+    expect(told.entities).toStrictEqual(['queue table', 'import']);
+    const [memory] = await gateway.sql(
       'C',
       `select p.packet_type, p.tags, p.importance_score, public.reflection_store_tags(r) as own
        from public.packet_store p join public.reflection_store r on r.source_packet = p.packet_id where r.reflection_id = $1`,
       [told.reflection_id],
     );
-    assert.deepEqual(memory, {
+    expect(memory).toStrictEqual({
       packet_type: 'reflection',
       tags: ['postgres'],
       importance_score: 0.7,
       own: ['postgres'],
     });
-    const audited = await house.sql('L', 'select operation, details from public.audit_log where row_id = $1', [
+    const audited = await gateway.sql('L', 'select operation, details from public.audit_log where row_id = $1', [
       told.reflection_id,
     ]);
-    assert.deepEqual(
-      audited.map(({ operation }) => operation),
-      ['INSERT'],
-    );
-    assert.ok(!JSON.stringify(audited).includes('stalled'), 'no contents in the audit');
+    expect(audited.map(({ operation }) => operation)).toStrictEqual(['INSERT']);
+    expect(JSON.stringify(audited), 'no contents in the audit').not.toContain('stalled');
   });
 
   it('are reinforced by whoever tells them again, in the same or nearly the same words', async () => {
@@ -74,75 +75,74 @@ describe('reflections', () => {
       priority: 'critical',
       context: 'not what L said',
     });
-    assert.equal(again.status, 'reinforced');
-    assert.equal(again.reflection_id, first.reflection_id);
-    assert.deepEqual(
-      [again.confidence, again.times_seen, again.priority, again.creator, again.context],
-      [0.75, 2, 'critical', 'L-CTO', null],
-    );
+    expect(again.status).toBe('reinforced');
+    expect(again.reflection_id).toBe(first.reflection_id);
+    expect([again.confidence, again.times_seen, again.priority, again.creator, again.context]).toStrictEqual([
+      0.75,
+      2,
+      'critical',
+      'L-CTO',
+      null,
+    ]);
     const near = await reflect('C', {
       content: 'Run smoke tests before every release of the gateway',
       priority: 'low',
     });
-    assert.deepEqual([near.status, near.reflection_id], ['reinforced', first.reflection_id]);
-    assert.equal(near.priority, 'critical');
-    assert.equal(near.content, 'Run the smoke tests before each release of the gateway.');
+    expect([near.status, near.reflection_id]).toStrictEqual(['reinforced', first.reflection_id]);
+    expect(near.priority).toBe('critical');
+    expect(near.content).toBe('Run the smoke tests before each release of the gateway.');
     for (let i = 0; i < 6; i++)
       await reflect('C', { content: 'Run the smoke tests before each release of the gateway.', confidence: 1 });
     const [row] = await rows('C', 'reflection_id = $1', [first.reflection_id]);
-    assert.equal(row.confidence, 0.99);
-    assert.equal(row.times_seen, 9);
+    expect(row.confidence).toBe(0.99);
+    expect(row.times_seen).toBe(9);
     // Another number is another lesson.
     const other = await reflect('C', { content: 'Run 2 smoke tests before each release of the gateway.' });
-    assert.equal(other.status, 'inserted');
+    expect(other.status).toBe('inserted');
   });
 
   it('tell a success from a failure in the same words, and a false constraint from a lesson', async () => {
     const text = 'Retrying the webhook with backoff.';
     const lesson = await reflect('C', { content: text, type: 'success' });
-    await assert.rejects(reflect('C', { content: text, type: 'failure' }), { code: 'L9VAL', column: 'content' });
+    await expect(reflect('C', { content: text, type: 'failure' })).rejects.toMatchObject({
+      code: 'L9VAL',
+      column: 'content',
+    });
     const near = await reflect('C', { content: 'Retrying the webhook with some backoff', type: 'false_constraint' });
-    assert.equal(near.status, 'inserted');
+    expect(near.status).toBe('inserted');
     const insight = await reflect('C', { content: 'Backoff needs jitter, always.', type: 'insight' });
     const pattern = await reflect('L', { content: 'backoff needs jitter, always.', type: 'pattern' });
-    assert.deepEqual([pattern.status, pattern.reflection_id], ['reinforced', insight.reflection_id]);
-    assert.equal(pattern.reflection_type, 'insight');
+    expect([pattern.status, pattern.reflection_id]).toStrictEqual(['reinforced', insight.reflection_id]);
+    expect(pattern.reflection_type).toBe('insight');
     const [row] = await rows('C', 'reflection_id = $1', [lesson.reflection_id]);
-    assert.equal(row.times_seen, 1);
+    expect(row.times_seen).toBe(1);
   });
 
   it('of a private room are not touched by who repeats them elsewhere, nor learned of', async () => {
     const text = 'The acquisition closes when the audit of Heron Ltd is signed.';
     const secret = await reflect('L', { content: text, scope: 'l-private', confidence: 0.6 });
     const ofC = await reflect('C', { content: text, confidence: 0.6 });
-    assert.equal(ofC.status, 'inserted');
-    assert.notEqual(ofC.reflection_id, secret.reflection_id);
-    assert.equal(ofC.confidence, 0.6);
+    expect(ofC.status).toBe('inserted');
+    expect(ofC.reflection_id).not.toBe(secret.reflection_id);
+    expect(ofC.confidence).toBe(0.6);
     const [untouched] = await rows('L', 'reflection_id = $1', [secret.reflection_id]);
-    assert.deepEqual([untouched.times_seen, untouched.confidence], [1, 0.6]);
-    assert.deepEqual(
+    expect([untouched.times_seen, untouched.confidence]).toStrictEqual([1, 0.6]);
+    expect(
       await rows('C', 'reflection_id = $1 or source_packet = $2', [secret.reflection_id, secret.source_packet]),
-      [],
-    );
-    assert.deepEqual(await rows('C', "scope = 'l-private'"), []);
-    await assert.rejects(reflect('C', { content: 'mine', scope: 'l-private' }), { code: 'L9SCP' });
+    ).toStrictEqual([]);
+    expect(await rows('C', "scope = 'l-private'")).toStrictEqual([]);
+    await expect(reflect('C', { content: 'mine', scope: 'l-private' })).rejects.toMatchObject({ code: 'L9SCP' });
     // The function that stores, called by itself: what is hidden and what is not there are one.
     const store = (id: string) =>
-      house.sql('C', "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'critical')", [id]);
+      gateway.sql('C', "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'critical')", [id]);
     const of = (message: string, id: string) => message.replaceAll(id, 'ID');
     const nowhere = '01900000-0000-7000-8000-000000000001';
-    const hidden = await store(secret.source_packet).then(
-      () => assert.fail('not refused'),
-      (error) => error,
-    );
-    const missing = await store(nowhere).then(
-      () => assert.fail('not refused'),
-      (error) => error,
-    );
-    assert.equal(hidden.code, 'L9OWN');
-    assert.equal(of(hidden.message, secret.source_packet), of(missing.message, nowhere));
+    const hidden = await errorOf(store(secret.source_packet));
+    const missing = await errorOf(store(nowhere));
+    expect(hidden.code).toBe('L9OWN');
+    expect(of(hidden.message, secret.source_packet)).toBe(of(missing.message, nowhere));
     for (const id of [secret.source_packet, nowhere])
-      await assert.rejects(reflect('C', { content: 'it rests on nothing', learned_from: [id] }), {
+      await expect(reflect('C', { content: 'it rests on nothing', learned_from: [id] })).rejects.toMatchObject({
         code: 'L9VAL',
         column: 'learned_from',
         message: 'learned_from: at least one of these memories is not there',
@@ -155,16 +155,15 @@ describe('reflections', () => {
       'update public.reflection_store set confidence = 0',
       'delete from public.reflection_store',
     ]) {
-      await assert.rejects(house.sql('C', statement), { code: '42501' });
-      await assert.rejects(house.sql('L', statement), { code: '42501' });
+      await expect(gateway.sql('C', statement)).rejects.toMatchObject({ code: '42501' });
+      await expect(gateway.sql('L', statement)).rejects.toMatchObject({ code: '42501' });
     }
-    const { result } = await house.tool('C', 'save_memory', { content: 'a note, no lesson', project_id: 'l9' });
-    await assert.rejects(
-      house.sql('C', "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'low')", [
+    const { result } = await gateway.tool('C', 'save_memory', { content: 'a note, no lesson', project_id: 'l9' });
+    await expect(
+      gateway.sql('C', "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'low')", [
         result.memory.packet_id,
       ]),
-      { code: 'L9VAL' },
-    );
+    ).rejects.toMatchObject({ code: 'L9VAL' });
   });
 
   it('say what is wrong with them', async () => {
@@ -177,45 +176,45 @@ describe('reflections', () => {
       [{ expires_at: '2020-01-01' }, 'expires_at'],
       [{ content: ' ' }, 'content'],
     ] as const) {
-      await assert.rejects(reflect('C', { content: 'x', ...args }), { code: 'L9VAL', column: field });
+      await expect(reflect('C', { content: 'x', ...args })).rejects.toMatchObject({ code: 'L9VAL', column: field });
     }
     for (const [args, field] of [
       [{ context: 'x'.repeat(9000) }, 'context'],
       [{ entities: Array(65).fill('x') }, 'entities'],
     ] as const) {
-      await assert.rejects(reflect('C', { content: 'x', ...args }), { code: 'L9LIM', column: field });
+      await expect(reflect('C', { content: 'x', ...args })).rejects.toMatchObject({ code: 'L9LIM', column: field });
     }
   });
 
   it('follow their memory to another scope and go with it', async () => {
     const told = await reflect('L', { content: 'Kestrel builds need the old linker.' });
-    assert.equal((await rows('C', 'reflection_id = $1', [told.reflection_id])).length, 1);
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [told.source_packet]);
-    assert.equal((await rows('C', 'reflection_id = $1', [told.reflection_id])).length, 0);
-    assert.equal((await rows('L', 'reflection_id = $1', [told.reflection_id]))[0].scope, 'l-private');
-    await house.sql('L', "select public.erase_memory($1, 'a test')", [told.source_packet]);
-    assert.equal((await rows('L', 'reflection_id = $1', [told.reflection_id])).length, 0);
+    expect(await rows('C', 'reflection_id = $1', [told.reflection_id])).toHaveLength(1);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [told.source_packet]);
+    expect(await rows('C', 'reflection_id = $1', [told.reflection_id])).toHaveLength(0);
+    expect((await rows('L', 'reflection_id = $1', [told.reflection_id]))[0].scope).toBe('l-private');
+    await gateway.sql('L', "select public.erase_memory($1, 'a test')", [told.source_packet]);
+    expect(await rows('L', 'reflection_id = $1', [told.reflection_id])).toHaveLength(0);
   });
 
   it('expire with their memory, and are kept as long as whoever wrote it means them to be', async () => {
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     const told = await reflect('C', { content: 'The staging proxy is down this afternoon.', expires_at: soon });
-    assert.equal(told.expires_at.toISOString(), soon);
+    expect(told.expires_at.toISOString()).toBe(soon);
     await reflect('C', { content: 'The staging proxy is down this afternoon.' });
     const [kept] = await rows('C', 'reflection_id = $1', [told.reflection_id]);
-    assert.equal(kept.expires_at, null);
-    await house.sql('C', 'select public.update_memory($1, ttl => $2)', [told.source_packet, soon]);
-    await house.asSuperuser(
+    expect(kept.expires_at).toBeNull();
+    await gateway.sql('C', 'select public.update_memory($1, ttl => $2)', [told.source_packet, soon]);
+    await gateway.asSuperuser(
       "update public.reflection_store set ttl = now() - interval '1 minute' where reflection_id = $1",
       [told.reflection_id],
     );
-    assert.deepEqual(await rows('C', 'reflection_id = $1', [told.reflection_id]), []);
+    expect(await rows('C', 'reflection_id = $1', [told.reflection_id])).toStrictEqual([]);
   });
 
   it('go with the last memory that they were learned from', async () => {
     const ids: string[] = [];
     for (const content of ['The cache of March was too small.', 'The cache of April was too small.']) {
-      const [{ id }] = await house.sql(
+      const [{ id }] = await gateway.sql(
         'C',
         "select (memory).packet_id as id from public.save_memory($1, project_id => 'l9')",
         [content],
@@ -224,32 +223,31 @@ describe('reflections', () => {
     }
     const told = await reflect('C', { content: 'Twice the cache is enough.', learned_from: ids, project_id: 'l9' });
     const left = async () => (await rows('L', 'reflection_id = $1', [told.reflection_id])).length;
-    await house.sql('L', "select public.erase_memory($1, 'a test')", [ids[0]]);
-    assert.equal(await left(), 1);
-    const [gone] = await house.sql('L', "select (public.erase_memory($1, 'a test')).memories", [ids[1]]);
-    assert.deepEqual([gone.memories, await left()], [2, 0]);
+    await gateway.sql('L', "select public.erase_memory($1, 'a test')", [ids[0]]);
+    expect(await left()).toBe(1);
+    const [gone] = await gateway.sql('L', "select (public.erase_memory($1, 'a test')).memories", [ids[1]]);
+    expect([gone.memories, await left()]).toStrictEqual([2, 0]);
   });
 
   it('never cross tenants', async () => {
-    const claims = await addTenant(house, 'another');
+    const claims = await addTenant(gateway, 'another');
     const text = 'Tenants never learn from each other.';
     const first = await reflect('C', { content: text });
     const other = await reflect('C', { content: text }, claims);
-    assert.equal(other.status, 'inserted');
-    const seen = await house.sql('L', 'select reflection_id from public.reflection_store', [], claims);
-    assert.deepEqual(seen, [{ reflection_id: other.reflection_id }]);
-    await assert.rejects(
-      house.sql(
+    expect(other.status).toBe('inserted');
+    const seen = await gateway.sql('L', 'select reflection_id from public.reflection_store', [], claims);
+    expect(seen).toStrictEqual([{ reflection_id: other.reflection_id }]);
+    await expect(
+      gateway.sql(
         'L',
         "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'low')",
         [first.source_packet],
         claims,
       ),
-      { code: 'L9OWN' },
-    );
+    ).rejects.toMatchObject({ code: 'L9OWN' });
   });
 
-  it('told by many at once are one', { skip: engine === 'embedded' && 'one connection' }, async () => {
+  itOnServer('told by many at once are one', async () => {
     const words = ['each', 'every', 'each and every', 'each'];
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, i) =>
@@ -260,10 +258,10 @@ describe('reflections', () => {
         }),
       ),
     );
-    assert.equal(answers.filter(({ status }) => status === 'inserted').length, 1);
+    expect(answers.filter(({ status }) => status === 'inserted')).toHaveLength(1);
     const [row, ...more] = await rows('L', "project_id = 'many'");
-    assert.equal(more.length, 0);
-    assert.equal(row.times_seen, 12);
-    assert.ok(Math.abs(row.confidence - (1 - 0.8 ** 12)) < 1e-9);
+    expect(more).toHaveLength(0);
+    expect(row.times_seen).toBe(12);
+    expect(Math.abs(row.confidence - (1 - 0.8 ** 12))).toBeLessThan(1e-9);
   });
 });

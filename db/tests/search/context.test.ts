@@ -1,11 +1,10 @@
 // A memory is also found by what was said before it in its thread; and nobody learns by that what they may not read.
-import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Embedder } from '../../../gateway/src/embeddings/index.ts';
-import { engine } from '../../../gateway/tests/support/databases.ts';
-import { eventually } from '../../../gateway/tests/support/eventually.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
+import { eventually } from '../support/eventually.ts';
+import { itOnServer } from '../support/on-engine.ts';
 
 // A text means its words: so what is near in meaning can be told, and no model takes its time.
 const words = ['zeppelin', 'harbour', 'blue', 'green', 'walnut'];
@@ -22,16 +21,16 @@ const embedder: Embedder = {
 };
 
 describe('the context of a memory', () => {
-  let house: House;
+  let gateway: TestGateway;
   let thread = 0;
-  before(async () => {
-    house = await openHouse({ embedder });
-    await house.sql('L', "select public.register_scope('side-talk')");
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder });
+    await gateway.sql('L', "select public.register_scope('side-talk')");
   });
   beforeEach(() => {
     thread += 1;
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const save = async (
     caller: string,
@@ -41,7 +40,7 @@ describe('the context of a memory', () => {
   ): Promise<string> => {
     const given = { content: `${content} (${thread})`, project_id: 'l9', thread_id: `t${thread}`, ...args };
     const names = Object.keys(given).map((name, at) => `${name} => $${at + 1}`);
-    const [{ id }] = await house.sql(
+    const [{ id }] = await gateway.sql(
       caller,
       `select (memory).packet_id as id from public.save_memory(${names})`,
       Object.values(given),
@@ -52,7 +51,7 @@ describe('the context of a memory', () => {
   /** Who is found for a word, by words or by meaning, as this caller. */
   const found = async (caller: string, word: string, mode = 'lexical', claims = {}): Promise<string[]> => {
     const [vector] = await embedder.embed([word]);
-    const rows = await house.sql(
+    const rows = await gateway.sql(
       caller,
       `select h.packet_id from public.search_memory($1, mode => $2, k => 100, thread_id => $3, threshold => 0.8,
          query_vector => ($4::real[] || array_fill(0::real, array[1530]))::extensions.vector, model => 'words') r, unnest(r.hits) h`,
@@ -62,21 +61,21 @@ describe('the context of a memory', () => {
     return rows.map(({ packet_id }) => packet_id);
   };
   const settled = async () => {
-    await house.tool('C', 'save_memory', { content: `kick ${thread} ${Math.random()}`, project_id: 'l9' });
+    await gateway.tool('C', 'save_memory', { content: `kick ${thread} ${Math.random()}`, project_id: 'l9' });
     await eventually(async () => {
-      await house.embedded();
-      const [{ n }] = await house.asSuperuser('select count(*)::int as n from embeddings.stale_contexts');
+      await gateway.embedded();
+      const [{ n }] = await gateway.asSuperuser('select count(*)::int as n from embeddings.stale_contexts');
       if (n === 0) return true;
-      await house.tool('C', 'save_memory', { content: `kick ${thread} ${Math.random()}`, project_id: 'l9' });
+      await gateway.tool('C', 'save_memory', { content: `kick ${thread} ${Math.random()}`, project_id: 'l9' });
       return false;
     });
   };
   const contextOf = async (id: string): Promise<string | null> =>
-    (await house.asSuperuser('select context from public.memory_contexts where packet_id = $1', [id]))[0]?.context ??
+    (await gateway.asSuperuser('select context from public.memory_contexts where packet_id = $1', [id]))[0]?.context ??
     null;
   const vectorsOf = async (id: string) =>
     (
-      await house.asSuperuser(
+      await gateway.asSuperuser(
         "select 1 from public.memory_embeddings where packet_id = $1 and embedding_type = 'context'",
         [id],
       )
@@ -87,18 +86,18 @@ describe('the context of a memory', () => {
     const answer = await save('C', 'The second one, please.');
     await settled();
     for (const mode of ['lexical', 'semantic', 'hybrid']) {
-      assert.deepEqual(await found('C', 'zeppelin', mode), [question, answer], mode);
+      expect(await found('C', 'zeppelin', mode), mode).toStrictEqual([question, answer]);
     }
-    const [hit] = await house.sql(
+    const [hit] = await gateway.sql(
       'C',
       "select h.* from public.search_memory('zeppelin', mode => 'lexical', thread_id => $1, explain => true) r, unnest(r.hits) h where packet_id = $2",
       [`t${thread}`, answer],
     );
-    assert.deepEqual(hit.explanation.found_by, ['lexical context']);
-    assert.equal(hit.explanation.lexical.content, null);
-    assert.ok(hit.explanation.lexical.context > 0);
-    assert.doesNotMatch(`${hit.content} ${hit.snippet}`, /zeppelin/, 'what is shown is the memory itself');
-    assert.ok(hit.score < 0.75, 'by its context alone it counts for less');
+    expect(hit.explanation.found_by).toStrictEqual(['lexical context']);
+    expect(hit.explanation.lexical.content).toBeNull();
+    expect(hit.explanation.lexical.context).toBeGreaterThan(0);
+    expect(`${hit.content} ${hit.snippet}`, 'what is shown is the memory itself').not.toMatch(/zeppelin/);
+    expect(hit.score, 'by its context alone it counts for less').toBeLessThan(0.75);
   });
 
   it('is that of the one before, and of no other', async () => {
@@ -107,10 +106,10 @@ describe('the context of a memory', () => {
     const third = await save('C', 'Then we left.');
     const elsewhere = await save('C', 'Nothing to do with it.', { thread_id: `other${thread}` });
     await settled();
-    assert.deepEqual(await found('C', 'harbour'), [first, second]);
-    assert.match((await contextOf(third))!, /^We waited/);
-    assert.equal(await contextOf(first), null);
-    assert.equal(await contextOf(elsewhere), null);
+    expect(await found('C', 'harbour')).toStrictEqual([first, second]);
+    expect((await contextOf(third))!).toMatch(/^We waited/);
+    expect(await contextOf(first)).toBeNull();
+    expect(await contextOf(elsewhere)).toBeNull();
   });
 
   describe('takes no predecessor that some reader of the memory may not read:', () => {
@@ -125,10 +124,10 @@ describe('the context of a memory', () => {
         await save(caller, 'The walnut is hidden in the zeppelin.', args, claims);
         const follower = await save('C', 'Understood.');
         await settled();
-        assert.equal(await contextOf(follower), null);
+        expect(await contextOf(follower)).toBeNull();
         for (const mode of ['lexical', 'semantic', 'hybrid']) {
-          assert.ok(!(await found('C', 'walnut', mode)).includes(follower), mode);
-          assert.ok(!(await found('L', 'walnut', mode)).includes(follower), mode);
+          expect(await found('C', 'walnut', mode), mode).not.toContain(follower);
+          expect(await found('L', 'walnut', mode), mode).not.toContain(follower);
         }
       });
     }
@@ -138,31 +137,40 @@ describe('the context of a memory', () => {
       await save('L', 'The walnut code.', { scope: 'l-private' });
       const follower = await save('C', 'Agreed.');
       await settled();
-      assert.match((await contextOf(follower))!, /^A green one/);
-      assert.deepEqual(await found('C', 'green'), [first, follower]);
+      expect((await contextOf(follower))!).toMatch(/^A green one/);
+      expect(await found('C', 'green')).toStrictEqual([first, follower]);
     });
   });
 
   describe('loses the words of a predecessor at once, when that', () => {
     const cases: [string, (id: string) => Promise<unknown>][] = [
-      ['is deleted', (id) => house.sql('C', 'select public.delete_memory($1)', [id])],
-      ['is erased', (id) => house.sql('L', "select public.erase_memory($1, 'a test')", [id])],
-      ['is edited', (id) => house.sql('C', "select public.update_memory($1, content => 'Nothing to see.')", [id])],
+      ['is deleted', (id) => gateway.sql('C', 'select public.delete_memory($1)', [id])],
+      ['is erased', (id) => gateway.sql('L', "select public.erase_memory($1, 'a test')", [id])],
+      ['is edited', (id) => gateway.sql('C', "select public.update_memory($1, content => 'Nothing to see.')", [id])],
       [
         'is spelt otherwise',
         (id) =>
-          house.sql(
+          gateway.sql(
             'C',
             "update public.packet_store set envelope = jsonb_build_object('content', upper(content)) where packet_id = $1",
             [id],
           ),
       ],
-      ['moves to another scope', (id) => house.sql('L', "select public.update_memory($1, scope => 'l-private')", [id])],
-      ['moves to another project', (id) => house.sql('C', "select public.update_memory($1, project_id => 'l8')", [id])],
-      ['moves to another thread', (id) => house.sql('C', "select public.update_memory($1, thread_id => 'far')", [id])],
+      [
+        'moves to another scope',
+        (id) => gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [id]),
+      ],
+      [
+        'moves to another project',
+        (id) => gateway.sql('C', "select public.update_memory($1, project_id => 'l8')", [id]),
+      ],
+      [
+        'moves to another thread',
+        (id) => gateway.sql('C', "select public.update_memory($1, thread_id => 'far')", [id]),
+      ],
       [
         'is to expire',
-        (id) => house.sql('C', "select public.update_memory($1, ttl => now() + interval '1 hour')", [id]),
+        (id) => gateway.sql('C', "select public.update_memory($1, ttl => now() + interval '1 hour')", [id]),
       ],
     ];
     for (const [what, change] of cases) {
@@ -171,28 +179,28 @@ describe('the context of a memory', () => {
         const predecessor = await save('C', 'A walnut and a zeppelin.');
         const follower = await save('C', 'Noted.');
         await settled();
-        assert.ok((await found('C', 'walnut')).includes(follower));
-        assert.equal(await vectorsOf(follower), 1);
+        expect(await found('C', 'walnut')).toContain(follower);
+        expect(await vectorsOf(follower)).toBe(1);
         // In one transaction: nobody else sees anything in between.
         await change(predecessor);
-        const left = await house.asSuperuser(
+        const left = await gateway.asSuperuser(
           "select 1 from public.memory_contexts where packet_id = $1 and context like '%walnut%'",
           [follower],
         );
-        assert.deepEqual(left, []);
+        expect(left).toStrictEqual([]);
         if (what !== 'is to expire') {
           for (const caller of ['C', 'L']) {
             for (const mode of ['lexical', 'semantic', 'hybrid'])
-              assert.ok(!(await found(caller, 'walnut', mode)).includes(follower), mode);
+              expect(await found(caller, 'walnut', mode), mode).not.toContain(follower);
           }
         }
         await settled();
         const now = await contextOf(follower);
-        if (what === 'is edited') assert.match(now!, /^Nothing to see/);
-        else if (what === 'is spelt otherwise') assert.match(now!, /^A WALNUT/);
-        else if (what === 'is to expire') assert.match(now!, /^A walnut/);
-        else assert.match(now!, /^It begins/, `${first} is before it now`);
-        assert.equal(await vectorsOf(follower), 1);
+        if (what === 'is edited') expect(now!).toMatch(/^Nothing to see/);
+        else if (what === 'is spelt otherwise') expect(now!).toMatch(/^A WALNUT/);
+        else if (what === 'is to expire') expect(now!).toMatch(/^A walnut/);
+        else expect(now!, `${first} is before it now`).toMatch(/^It begins/);
+        expect(await vectorsOf(follower)).toBe(1);
       });
     }
   });
@@ -201,47 +209,50 @@ describe('the context of a memory', () => {
     const predecessor = await save('C', 'A walnut for a while.', { ttl: new Date(Date.now() + 3_600_000) });
     const follower = await save('C', 'Thanks.');
     await settled();
-    assert.deepEqual(await found('C', 'walnut'), [predecessor, follower]);
+    expect(await found('C', 'walnut')).toStrictEqual([predecessor, follower]);
     // As time would do it: no trigger sees it.
-    await house.asSuperuser(
+    await gateway.asSuperuser(
       `set session_replication_role = replica;
        update public.packet_store set ttl = now() - interval '1 second' where packet_id = '${predecessor}';
        update public.memory_embeddings set ttl = now() - interval '1 second' where packet_id in ('${predecessor}') or context_id = (select context_id from public.memory_contexts where packet_id = '${follower}');
        update public.memory_contexts set ttl = now() - interval '1 second' where packet_id = '${follower}';
        set session_replication_role = origin`,
     );
-    for (const mode of ['lexical', 'semantic', 'hybrid']) assert.deepEqual(await found('C', 'walnut', mode), [], mode);
-    assert.deepEqual(await house.sql('C', 'select 1 from public.memory_contexts where packet_id = $1', [follower]), []);
-    await house.sql('L', 'select public.delete_expired_memories()');
+    for (const mode of ['lexical', 'semantic', 'hybrid'])
+      expect(await found('C', 'walnut', mode), mode).toStrictEqual([]);
+    expect(
+      await gateway.sql('C', 'select 1 from public.memory_contexts where packet_id = $1', [follower]),
+    ).toStrictEqual([]);
+    await gateway.sql('L', 'select public.delete_expired_memories()');
     await settled();
-    assert.equal(await contextOf(follower), null);
+    expect(await contextOf(follower)).toBeNull();
   });
 
   it('expires with the first of the two', async () => {
     await save('C', 'A walnut until tomorrow.', { ttl: '2099-01-01T00:00:00Z' });
     const follower = await save('C', 'Fine.');
     await settled();
-    const [{ ttl }] = await house.asSuperuser('select ttl from public.memory_contexts where packet_id = $1', [
+    const [{ ttl }] = await gateway.asSuperuser('select ttl from public.memory_contexts where packet_id = $1', [
       follower,
     ]);
-    assert.equal(ttl.getUTCFullYear(), 2099);
+    expect(ttl.getUTCFullYear()).toBe(2099);
   });
 
   it('goes with the memory itself, and moves with it', async () => {
     const predecessor = await save('C', 'A walnut.');
     const follower = await save('C', 'Yes, that one.');
     await settled();
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [follower]);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [follower]);
     await settled();
-    assert.equal(await contextOf(follower), null, "its readers are not the predecessor's");
-    assert.equal(await vectorsOf(follower), 0);
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [predecessor]);
+    expect(await contextOf(follower), "its readers are not the predecessor's").toBeNull();
+    expect(await vectorsOf(follower)).toBe(0);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [predecessor]);
     await settled();
-    assert.match((await contextOf(follower))!, /walnut/);
-    assert.deepEqual(await found('C', 'walnut'), []);
-    assert.deepEqual(await found('L', 'walnut'), [predecessor, follower]);
-    await house.sql('L', 'select public.delete_memory($1)', [follower]);
-    assert.equal(await contextOf(follower), null);
+    expect((await contextOf(follower))!).toMatch(/walnut/);
+    expect(await found('C', 'walnut')).toStrictEqual([]);
+    expect(await found('L', 'walnut')).toStrictEqual([predecessor, follower]);
+    await gateway.sql('L', 'select public.delete_memory($1)', [follower]);
+    expect(await contextOf(follower)).toBeNull();
   });
 
   it('is put together anew where a memory comes in between', async () => {
@@ -249,17 +260,17 @@ describe('the context of a memory', () => {
     const between = await save('C', 'A blue harbour.', { thread_id: `aside${thread}` });
     const last = await save('C', 'So be it.');
     await settled();
-    assert.match((await contextOf(last))!, /^A walnut/);
-    await house.sql('C', 'select public.update_memory($1, thread_id => $2)', [between, `t${thread}`]);
+    expect((await contextOf(last))!).toMatch(/^A walnut/);
+    await gateway.sql('C', 'select public.update_memory($1, thread_id => $2)', [between, `t${thread}`]);
     await settled();
-    assert.match((await contextOf(between))!, /^A walnut/);
-    assert.match((await contextOf(last))!, /^A blue harbour/);
-    assert.deepEqual(await found('C', 'walnut'), [first, between]);
+    expect((await contextOf(between))!).toMatch(/^A walnut/);
+    expect((await contextOf(last))!).toMatch(/^A blue harbour/);
+    expect(await found('C', 'walnut')).toStrictEqual([first, between]);
   });
 
   it('is there by words though the embedder is down', async () => {
     const broken = { ...embedder, embed: async () => Promise.reject(new Error('down')) };
-    const other = await openHouse({ embedder: broken });
+    const other = await startTestGateway({ embedder: broken });
     try {
       const add = (content: string) => other.tool('C', 'save_memory', { content, project_id: 'l9', thread_id: 't' });
       await add('A walnut.');
@@ -273,29 +284,24 @@ describe('the context of a memory', () => {
     }
   });
 
-  it(
-    'is not written while one of the two is being changed',
-    { skip: engine === 'embedded' && 'one session' },
-    async () => {
-      const predecessor = await save('C', 'A walnut.');
-      const follower = await save('C', 'That is it.');
-      await settled();
-      await house.asCaller('C', async (client) => {
-        await client.query("select public.update_memory($1, content => 'A secret to be.')", [predecessor]);
-        const { rows } = await house.gateway.database.workerPool.query(
-          'select * from embeddings.refresh_contexts($1)',
-          [[follower]],
-        );
-        assert.deepEqual([rows[0].is_busy, rows[0].context], [true, null]);
-      });
-      await settled();
-      assert.match((await contextOf(follower))!, /^A secret to be/);
-    },
-  );
+  itOnServer('is not written while one of the two is being changed', async () => {
+    const predecessor = await save('C', 'A walnut.');
+    const follower = await save('C', 'That is it.');
+    await settled();
+    await gateway.asCaller('C', async (client) => {
+      await client.query("select public.update_memory($1, content => 'A secret to be.')", [predecessor]);
+      const { rows } = await gateway.instance.database.workerPool.query(
+        'select * from embeddings.refresh_contexts($1)',
+        [[follower]],
+      );
+      expect([rows[0].is_busy, rows[0].context]).toStrictEqual([true, null]);
+    });
+    await settled();
+    expect((await contextOf(follower))!).toMatch(/^A secret to be/);
+  });
 
-  it(
+  itOnServer(
     'is never what a change of its memory fails of, while the job puts memories back on its list',
-    { skip: engine === 'embedded' && 'one session' },
     async () => {
       const before_ = await save('C', 'A walnut.');
       const follower = await save('C', 'That is it.');
@@ -307,17 +313,19 @@ describe('the context of a memory', () => {
         'a change of the one before': ["select public.update_memory($1, tags => '{whole}')", [before_]],
       } as const;
       for (const [what, [text, values]] of Object.entries(changes)) {
-        await house.asSuperuser('insert into embeddings.stale_contexts values ($1) on conflict do nothing', [follower]);
+        await gateway.asSuperuser('insert into embeddings.stale_contexts values ($1) on conflict do nothing', [
+          follower,
+        ]);
         let requeued: Promise<unknown> | undefined;
-        await house.asCaller('C', async (client) => {
+        await gateway.asCaller('C', async (client) => {
           await client.query(text, [...values]);
-          requeued = house.gateway.database.workerPool.query(requeue).catch((error: Error) => error);
+          requeued = gateway.instance.database.workerPool.query(requeue).catch((error: Error) => error);
           // Either it has done what it could, or it waits for this transaction.
           await Promise.race([requeued, sleep(300)]);
           await client.query('select public.update_memory($1, thread_id => $2)', [values[0], `${what} ${thread}`]);
         });
         const error = await requeued;
-        assert.ok(!(error instanceof Error), `${what}: ${error}`);
+        expect(error, `${what}: ${error}`).not.toBeInstanceOf(Error);
       }
     },
   );
@@ -326,39 +334,40 @@ describe('the context of a memory', () => {
     const predecessor = await save('C', 'A walnut.');
     const follower = await save('C', 'Precisely.');
     await settled();
-    const pool = house.gateway.database.workerPool;
+    const pool = gateway.instance.database.workerPool;
     const { rows } = await pool.query('select * from embeddings.refresh_contexts($1)', [[follower]]);
-    const [{ content_hash }] = await house.asSuperuser(
+    const [{ content_hash }] = await gateway.asSuperuser(
       'select content_hash from public.packet_store where packet_id = $1',
       [follower],
     );
-    await house.sql('C', 'select public.delete_memory($1)', [predecessor]);
+    await gateway.sql('C', 'select public.delete_memory($1)', [predecessor]);
     const vector = JSON.stringify([1, ...new Array(1535).fill(0)]);
     const stored = await pool.query(
       "select embeddings.store_vectors($1, $2, 'words', array[$3], '{}', '{}', '{}', $4, $3) as stored",
       [follower, content_hash, vector, rows[0].context_id],
     );
-    assert.equal(stored.rows[0].stored, false);
+    expect(stored.rows[0].stored).toBe(false);
     await settled();
-    assert.equal(await vectorsOf(follower), 0);
+    expect(await vectorsOf(follower)).toBe(0);
   });
 
   it('is for callers to read under the policies of memories, and not to write', async () => {
     await save('L', 'A walnut.', { scope: 'l-private' });
     const follower = await save('L', 'Good.', { scope: 'l-private' });
     await settled();
-    assert.notEqual(await contextOf(follower), null);
-    assert.deepEqual(await house.sql('C', 'select 1 from public.memory_contexts where packet_id = $1', [follower]), []);
-    assert.equal(
-      (await house.sql('L', 'select 1 from public.memory_contexts where packet_id = $1', [follower])).length,
-      1,
-    );
+    expect(await contextOf(follower)).not.toBeNull();
+    expect(
+      await gateway.sql('C', 'select 1 from public.memory_contexts where packet_id = $1', [follower]),
+    ).toStrictEqual([]);
+    expect(
+      await gateway.sql('L', 'select 1 from public.memory_contexts where packet_id = $1', [follower]),
+    ).toHaveLength(1);
     for (const text of [
       'delete from public.memory_contexts',
       'update public.memory_contexts set created_at = now()',
       'delete from embeddings.stale_contexts',
     ]) {
-      await assert.rejects(house.sql('L', text), { code: '42501' });
+      await expect(gateway.sql('L', text)).rejects.toMatchObject({ code: '42501' });
     }
   });
 });

@@ -1,23 +1,20 @@
 // A store of 100,000 memories: what the caller sees a small part of is found all the same, and nothing is read from end to end.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import { LOCAL_MODEL } from '../../../gateway/src/embeddings/index.ts';
-import { serverUrl } from '../../../gateway/tests/support/databases.ts';
-import { claimsOf, type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { fillHouse, type Query, SHARES } from './large.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
+import { describeOnServer } from '../support/on-engine.ts';
+import { claimsOf } from '../support/sessions.ts';
+import { fillDatabase, type Query, SHARES } from './large.ts';
 
-const skip = serverUrl ? false : 'takes minutes in WebAssembly';
-
-describe('a search among 100,000 memories', { skip }, () => {
-  let house: House;
+// In WebAssembly it takes minutes.
+describeOnServer('a search among 100,000 memories', () => {
+  let gateway: TestGateway;
   let queries: Query[];
-  before(async () => {
-    house = await openHouse();
-    queries = await fillHouse(house);
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    queries = await fillDatabase(gateway);
   });
-  after(() => house?.close());
+  afterAll(() => gateway?.close());
 
   const search = (client: pg.ClientBase, args: Record<string, unknown>) =>
     client.query(
@@ -27,17 +24,17 @@ describe('a search among 100,000 memories', { skip }, () => {
 
   for (const [project, share] of Object.entries(SHARES)) {
     for (const way of ['sees', 'asks for'] as const) {
-      it(`finds the nearest where the caller ${way} ${share / 20} % of them`, async (test) => {
+      it(`finds the nearest where the caller ${way} ${share / 20} % of them`, async () => {
         const claims = way === 'sees' ? { 'jwt.claims.projects': project } : {};
         const filter = way === 'sees' ? {} : { project_id: project };
         let found = 0;
-        await house.asCaller(
+        await gateway.asCaller(
           'C',
           async (client) => {
             for (const { vector, tenth } of queries) {
               const given = { mode: 'semantic', query: 'x', query_vector: vector, model: LOCAL_MODEL, ...filter };
               const { rows } = await search(client, given);
-              assert.equal(rows[0].ids.length, 10);
+              expect(rows[0].ids.length).toBe(10);
               // As near as the tenth: which of two that are equally near, half precision may decide.
               const { rows: distances } = await client.query(
                 `select vector operator(extensions.<=>) $1::extensions.vector as distance
@@ -50,15 +47,15 @@ describe('a search among 100,000 memories', { skip }, () => {
           claims,
         );
         const recall = found / (10 * queries.length);
-        test.diagnostic(`recall@10 ${recall.toFixed(3)}`);
-        assert.ok(recall >= 0.95, `recall@10 is ${recall}`);
+        console.log(`recall@10 ${recall.toFixed(3)}`);
+        expect(recall, `recall@10 is ${recall}`).toBeGreaterThanOrEqual(0.95);
       });
     }
   }
 
   /** The plans of all statements that a search runs, as l9_agent. */
   const plansOf = (args: Record<string, unknown>, claims = {}): Promise<string> =>
-    asSuperuser(house, async (session) => {
+    gateway.inSuperuserSession(async (session) => {
       const plans: string[] = [];
       session.on('notice', ({ message }) => plans.push(message ?? ''));
       await session.query(
@@ -107,37 +104,35 @@ describe('a search among 100,000 memories', { skip }, () => {
     for (const [who, claims] of Object.entries(callers)) {
       for (const [what, args] of Object.entries(everySearch())) {
         const plans = await plansOf(args, claims);
-        assert.match(plans, /Scan/, what);
+        expect(plans, what).toMatch(/Scan/);
         const scanned = [...plans.matchAll(/Seq Scan on (\w+)[^\n]*/g)].map(([line]) => line);
-        assert.deepEqual(scanned, [], `${what}, seen by one who sees ${who}`);
+        expect(scanned, `${what}, seen by one who sees ${who}`).toStrictEqual([]);
       }
     }
-    const [{ packet_id }] = await house.sql(
+    const [{ packet_id }] = await gateway.sql(
       'C',
       "select packet_id from public.packet_store where project_id = 'p60' order by packet_id limit 1",
     );
     for (const args of [{ packet_id }, { packet_id, as_of: '2026-06-01' }]) {
       const plans = await plansOf(args);
-      assert.match(plans, /Scan/);
-      assert.deepEqual(
+      expect(plans).toMatch(/Scan/);
+      expect(
         [...plans.matchAll(/Seq Scan on (\w+)[^\n]*/g)].map(([line]) => line),
-        [],
         `like one, ${Object.keys(args)}`,
-      );
+      ).toStrictEqual([]);
     }
   });
 
   it('walks the indexes where the caller sees much, and scores one by one where it sees little', async () => {
     const { hybrid } = everySearch();
     const much = await plansOf(hybrid);
-    assert.match(much, /Index Scan using packet_store_content_bm25/);
-    assert.match(much, /Index Scan using hnsw_content_/);
+    expect(much).toMatch(/Index Scan using packet_store_content_bm25/);
+    expect(much).toMatch(/Index Scan using hnsw_content_/);
     for (const claims of [callers['a few'], { 'jwt.claims.projects': 'p1' }]) {
       const little = await plansOf(hybrid, claims);
-      assert.doesNotMatch(little, /Index Scan using (packet_store_content_bm25|hnsw_content_)/);
+      expect(little).not.toMatch(/Index Scan using (packet_store_content_bm25|hnsw_content_)/);
     }
-    assert.doesNotMatch(
-      await plansOf({ ...hybrid, tags: ['none has it'] }, { 'jwt.claims.projects': 'p15' }),
+    expect(await plansOf({ ...hybrid, tags: ['none has it'] }, { 'jwt.claims.projects': 'p15' })).not.toMatch(
       /Index Scan using (packet_store_content_bm25|hnsw_content_)/,
     );
   });
@@ -146,7 +141,7 @@ describe('a search among 100,000 memories', { skip }, () => {
     const { hybrid } = everySearch();
     const medianOf = async (claims: Record<string, string>) => {
       const times: number[] = [];
-      await house.asCaller(
+      await gateway.asCaller(
         'C',
         async (client) => {
           for (const { text, vector } of [...queries.slice(0, 5), ...queries]) {
@@ -164,7 +159,7 @@ describe('a search among 100,000 memories', { skip }, () => {
     for (const [who, claims] of Object.entries(callers)) {
       const one = await medianOf(claims);
       // Under load a ratio jumps: what it must not be is the walk past all others, which takes hundreds of times as long.
-      assert.ok(one < 10 * all, `who sees ${who}: ${one} ms, who sees all: ${all} ms`);
+      expect(one, `who sees ${who}: ${one} ms, who sees all: ${all} ms`).toBeLessThan(10 * all);
     }
   });
 });

@@ -9,8 +9,7 @@ import {
   LOCAL_MODEL,
   toVectorLiteral,
 } from '../../../gateway/src/embeddings/index.ts';
-import type { House } from '../../../gateway/tests/support/house.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
+import type { TestGateway } from '../../../gateway/tests/support/gateway.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const ROWS = 100_000;
@@ -45,10 +44,10 @@ export interface Query {
 /** Project → how many of every 2,000 memories are in it. */
 export const SHARES = { p60: 1200, p15: 300, p1: 20, p005: 1 };
 
-/** Fills the house, and hands out queries: real texts that no memory was made of. */
-export async function fillHouse(house: House): Promise<Query[]> {
+/** Fills the gateway, and hands out queries: real texts that no memory was made of. */
+export async function fillDatabase(gateway: TestGateway): Promise<Query[]> {
   const texts = realTexts();
-  const embedder = await createEmbedder(house.config.embedding, pino({ level: 'silent' }));
+  const embedder = await createEmbedder(gateway.config.embedding, pino({ level: 'silent' }));
   const vectors: number[][] = [];
   for (let at = 0; at < texts.length; at += 50) vectors.push(...(await embedder.embed(texts.slice(at, at + 50))));
   await embedder.close();
@@ -57,7 +56,7 @@ export async function fillHouse(house: House): Promise<Query[]> {
   const queries = texts.flatMap((text, at) => (isQuery(at) ? [{ text, own: vectors[at]! }] : []));
   const bases = texts.flatMap((text, at) => (isQuery(at) ? [] : [{ text, vector: JSON.stringify(vectors[at]) }]));
 
-  return asSuperuser(house, async (session) => {
+  return gateway.inSuperuserSession(async (session) => {
     // No triggers: what they do is tested elsewhere, and 100,000 audit rows are not needed here.
     await session.query(`set session_replication_role = replica; set synchronous_commit = off; set maintenance_work_mem = '384MB';
       set search_path = public, extensions;

@@ -1,10 +1,8 @@
 // How a tenant's searches weigh what they find; and how far, at most, that can change what comes first.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import type { Embedder } from '../../../gateway/src/embeddings/index.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asOwner } from '../../../gateway/tests/support/logins.ts';
-import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
+
+import { addTenant } from '../support/tenants.ts';
 
 const embedder: Embedder = {
   model: 'words',
@@ -19,15 +17,15 @@ const embedder: Embedder = {
 };
 
 describe('search settings', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder });
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const set = async (args: Record<string, unknown>, caller = 'L') => {
     const names = Object.keys(args).map((name, at) => `${name} => $${at + 1}`);
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       caller,
       `select s.* from public.set_search_settings(${names}) s`,
       Object.values(args),
@@ -40,8 +38,7 @@ describe('search settings', () => {
     recencyBoost: number,
     importanceBoost: number,
   ): Promise<number> => {
-    const [{ factor }] = await asOwner(
-      house,
+    const [{ factor }] = await gateway.asOwner(
       `select search.boost($1, $2, row(null, 0.35, 0.65, 0.5, true, $3, $4, '{"default": 1}', null)::public.search_settings) as factor`,
       [recency, importance, recencyBoost, importanceBoost],
     );
@@ -49,32 +46,32 @@ describe('search settings', () => {
   };
 
   it('are the defaults of the table where a tenant has none of its own', async () => {
-    const [defaults] = await asOwner(house, 'select s.* from search.current_search_settings() s');
+    const [defaults] = await gateway.asOwner('select s.* from search.current_search_settings() s');
     const created = await set({});
     for (const name of Object.keys(defaults)) {
-      if (!['tenant_id', 'updated_at'].includes(name)) assert.deepEqual(defaults[name], created[name], name);
+      if (!['tenant_id', 'updated_at'].includes(name)) expect(defaults[name], name).toStrictEqual(created[name]);
     }
   });
 
   it('change by what an admin gives, and leave an audit row', async () => {
     const changed = await set({ importance_boost: 0.1, half_life_days: { decision: 365 } });
-    assert.equal(changed.importance_boost, 0.1);
-    assert.deepEqual(changed.half_life_days, { default: 180, decision: 365 });
-    assert.deepEqual((await set({ half_life_days: { note: 30 } })).half_life_days, {
+    expect(changed.importance_boost).toBe(0.1);
+    expect(changed.half_life_days).toStrictEqual({ default: 180, decision: 365 });
+    expect((await set({ half_life_days: { note: 30 } })).half_life_days).toStrictEqual({
       default: 180,
       decision: 365,
       note: 30,
     });
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       'L',
       "select operation, details -> 'row' as changed, caller from public.audit_log where table_name = 'search_settings' order by audit_id desc limit 1",
     );
-    assert.deepEqual([row.operation, row.caller, row.changed.half_life_days.note], ['UPDATE', 'L', 30]);
-    const { data } = await house.graphql(
+    expect([row.operation, row.caller, row.changed.half_life_days.note]).toStrictEqual(['UPDATE', 'L', 30]);
+    const { data } = await gateway.graphql(
       'L',
       'mutation { setSearchSettings(input: { importanceBoost: 0.06 }) { searchSettings { importanceBoost lexicalWeight } } }',
     );
-    assert.deepEqual(data.setSearchSettings.searchSettings, { importanceBoost: 0.06, lexicalWeight: 0.35 });
+    expect(data.setSearchSettings.searchSettings).toStrictEqual({ importanceBoost: 0.06, lexicalWeight: 0.35 });
   });
 
   it('out of range are refused, naming the field', async () => {
@@ -90,40 +87,37 @@ describe('search settings', () => {
       [{ half_life_days: JSON.stringify([1]) }, 'half_life_days'],
     ];
     for (const [args, field] of cases)
-      await assert.rejects(set(args), { code: 'L9VAL', column: field }, JSON.stringify(args));
-    await assert.rejects(
-      house.asSuperuser('update public.search_settings set recency_boost = 0.2, importance_boost = 0.2'),
-      { code: '23514' },
-    );
+      await expect(set(args), JSON.stringify(args)).rejects.toMatchObject({ code: 'L9VAL', column: field });
+    await expect(
+      gateway.asSuperuser('update public.search_settings set recency_boost = 0.2, importance_boost = 0.2'),
+    ).rejects.toMatchObject({ code: '23514' });
   });
 
   it("are an admin's to change, of its own tenant, and nobody else's", async () => {
-    await assert.rejects(set({ context_weight: 0 }, 'C'), { code: '42501' });
-    await assert.rejects(
-      house.sql('L', 'select public.set_search_settings(context_weight => 0)', [], {
+    await expect(set({ context_weight: 0 }, 'C')).rejects.toMatchObject({ code: '42501' });
+    await expect(
+      gateway.sql('L', 'select public.set_search_settings(context_weight => 0)', [], {
         'jwt.claims.scopes': 'developer',
       }),
-      { code: 'L9SCP' },
-    );
+    ).rejects.toMatchObject({ code: 'L9SCP' });
     const { tenant, claims } = await otherTenant();
-    await assert.rejects(set({ context_weight: 0, tenant_id: tenant }), { code: 'L9SCP' });
+    await expect(set({ context_weight: 0, tenant_id: tenant })).rejects.toMatchObject({ code: 'L9SCP' });
     for (const text of [
       'update public.search_settings set context_weight = 0',
       'delete from public.search_settings',
       `insert into public.search_settings (tenant_id) values ('${tenant}')`,
     ]) {
-      for (const caller of ['C', 'L']) await assert.rejects(house.sql(caller, text), { code: '42501' });
+      for (const caller of ['C', 'L']) await expect(gateway.sql(caller, text)).rejects.toMatchObject({ code: '42501' });
     }
-    assert.equal((await house.sql('C', 'select 1 from public.search_settings')).length, 1);
-    assert.deepEqual(
-      await house.sql('C', 'select 1 from public.search_settings', [], claims),
-      [],
+    expect(await gateway.sql('C', 'select 1 from public.search_settings')).toHaveLength(1);
+    expect(
+      await gateway.sql('C', 'select 1 from public.search_settings', [], claims),
       "another tenant's are not to be seen",
-    );
+    ).toStrictEqual([]);
   });
 
   const otherTenant = async () => {
-    const claims = await addTenant(house, 'another');
+    const claims = await addTenant(gateway, 'another');
     return { tenant: claims['jwt.claims.tenant_id'], claims };
   };
 
@@ -138,52 +132,49 @@ describe('search settings', () => {
       for (const recency of [0, 0.3, 1]) {
         for (const importance of [0, 0.5, 1]) {
           const factor = await boost(recency, importance, recencyBoost, importanceBoost);
-          assert.ok(factor >= least - 1e-6 && factor <= 1 + 1e-6, `${factor}`);
+          expect(factor, `${factor}`).toBeGreaterThanOrEqual(least - 1e-6);
+          expect(factor, `${factor}`).toBeLessThanOrEqual(1 + 1e-6);
         }
       }
-      assert.ok(Math.abs((await boost(0, 0, recencyBoost, importanceBoost)) - least) < 1e-6);
-      assert.ok(Math.abs((await boost(1, 1, recencyBoost, importanceBoost)) - 1) < 1e-6);
+      expect(Math.abs((await boost(0, 0, recencyBoost, importanceBoost)) - least)).toBeLessThan(1e-6);
+      expect(Math.abs((await boost(1, 1, recencyBoost, importanceBoost)) - 1)).toBeLessThan(1e-6);
     }
   });
 
   it('let recency halve with each half-life of the kind', async () => {
-    const rows = await asOwner(
-      house,
+    const rows = await gateway.asOwner(
       'select search.recency(make_interval(days => d), 10) as r from unnest(array[-5, 0, 10, 20, 100000]) d',
     );
-    assert.deepEqual(
-      rows.map(({ r }) => Number(r.toFixed(6))),
-      [1, 1, 0.5, 0.25, 0],
-    );
+    expect(rows.map(({ r }) => Number(r.toFixed(6)))).toStrictEqual([1, 1, 0.5, 0.25, 0]);
   });
 
   describe('with both boosts at their most', () => {
     const save = async (content: string, args: Record<string, unknown> = {}) =>
-      (await house.tool('L', 'save_memory', { content, project_id: 'l9', ...args })).result.memory.packet_id as string;
+      (await gateway.tool('L', 'save_memory', { content, project_id: 'l9', ...args })).result.memory
+        .packet_id as string;
     const age = (id: string, days: number) =>
-      house.asSuperuser(
+      gateway.asSuperuser(
         `set session_replication_role = replica;
          update public.packet_store set "timestamp" = now() - interval '${days} days' where packet_id = '${id}';
          set session_replication_role = origin`,
       );
     const found = async (query: string, mode = 'hybrid') => {
-      const { result } = await house.tool('L', 'search_memory', { query, mode, explain: true, k: 20 });
+      const { result } = await gateway.tool('L', 'search_memory', { query, mode, explain: true, k: 20 });
       return result.hits as { packet_id: string; score: number; explanation: { fused: number } }[];
     };
-    before(() => set({ recency_boost: 0.1, importance_boost: 0.1, half_life_days: { note: 1 } }));
+    beforeAll(() => set({ recency_boost: 0.1, importance_boost: 0.1, half_life_days: { note: 1 } }));
 
     it('near-ties change places', async () => {
       const old = await save('A lamp, as it was before.', { importance: 0 });
       const recent = await save('A lamp, as it is there now, so they say.', { importance: 1 });
-      await house.embedded();
+      await gateway.embedded();
       await age(old, 1000);
       for (const mode of ['hybrid', 'semantic']) {
         const hits = await found('lamp', mode);
-        assert.deepEqual(
+        expect(
           hits.map(({ packet_id }) => packet_id),
-          [recent, old],
           mode,
-        );
+        ).toStrictEqual([recent, old]);
       }
     });
 
@@ -194,19 +185,19 @@ describe('search settings', () => {
         fringe.push(
           await save(`Paragraph ${n} tells of other things at length, and once of a nail.`, { importance: 1 }),
         );
-      await house.embedded();
+      await gateway.embedded();
       await age(relevant, 10_000);
       for (const mode of ['hybrid', 'lexical', 'semantic']) {
         const hits = await found('mirror nail', mode);
-        assert.equal(hits[0]!.packet_id, relevant, mode);
-        assert.ok(
+        expect(hits[0]!.packet_id, mode).toBe(relevant);
+        expect(
           hits.some(({ packet_id }) => fringe.includes(packet_id)),
           mode,
-        );
+        ).toBe(true);
         // The bound, of every pair: who comes first scored at least 1 / 1.2 of who comes after.
         for (const [at, one] of hits.entries()) {
           for (const other of hits.slice(at + 1))
-            assert.ok(one.explanation.fused * 1.2 >= other.explanation.fused - 1e-6);
+            expect(one.explanation.fused * 1.2).toBeGreaterThanOrEqual(other.explanation.fused - 1e-6);
         }
       }
     });
@@ -214,24 +205,24 @@ describe('search settings', () => {
     it('what they lift into the first k is not missed for being below them', async () => {
       const old = await save('A lamp and a mirror.', { importance: 0 });
       const recent = await save('A lamp and a mirror too.', { importance: 1 });
-      await house.embedded();
+      await gateway.embedded();
       await age(old, 10_000);
-      const { result } = await house.tool('L', 'search_memory', { query: 'lamp mirror', mode: 'semantic', k: 1 });
-      assert.equal(result.hits[0].packet_id, recent);
+      const { result } = await gateway.tool('L', 'search_memory', { query: 'lamp mirror', mode: 'semantic', k: 1 });
+      expect(result.hits[0].packet_id).toBe(recent);
     });
   });
 
   it('weigh words against meaning', async () => {
-    const save = (content: string) => house.tool('L', 'save_memory', { content, project_id: 'weights' });
+    const save = (content: string) => gateway.tool('L', 'save_memory', { content, project_id: 'weights' });
     await save('zwieback');
     await save('A nail of sorts, and no zebra at all among the many other words here.');
-    await house.embedded();
+    await gateway.embedded();
     const first = async () =>
-      (await house.tool('L', 'search_memory', { query: 'zwieback nail', project_id: 'weights' })).result.hits[0]
+      (await gateway.tool('L', 'search_memory', { query: 'zwieback nail', project_id: 'weights' })).result.hits[0]
         .content;
     await set({ lexical_weight: 1, semantic_weight: 0 });
-    assert.equal(await first(), 'zwieback');
+    expect(await first()).toBe('zwieback');
     await set({ lexical_weight: 0, semantic_weight: 1 });
-    assert.match(await first(), /^A nail/);
+    expect(await first()).toMatch(/^A nail/);
   });
 });

@@ -1,12 +1,12 @@
 // Short ways to save summaries, and to ask for them and for what is due, each as some caller.
-import type { House } from '../../../gateway/tests/support/house.ts';
-import { named } from '../../../gateway/tests/support/named.ts';
+import type { TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { save } from '../importance/support.ts';
+import { named } from '../support/named.ts';
 
 /** A user of the org whose memories are its own. */
 export const user = { 'jwt.claims.user_id': '01900000-0000-7000-8000-0000000000aa' };
 
-export function summariesOf(house: House) {
+export function summariesOf(gateway: TestGateway) {
   let number = 0;
   const sum = async (caller: string, sources: string[], args: Record<string, unknown> = {}, claims = {}) => {
     const given: Record<string, unknown> = {
@@ -16,7 +16,7 @@ export function summariesOf(house: House) {
       source_packet_ids: sources,
       ...args,
     };
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       caller,
       `select s.*, summaries.summary_json(s) ->> 'summary_text' as text
        from public.save_summary(${named(given)}) s`,
@@ -27,16 +27,16 @@ export function summariesOf(house: House) {
   };
   const seen = async (caller: string, id: string) =>
     (
-      await house.sql(
+      await gateway.sql(
         caller,
         'select s.*, public.memory_summaries_is_stale(s) as stale from public.memory_summaries s where summary_id = $1',
         [id],
       )
     )[0];
   const note = (caller: string, content: string, args: object = {}) =>
-    save(house, caller, `${content} ${++number}`, args);
+    save(gateway, caller, `${content} ${++number}`, args);
   const due = (caller: string, args: Record<string, unknown> = {}, claims = {}) =>
-    house.sql(caller, `select * from public.due_summaries(${named(args)})`, Object.values(args), claims);
+    gateway.sql(caller, `select * from public.due_summaries(${named(args)})`, Object.values(args), claims);
 
   return { sum, seen, note, due };
 }

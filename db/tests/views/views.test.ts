@@ -1,40 +1,39 @@
 // Materialized views: read by functions that apply the caller's claims to the rows as they are now.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { grepDatabase } from '../../../gateway/tests/support/dump.ts';
-import { eventually } from '../../../gateway/tests/support/eventually.ts';
-import { type House, openHouse } from '../../../gateway/tests/support/house.ts';
-import { asOwner, asSuperuser } from '../../../gateway/tests/support/logins.ts';
-import { addTenant } from '../../../gateway/tests/support/second-tenant.ts';
+
+import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 import { save } from '../importance/support.ts';
 import { assertFact, registerPredicate } from '../knowledge/support.ts';
+import { grepDatabase } from '../support/dump.ts';
+import { eventually } from '../support/eventually.ts';
+import { addTenant } from '../support/tenants.ts';
 
 const VIEWS = ['mv_agent_recent_important', 'mv_entity_graph', 'mv_high_confidence_facts', 'mv_reflection_patterns'];
 
 describe('materialized views', () => {
-  let house: House;
+  let gateway: TestGateway;
   let acme: Record<string, string>;
-  const refresh = (caller = 'L', claims = {}) => house.sql(caller, 'call public.refresh_memory_views()', [], claims);
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
-    acme = await addTenant(house, 'acme');
+  const refresh = (caller = 'L', claims = {}) => gateway.sql(caller, 'call public.refresh_memory_views()', [], claims);
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
+    acme = await addTenant(gateway, 'acme');
     // The gateway's first refresh, not to come in the middle of a test.
     const isRefreshed = async () =>
-      (await house.sql('L', 'select bool_and(age_seconds is not null) as it from public.memory_views_status()'))[0].it;
+      (await gateway.sql('L', 'select bool_and(age_seconds is not null) as it from public.memory_views_status()'))[0]
+        .it;
     await eventually(isRefreshed);
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const relate = (caller: string, source: string, type: string, target: string, scope = 'developer', claims = {}) =>
-    house.sql(
+    gateway.sql(
       caller,
       'select * from public.relate($1, $2, $3, scope => $4, project_id => $5)',
       [source, type, target, scope, 'l9'],
       claims,
     );
   const reflect = (caller: string, content: string, scope = 'developer', claims = {}) =>
-    house.sql(
+    gateway.sql(
       caller,
       `select * from public.reflect($1, type => 'pattern', scope => $2, project_id => 'l9')`,
       [content, scope],
@@ -43,21 +42,26 @@ describe('materialized views', () => {
   /** What a caller reads of all four, as texts. */
   const reads = async (caller: string, claims = {}) => ({
     memories: (
-      await house.sql(caller, 'select (memory).content as it from public.agent_recent_important(k => 500)', [], claims)
+      await gateway.sql(
+        caller,
+        'select (memory).content as it from public.agent_recent_important(k => 500)',
+        [],
+        claims,
+      )
     ).map(({ it }) => it),
     edges: (
-      await house.sql(
+      await gateway.sql(
         caller,
         'select (relationship).target_entity as it from public.entity_graph(k => 500)',
         [],
         claims,
       )
     ).map(({ it }) => it),
-    facts: (await house.sql(caller, 'select object as it from public.high_confidence_facts(k => 500)', [], claims)).map(
-      ({ it }) => it,
-    ),
+    facts: (
+      await gateway.sql(caller, 'select object as it from public.high_confidence_facts(k => 500)', [], claims)
+    ).map(({ it }) => it),
     lessons: (
-      await house.sql(
+      await gateway.sql(
         caller,
         `select p.envelope ->> 'content' as it from public.reflection_patterns(k => 500) v
          join public.packet_store p on p.packet_id = (v.reflection).source_packet`,
@@ -70,157 +74,162 @@ describe('materialized views', () => {
   it('can be selected from by nobody, and refreshed by admins and jobs only', async () => {
     for (const view of VIEWS)
       for (const caller of ['C', 'L'])
-        await assert.rejects(house.sql(caller, `select * from views.${view}`), { code: '42501' }, view);
-    await assert.rejects(house.gateway.database.workerPool.query(`select * from views.${VIEWS[0]}`), {
+        await expect(gateway.sql(caller, `select * from views.${view}`), view).rejects.toMatchObject({ code: '42501' });
+    await expect(gateway.instance.database.workerPool.query(`select * from views.${VIEWS[0]}`)).rejects.toMatchObject({
       code: '42501',
     });
-    await assert.rejects(refresh('C'), { code: '42501' });
+    await expect(refresh('C')).rejects.toMatchObject({ code: '42501' });
     for (const caller of ['C', 'L'])
       for (const statement of ['select * from views.memory_view_refreshes', 'select views.is_refreshing_views()'])
-        await assert.rejects(house.sql(caller, statement), { code: '42501' }, statement);
+        await expect(gateway.sql(caller, statement), statement).rejects.toMatchObject({ code: '42501' });
     for (const view of VIEWS)
-      await assert.rejects(house.sql('L', `refresh materialized view views.${view}`), { code: '42501' });
+      await expect(gateway.sql('L', `refresh materialized view views.${view}`)).rejects.toMatchObject({
+        code: '42501',
+      });
   });
 
   it('show what was there at the last refresh, of every tenant to itself, whoever refreshes', async () => {
-    await registerPredicate(house, 'runs');
+    await registerPredicate(gateway, 'runs');
     for (const [caller, scope, claims, word] of [
       ['C', 'developer', {}, 'shared'],
       ['L', 'l-private', {}, 'secret'],
       ['C', 'developer', acme, 'theirs'],
     ] as const) {
-      await house.sql(
+      await gateway.sql(
         caller,
         `select public.save_memory($1, scope => $2, project_id => 'l9')`,
         [`note ${word}`, scope],
         claims,
       );
-      await assertFact(house, caller, [`fact of ${word}`, 'runs', word], { scope }, claims);
+      await assertFact(gateway, caller, [`fact of ${word}`, 'runs', word], { scope }, claims);
       await relate(caller, `hub of ${word}`, 'knows', `friend ${word}`, scope, claims);
       await reflect(caller, `lesson ${word}`, scope, claims);
     }
     const before = await reads('L');
-    assert.deepEqual(before, { memories: [], edges: [], facts: [], lessons: [] });
+    expect(before).toStrictEqual({ memories: [], edges: [], facts: [], lessons: [] });
     // An admin of one tenant, with a token that is cut down.
     await refresh('L', { 'jwt.claims.scopes': '["developer"]', 'jwt.claims.projects': '["other"]' });
 
     const ofC = await reads('C');
-    assert.deepEqual([ofC.edges, ofC.facts, ofC.lessons], [['friend shared'], ['shared'], ['lesson shared']]);
-    assert.ok(ofC.memories.includes('note shared'));
-    assert.ok(!JSON.stringify(ofC).match(/secret|theirs/));
+    expect([ofC.edges, ofC.facts, ofC.lessons]).toStrictEqual([['friend shared'], ['shared'], ['lesson shared']]);
+    expect(ofC.memories).toContain('note shared');
+    expect(JSON.stringify(ofC).match(/secret|theirs/)).toBeFalsy();
     const ofL = await reads('L');
-    assert.deepEqual(
-      [ofL.edges.sort(), ofL.facts.sort()],
-      [
-        ['friend secret', 'friend shared'],
-        ['secret', 'shared'],
-      ],
-    );
-    assert.deepEqual(ofL.lessons.sort(), ['lesson secret', 'lesson shared']);
-    assert.ok(ofL.memories.includes('note secret') && !JSON.stringify(ofL).includes('theirs'));
+    expect([ofL.edges.sort(), ofL.facts.sort()]).toStrictEqual([
+      ['friend secret', 'friend shared'],
+      ['secret', 'shared'],
+    ]);
+    expect(ofL.lessons.sort()).toStrictEqual(['lesson secret', 'lesson shared']);
+    expect(ofL.memories).toContain('note secret');
+    expect(JSON.stringify(ofL)).not.toContain('theirs');
     const cut = await reads('L', { 'jwt.claims.scopes': '["developer"]' });
-    assert.ok(!JSON.stringify(cut).includes('secret'));
-    assert.deepEqual(await reads('L', { 'jwt.claims.projects': '["other"]' }), {
+    expect(JSON.stringify(cut)).not.toContain('secret');
+    expect(await reads('L', { 'jwt.claims.projects': '["other"]' })).toStrictEqual({
       memories: [],
       edges: [],
       facts: [],
       lessons: [],
     });
     const ofAcme = await reads('C', acme);
-    assert.deepEqual([ofAcme.edges, ofAcme.facts, ofAcme.lessons], [['friend theirs'], ['theirs'], ['lesson theirs']]);
-    const mine = await house.sql('L', "select agent_id from public.agent_recent_important(agent_id => 'L-CTO')");
-    assert.ok(mine.length > 0 && mine.every(({ agent_id }) => agent_id === 'L-CTO'));
+    expect([ofAcme.edges, ofAcme.facts, ofAcme.lessons]).toStrictEqual([
+      ['friend theirs'],
+      ['theirs'],
+      ['lesson theirs'],
+    ]);
+    const mine = await gateway.sql('L', "select agent_id from public.agent_recent_important(agent_id => 'L-CTO')");
+    expect(mine.length).toBeGreaterThan(0);
+    expect(mine.every(({ agent_id }) => agent_id === 'L-CTO')).toBe(true);
   });
 
   it('show nothing of what has moved, expired, or gone since', async () => {
-    const ids = await house.sql('C', `select packet_id from public.packet_store where envelope::text like '%shared%'`);
-    assert.ok(ids.length >= 4);
+    const ids = await gateway.sql(
+      'C',
+      `select packet_id from public.packet_store where envelope::text like '%shared%'`,
+    );
+    expect(ids.length).toBeGreaterThanOrEqual(4);
     const [first, ...rest] = ids.map(({ packet_id }) => packet_id as string);
     for (const id of [first, ...rest])
-      await house.sql('L', `select public.update_memory($1, scope => 'l-private')`, [id]);
-    assert.deepEqual(await reads('C'), { memories: [], edges: [], facts: [], lessons: [] });
+      await gateway.sql('L', `select public.update_memory($1, scope => 'l-private')`, [id]);
+    expect(await reads('C')).toStrictEqual({ memories: [], edges: [], facts: [], lessons: [] });
     for (const id of [first, ...rest])
-      await house.sql('L', `select public.update_memory($1, scope => 'developer')`, [id]);
-    assert.deepEqual((await reads('C')).facts, ['shared']);
-    for (const id of [first, ...rest]) await house.sql('L', `select public.erase_memory($1, 'a test')`, [id]);
-    assert.deepEqual(await reads('C'), { memories: [], edges: [], facts: [], lessons: [] });
-    assert.deepEqual(
-      Object.keys(await asSuperuser(house, (client) => grepDatabase(client, ['shared']))).filter((name) =>
+      await gateway.sql('L', `select public.update_memory($1, scope => 'developer')`, [id]);
+    expect((await reads('C')).facts).toStrictEqual(['shared']);
+    for (const id of [first, ...rest]) await gateway.sql('L', `select public.erase_memory($1, 'a test')`, [id]);
+    expect(await reads('C')).toStrictEqual({ memories: [], edges: [], facts: [], lessons: [] });
+    expect(
+      Object.keys(await gateway.inSuperuserSession((client) => grepDatabase(client, ['shared']))).filter((name) =>
         name.includes('mv_'),
       ),
-      [],
-    );
+    ).toStrictEqual([]);
     await refresh();
     for (const view of VIEWS) {
-      const [row] = await house.asSuperuser(
+      const [row] = await gateway.asSuperuser(
         `select count(*)::int as n from views.${view} v where to_jsonb(v) ->> 'scope' = 'developer' and tenant_id = '00000000-0000-7000-8000-000000000001'`,
       );
-      assert.equal(row.n, 0, view);
+      expect(row.n, view).toBe(0);
     }
   });
 
   it('keep to facts that are sure and little contradicted', async () => {
-    await assertFact(house, 'C', ['a guess', 'is', 'vague'], { confidence: 0.5 });
-    await assertFact(house, 'C', ['a surer guess', 'is', 'likely'], { confidence: 0.6 });
-    await assertFact(house, 'C', ['the job', 'runs', 'daily']);
-    await assertFact(house, 'C', ['the job', 'runs', 'hourly']);
-    for (const object of ['on', 'off', 'on', 'off', 'on']) await assertFact(house, 'C', ['the lamp', 'runs', object]);
+    await assertFact(gateway, 'C', ['a guess', 'is', 'vague'], { confidence: 0.5 });
+    await assertFact(gateway, 'C', ['a surer guess', 'is', 'likely'], { confidence: 0.6 });
+    await assertFact(gateway, 'C', ['the job', 'runs', 'daily']);
+    await assertFact(gateway, 'C', ['the job', 'runs', 'hourly']);
+    for (const object of ['on', 'off', 'on', 'off', 'on']) await assertFact(gateway, 'C', ['the lamp', 'runs', object]);
     await refresh();
-    assert.deepEqual((await reads('C')).facts.sort(), ['hourly', 'likely']);
+    expect((await reads('C')).facts.sort()).toStrictEqual(['hourly', 'likely']);
     // No longer what they were.
-    await assertFact(house, 'C', ['the job', 'runs', 'weekly']);
-    assert.deepEqual((await reads('C')).facts, ['likely']);
-    assert.equal((await house.sql('C', "select from public.high_confidence_facts('A  surer guess')")).length, 1);
+    await assertFact(gateway, 'C', ['the job', 'runs', 'weekly']);
+    expect((await reads('C')).facts).toStrictEqual(['likely']);
+    expect(await gateway.sql('C', "select from public.high_confidence_facts('A  surer guess')")).toHaveLength(1);
   });
 
   it('count how connected entities are, within their room', async () => {
     for (const target of ['a', 'b', 'c']) await relate('C', 'the core', 'feeds', target);
     await relate('L', 'the core', 'feeds', 'd', 'l-private');
     await refresh();
-    const edges = await house.sql('C', "select source_degree, target_degree from public.entity_graph('feeds')");
-    assert.deepEqual(
-      edges,
-      Array.from({ length: 3 }, () => ({ source_degree: 3, target_degree: 1 })),
-    );
+    const edges = await gateway.sql('C', "select source_degree, target_degree from public.entity_graph('feeds')");
+    expect(edges).toStrictEqual(Array.from({ length: 3 }, () => ({ source_degree: 3, target_degree: 1 })));
   });
 
   it('give nobody more by a setting that anyone can make', async () => {
-    await save(house, 'L', 'behind the curtain', { scope: 'l-private' });
-    await house.asCaller('C', async (client) => {
+    await save(gateway, 'L', 'behind the curtain', { scope: 'l-private' });
+    await gateway.asCaller('C', async (client) => {
       await client.query("set local l9.refreshing_views = 'on'");
       const { rows } = await client.query('select (memory).scope from public.agent_recent_important(k => 500)');
-      assert.ok(rows.every(({ scope }) => scope !== 'l-private'));
-      const [secret] = (await house.home.superuserUrl)
-        ? await house.asSuperuser("select packet_id as id from public.packet_store where scope = 'l-private' limit 1")
+      expect(rows.every(({ scope }) => scope !== 'l-private')).toBe(true);
+      const [secret] = (await gateway.home.superuserUrl)
+        ? await gateway.asSuperuser("select packet_id as id from public.packet_store where scope = 'l-private' limit 1")
         : [{ id: '01900000-0000-7000-8000-000000000000' }];
-      await assert.rejects(client.query(`select facts.assert_fact_from($1, 'a', 'b', '1')`, [secret.id]), {
-        code: 'L9OWN',
-      });
+      await expect(client.query(`select facts.assert_fact_from($1, 'a', 'b', '1')`, [secret.id])).rejects.toMatchObject(
+        { code: 'L9OWN' },
+      );
     });
     // Nor within the transaction of a refresh, once it is done.
-    await house.asCaller('L', async (client) => {
+    await gateway.asCaller('L', async (client) => {
       await client.query('call public.refresh_memory_views()');
       await client.query("set local l9.refreshing_views = 'on'");
       await client.query(`select set_config('jwt.claims.scopes', '["developer"]', true)`);
       const { rows } = await client.query('select (memory).scope from public.agent_recent_important(k => 500)');
-      assert.ok(rows.every(({ scope }) => scope !== 'l-private'));
+      expect(rows.every(({ scope }) => scope !== 'l-private')).toBe(true);
     });
   });
 
   it('say how old they are, and are refreshed by the job, by operators of the database, and when they were never filled', async () => {
-    await house.gateway.database.workerPool.query('call public.refresh_memory_views()');
-    const status = await house.sql('C', 'select * from public.memory_views_status()');
-    assert.deepEqual(
-      status.map(({ view_name }) => view_name),
-      VIEWS,
-    );
-    assert.ok(status.every(({ age_seconds, seconds }) => age_seconds >= 0 && age_seconds < 60 && seconds >= 0));
-    await asSuperuser(house, (client) =>
+    await gateway.instance.database.workerPool.query('call public.refresh_memory_views()');
+    const status = await gateway.sql('C', 'select * from public.memory_views_status()');
+    expect(status.map(({ view_name }) => view_name)).toStrictEqual(VIEWS);
+    expect(status.every(({ age_seconds, seconds }) => age_seconds >= 0 && age_seconds < 60 && seconds >= 0)).toBe(true);
+    await gateway.inSuperuserSession((client) =>
       client.query('refresh materialized view views.mv_high_confidence_facts with no data'),
     );
-    await assert.rejects(house.sql('C', 'select * from public.high_confidence_facts()'), { code: '55000' });
-    await asOwner(house, 'call public.refresh_memory_views()');
-    assert.deepEqual((await reads('C')).facts.sort(), ['likely', 'weekly']);
-    await assert.rejects(house.sql('C', 'select * from public.high_confidence_facts(k => 501)'), { code: 'L9LIM' });
+    await expect(gateway.sql('C', 'select * from public.high_confidence_facts()')).rejects.toMatchObject({
+      code: '55000',
+    });
+    await gateway.asOwner('call public.refresh_memory_views()');
+    expect((await reads('C')).facts.sort()).toStrictEqual(['likely', 'weekly']);
+    await expect(gateway.sql('C', 'select * from public.high_confidence_facts(k => 501)')).rejects.toMatchObject({
+      code: 'L9LIM',
+    });
   });
 });

@@ -1,15 +1,13 @@
 // A world is its updates folded in the order of their versions, whatever becomes of them.
-import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
-import { grepDatabase } from '../../../gateway/tests/support/dump.ts';
-import { houseOfSuite } from '../../../gateway/tests/support/house-of-suite.ts';
-import { asSuperuser } from '../../../gateway/tests/support/logins.ts';
+
+import { useTestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { embedder } from '../events/words.ts';
+import { grepDatabase } from '../support/dump.ts';
 import { worldsOf } from './support.ts';
 
 describe('the world model', () => {
-  const house = houseOfSuite({ embedder });
-  const { project, apply, world, state, versions, remove, snapshot, diff, restore, isFolded } = worldsOf(house);
+  const gateway = useTestGateway({ embedder });
+  const { project, apply, world, state, versions, remove, snapshot, diff, restore, isFolded } = worldsOf(gateway);
 
   it('takes a snapshot, tells what changed since, and goes back to it as a new version', async () => {
     const p = project();
@@ -19,10 +17,13 @@ describe('the world model', () => {
       { entity_id: 'cache' },
     ]);
     const before = await snapshot('C', p, 'before the move');
-    assert.deepEqual(
-      [before.state_version, before.entity_count, before.relation_count, before.description, before.created_by],
-      [1, 3, 3, 'before the move', 'C'],
-    );
+    expect([
+      before.state_version,
+      before.entity_count,
+      before.relation_count,
+      before.description,
+      before.created_by,
+    ]).toStrictEqual([1, 3, 3, 'before the move', 'C']);
     await apply('C', p, [
       { entity_id: 'api', attributes: { port: 2, uses: null } },
       { entity_id: 'cache', delete: true },
@@ -45,33 +46,39 @@ describe('the world model', () => {
         attributes,
         former_attributes,
       }));
-    assert.deepEqual(short(await diff('C', p, before.snapshot_id)), changed);
-    assert.deepEqual(short(await diff('L', p, '1', '3')), changed);
-    assert.deepEqual(
-      (await diff('C', p, '3', before.snapshot_id)).map(({ change }) => change),
-      ['changed', 'added', 'removed'],
-    );
-    assert.deepEqual(await diff('C', p, '3'), []);
+    expect(short(await diff('C', p, before.snapshot_id))).toStrictEqual(changed);
+    expect(short(await diff('L', p, '1', '3'))).toStrictEqual(changed);
+    expect((await diff('C', p, '3', before.snapshot_id)).map(({ change }) => change)).toStrictEqual([
+      'changed',
+      'added',
+      'removed',
+    ]);
+    expect(await diff('C', p, '3')).toStrictEqual([]);
 
     const restored = await restore('L', p, before.snapshot_id, 3);
-    assert.deepEqual(
-      [restored.insight_type, restored.state_version_after, restored.restored_version, restored.entities],
-      ['restore', 4, 1, []],
-    );
-    assert.deepEqual(await diff('C', p, before.snapshot_id), []);
-    assert.deepEqual(await versions('C', p), { api: 3, cache: 2, db: 1 });
+    expect([
+      restored.insight_type,
+      restored.state_version_after,
+      restored.restored_version,
+      restored.entities,
+    ]).toStrictEqual(['restore', 4, 1, []]);
+    expect(await diff('C', p, before.snapshot_id)).toStrictEqual([]);
+    expect(await versions('C', p)).toStrictEqual({ api: 3, cache: 2, db: 1 });
     // A version in between is still there, and so is what was restored, after more restores.
     await restore('C', p, '3');
-    assert.deepEqual(Object.keys(await state('C', p)).sort(), ['api', 'db', 'queue']);
+    expect(Object.keys(await state('C', p)).sort()).toStrictEqual(['api', 'db', 'queue']);
     await restore('C', p, '4');
-    assert.deepEqual(await diff('C', p, before.snapshot_id), []);
+    expect(await diff('C', p, before.snapshot_id)).toStrictEqual([]);
     await restore('C', p, '0');
-    assert.deepEqual(await state('C', p), {});
+    expect(await state('C', p)).toStrictEqual({});
     await apply('C', p, [{ entity_id: 'api' }]);
-    assert.equal((await versions('C', p)).api, 6);
+    expect((await versions('C', p)).api).toBe(6);
     await isFolded(restored.audience_id);
-    await assert.rejects(restore('C', p, '99'), { code: 'L9VAL', column: 'snapshot' });
-    await assert.rejects(restore('C', p, before.snapshot_id, 1), { code: 'L9VAL', column: 'expected_version' });
+    await expect(restore('C', p, '99')).rejects.toMatchObject({ code: 'L9VAL', column: 'snapshot' });
+    await expect(restore('C', p, before.snapshot_id, 1)).rejects.toMatchObject({
+      code: 'L9VAL',
+      column: 'expected_version',
+    });
     // The restore is an update like others: when its memory goes, it was never made.
     await remove('L', restored.source_packet);
     await isFolded(restored.audience_id);
@@ -83,30 +90,30 @@ describe('the world model', () => {
     const b = await apply('C', p, [{ entity_id: 'x', attributes: { color: 'blue' } }, { entity_id: 'only-b' }]);
     const c = await apply('C', p, [{ entity_id: 'x', attributes: { shape: 'round' } }]);
     await remove('C', b.source_packet);
-    assert.deepEqual(await state('C', p), { x: { color: 'red', size: 1, shape: 'round' } });
-    assert.deepEqual([(await world('C', p)).version, (await versions('C', p)).x], [4, 4]);
+    expect(await state('C', p)).toStrictEqual({ x: { color: 'red', size: 1, shape: 'round' } });
+    expect([(await world('C', p)).version, (await versions('C', p)).x]).toStrictEqual([4, 4]);
     await remove('C', c.source_packet);
-    assert.deepEqual(await state('C', p), { x: { color: 'red', size: 1 } });
-    assert.deepEqual([(await world('C', p)).version, (await versions('C', p)).x], [5, 5]);
+    expect(await state('C', p)).toStrictEqual({ x: { color: 'red', size: 1 } });
+    expect([(await world('C', p)).version, (await versions('C', p)).x]).toStrictEqual([5, 5]);
     await isFolded(a.audience_id);
     const d = await apply('C', p, [{ entity_id: 'x' }]);
-    assert.equal(d.state_version_after, 6);
+    expect(d.state_version_after).toBe(6);
     // Many at once, in one statement.
     const more = [];
     for (let i = 0; i < 5; i++)
       more.push(await apply('C', p, [{ entity_id: 'x', attributes: { [`k${i}`]: i } }, { entity_id: `y${i}` }]));
-    await house.sql('C', 'delete from public.packet_store where packet_id = any ($1)', [
+    await gateway.sql('C', 'delete from public.packet_store where packet_id = any ($1)', [
       more.slice(1).map((it) => it.source_packet),
     ]);
-    assert.deepEqual(await state('C', p), { x: { color: 'red', size: 1, k0: 0 }, y0: {} });
+    expect(await state('C', p)).toStrictEqual({ x: { color: 'red', size: 1, k0: 0 }, y0: {} });
     await isFolded(a.audience_id);
-    await house.sql('C', 'delete from public.packet_store where project_id = $1', [p]);
-    assert.deepEqual(await state('C', p), {});
-    assert.ok((await world('C', p)).version > 11);
-    const left = await house.asSuperuser('select 1 from world_model.removed_entities where audience_id = $1', [
+    await gateway.sql('C', 'delete from public.packet_store where project_id = $1', [p]);
+    expect(await state('C', p)).toStrictEqual({});
+    expect((await world('C', p)).version).toBeGreaterThan(11);
+    const left = await gateway.asSuperuser('select 1 from world_model.removed_entities where audience_id = $1', [
       a.audience_id,
     ]);
-    assert.deepEqual(left, [], 'not even names stay');
+    expect(left, 'not even names stay').toStrictEqual([]);
   });
 
   it('is worked out again by all who delete at once, none waiting for another for ever', async () => {
@@ -119,13 +126,13 @@ describe('the world model', () => {
       ...all.reverse().map(({ source_packet }) => remove('C', source_packet)),
       ...Array.from({ length: 5 }, (_, i) => apply('L', p, [{ entity_id: 'x', attributes: { [`n${i}`]: i } }])),
     ]);
-    assert.deepEqual(await state('C', p), { x: { k19: 19, n0: 0, n1: 1, n2: 2, n3: 3, n4: 4 }, y19: {} });
-    assert.equal((await world('C', p)).version, 44);
+    expect(await state('C', p)).toStrictEqual({ x: { k19: 19, n0: 0, n1: 1, n2: 2, n3: 3, n4: 4 }, y19: {} });
+    expect((await world('C', p)).version).toBe(44);
     await isFolded(kept.audience_id);
-    const strays = await house.asSuperuser(
+    const strays = await gateway.asSuperuser(
       'select 1 from public.world_model_entities e where not exists (select from public.packet_store p where p.packet_id = e.source_packet)',
     );
-    assert.deepEqual(strays, []);
+    expect(strays).toStrictEqual([]);
   });
 
   it('shows nothing erased in entities, former versions, snapshots or differences, and no word of it is anywhere', async () => {
@@ -142,25 +149,26 @@ describe('the world model', () => {
       { insight: { content: `about ${word}`, insight_type: word.toLowerCase() } },
     );
     const s = await snapshot('C', p);
-    assert.deepEqual([s.entity_count, s.relation_count], [2, 2]);
+    expect([s.entity_count, s.relation_count]).toStrictEqual([2, 2]);
     await apply('C', p, [{ entity_id: word, delete: true }]).then(({ source_packet }) => remove('C', source_packet));
     await restore('C', p, s.snapshot_id);
-    await asSuperuser(house, (client) => client.query('analyze'));
-    const grep = () => asSuperuser(house, (client) => grepDatabase(client, [word]));
+    await gateway.inSuperuserSession((client) => client.query('analyze'));
+    const grep = () => gateway.inSuperuserSession((client) => grepDatabase(client, [word]));
     const held = await grep();
-    for (const table of ['world_model_entities', 'world_model_updates']) assert.ok(held[`public.${table}`], table);
-    assert.equal(held['pg_catalog.pg_statistic'], undefined);
-    await house.sql('L', "select public.erase_memory($1, 'a test')", [secret.source_packet]);
-    assert.deepEqual(await grep(), {});
-    assert.deepEqual(await state('C', p), { kept: { uses: 'x' } });
-    assert.deepEqual(await state('C', p, ', version => 2'), { kept: { uses: 'x' } });
-    assert.deepEqual(await diff('C', p, s.snapshot_id), []);
-    const [again] = await house.sql(
+    for (const table of ['world_model_entities', 'world_model_updates'])
+      expect(held[`public.${table}`], table).toBeTruthy();
+    expect(held['pg_catalog.pg_statistic']).toBeUndefined();
+    await gateway.sql('L', "select public.erase_memory($1, 'a test')", [secret.source_packet]);
+    expect(await grep()).toStrictEqual({});
+    expect(await state('C', p)).toStrictEqual({ kept: { uses: 'x' } });
+    expect(await state('C', p, ', version => 2')).toStrictEqual({ kept: { uses: 'x' } });
+    expect(await diff('C', p, s.snapshot_id)).toStrictEqual([]);
+    const [again] = await gateway.sql(
       'C',
       'select entity_count, relation_count from public.world_model_snapshots where snapshot_id = $1',
       [s.snapshot_id],
     );
-    assert.deepEqual(again, { entity_count: 1, relation_count: 0 });
+    expect(again).toStrictEqual({ entity_count: 1, relation_count: 0 });
     await isFolded(secret.audience_id);
   });
 
@@ -170,36 +178,35 @@ describe('the world model', () => {
     const b = await apply('C', p, [{ entity_id: 'x', attributes: { secret: 'b' } }, { entity_id: 'y' }]);
     const s = await snapshot('C', p);
     await apply('L', p, [{ entity_id: 'y', attributes: { private: true } }], { scope: 'l-private' });
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [b.source_packet]);
-    assert.deepEqual(await state('C', p), { x: { from: 'a' } });
-    assert.deepEqual(await state('L', p, '', 'l-private'), { x: { secret: 'b' }, y: { private: true } });
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [b.source_packet]);
+    expect(await state('C', p)).toStrictEqual({ x: { from: 'a' } });
+    expect(await state('L', p, '', 'l-private')).toStrictEqual({ x: { secret: 'b' }, y: { private: true } });
     const privately = await world('L', p, '', 'l-private');
-    assert.equal(privately.version, 2);
-    assert.equal((await world('C', p)).version, 3);
-    assert.deepEqual(await diff('C', p, s.snapshot_id), []);
+    expect(privately.version).toBe(2);
+    expect((await world('C', p)).version).toBe(3);
+    expect(await diff('C', p, s.snapshot_id)).toStrictEqual([]);
     await isFolded(a.audience_id);
     await isFolded(privately.audience_id);
-    await house.sql('L', "select public.update_memory($1, scope => 'developer')", [b.source_packet]);
-    assert.deepEqual(await state('C', p), { x: { from: 'a', secret: 'b' }, y: {} });
-    assert.equal((await world('C', p)).version, 4);
+    await gateway.sql('L', "select public.update_memory($1, scope => 'developer')", [b.source_packet]);
+    expect(await state('C', p)).toStrictEqual({ x: { from: 'a', secret: 'b' }, y: {} });
+    expect((await world('C', p)).version).toBe(4);
     await isFolded(a.audience_id);
     await isFolded(privately.audience_id);
-    await house.sql('L', "select public.update_memory($1, scope => 'l-private')", [s.source_packet]);
-    assert.deepEqual(
-      await house.sql('L', 'select 1 from public.world_model_snapshots where snapshot_id = $1', [s.snapshot_id]),
-      [],
-    );
+    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [s.source_packet]);
+    expect(
+      await gateway.sql('L', 'select 1 from public.world_model_snapshots where snapshot_id = $1', [s.snapshot_id]),
+    ).toStrictEqual([]);
   });
 
   it('hides what rests on an expired memory at once, and works it out again', async () => {
     const p = project();
     const a = await apply('C', p, [{ entity_id: 'x', attributes: { stays: 1 } }, { entity_id: 'z' }]);
     const b = await apply('C', p, [{ entity_id: 'x', attributes: { goes: 1 } }]);
-    await house.sql('C', "select public.update_memory($1, ttl => now() + interval '1 hour')", [b.source_packet]);
-    assert.deepEqual(await state('C', p), { x: { stays: 1, goes: 1 }, z: {} });
-    assert.equal((await world('C', p)).version, 2, 'a shorter life is no change of the world');
+    await gateway.sql('C', "select public.update_memory($1, ttl => now() + interval '1 hour')", [b.source_packet]);
+    expect(await state('C', p)).toStrictEqual({ x: { stays: 1, goes: 1 }, z: {} });
+    expect((await world('C', p)).version, 'a shorter life is no change of the world').toBe(2);
     const expire = () =>
-      house.asSuperuser(
+      gateway.asSuperuser(
         `set session_replication_role = replica;
          update public.packet_store set ttl = now() - interval '1 s' where packet_id = '${b.source_packet}';
          update public.world_model_updates set ttl = now() - interval '1 s' where source_packet = '${b.source_packet}';
@@ -207,11 +214,14 @@ describe('the world model', () => {
          set session_replication_role = origin`,
       );
     await expire();
-    assert.deepEqual(await state('C', p), { z: {} });
+    expect(await state('C', p)).toStrictEqual({ z: {} });
     await apply('C', p, [{ entity_id: 'x', attributes: { more: 1 } }]);
-    assert.deepEqual(await state('C', p), { x: { stays: 1, more: 1 }, z: {} }, 'nothing is built on what has expired');
-    await house.sql('L', 'select public.delete_expired_memories()');
-    assert.deepEqual(await state('C', p), { x: { stays: 1, more: 1 }, z: {} });
+    expect(await state('C', p), 'nothing is built on what has expired').toStrictEqual({
+      x: { stays: 1, more: 1 },
+      z: {},
+    });
+    await gateway.sql('L', 'select public.delete_expired_memories()');
+    expect(await state('C', p)).toStrictEqual({ x: { stays: 1, more: 1 }, z: {} });
     await isFolded(a.audience_id);
   });
 
@@ -283,8 +293,8 @@ describe('the world model', () => {
       } else {
         const other = of === p ? q : p;
         const [moved] = updates.splice(random(updates.length), 1);
-        await house.sql('L', 'select public.update_memory($1, project_id => $2)', [moved!.packet, other]);
-        const [{ v }] = await house.sql(
+        await gateway.sql('L', 'select public.update_memory($1, project_id => $2)', [moved!.packet, other]);
+        const [{ v }] = await gateway.sql(
           'L',
           'select state_version_after as v from public.world_model_updates where source_packet = $1',
           [moved!.packet],
@@ -293,9 +303,9 @@ describe('the world model', () => {
       }
       for (const it of [p, q]) {
         const { version, audience_id } = await world('L', it);
-        assert.ok(version >= seen[it]!);
+        expect(version).toBeGreaterThanOrEqual(seen[it]!);
         seen[it] = version;
-        assert.deepEqual(await state('L', it), fold(it), `step ${step}`);
+        expect(await state('L', it), `step ${step}`).toStrictEqual(fold(it));
         await isFolded(audience_id);
       }
     }

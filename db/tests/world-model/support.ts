@@ -1,6 +1,5 @@
 // Short ways to change worlds and to look at them, each as some caller.
-import assert from 'node:assert/strict';
-import type { House } from '../../../gateway/tests/support/house.ts';
+import type { TestGateway } from '../../../gateway/tests/support/gateway.ts';
 
 export interface Applied {
   update_id: string;
@@ -10,7 +9,7 @@ export interface Applied {
   state_version_after: number;
 }
 
-export function worldsOf(house: House) {
+export function worldsOf(gateway: TestGateway) {
   let count = 0;
   /** A project that no other test has. */
   const project = () => `p${++count}`;
@@ -22,7 +21,7 @@ export function worldsOf(house: House) {
     claims = {},
   ): Promise<Applied> => {
     const insight = { insight_type: 'observation', content: `insight ${++count}`, entities, ...more.insight };
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       caller,
       'select (r).* from public.apply_world_update($1, $2, $3, $4, $5) r',
       [JSON.stringify(insight), more.expected ?? null, more.packet ?? null, more.scope ?? 'developer', project_id],
@@ -31,7 +30,7 @@ export function worldsOf(house: House) {
     return row;
   };
   const world = async (caller: string, project_id: string | null, args = '', scope = 'developer', claims = {}) => {
-    const [row] = await house.sql(
+    const [row] = await gateway.sql(
       caller,
       `select to_jsonb(w) as world from public.get_world_model(scope => $1, project_id => $2 ${args}) w`,
       [scope, project_id],
@@ -54,19 +53,19 @@ export function worldsOf(house: House) {
         it.version,
       ]),
     );
-  const remove = (caller: string, id: string) => house.sql(caller, 'select public.delete_memory($1)', [id]);
+  const remove = (caller: string, id: string) => gateway.sql(caller, 'select public.delete_memory($1)', [id]);
   const snapshot = async (caller: string, project_id: string, description: string | null = null) =>
     (
-      await house.sql(caller, 'select (r).* from public.snapshot_world($1, project_id => $2) r', [
+      await gateway.sql(caller, 'select (r).* from public.snapshot_world($1, project_id => $2) r', [
         description,
         project_id,
       ])
     )[0];
   const diff = (caller: string, project_id: string, a: string | number, b: string | number | null = null) =>
-    house.sql(caller, 'select * from public.diff_world($1, $2, project_id => $3)', [a, b, project_id]);
+    gateway.sql(caller, 'select * from public.diff_world($1, $2, project_id => $3)', [a, b, project_id]);
   const restore = async (caller: string, project_id: string, to: string | number, expected: number | null = null) =>
     (
-      await house.sql(caller, 'select (r).* from public.restore_world($1, $2, project_id => $3) r', [
+      await gateway.sql(caller, 'select (r).* from public.restore_world($1, $2, project_id => $3) r', [
         to,
         expected,
         project_id,
@@ -74,7 +73,7 @@ export function worldsOf(house: House) {
     )[0];
   /** The tables must be what the updates make up. */
   const isFolded = async (audienceId: string) => {
-    const differences = await house.asSuperuser(
+    const differences = await gateway.asSuperuser(
       `with w as (select * from world_model.worlds where audience_id = $1),
         f as (select f.* from w, world_model.fold_world(w.audience_id, world_model.world_lineage(w.audience_id, w.state_version)) f),
         e as (select * from public.world_model_entities where audience_id = $1)
@@ -83,7 +82,7 @@ export function worldsOf(house: House) {
        where (f.entity_id, f.entity_type, f.attributes, f.confidence, f.ttl) is distinct from (e.entity_id, e.entity_type, e.attributes, e.confidence, e.ttl)`,
       [audienceId],
     );
-    assert.deepEqual(differences, []);
+    expect(differences).toStrictEqual([]);
   };
 
   return { project, apply, world, state, versions, remove, snapshot, diff, restore, isFolded };

@@ -7,6 +7,7 @@ import type { Gateway } from '../gateway.ts';
 import { credentialsPath } from '../home/credentials.ts';
 import { type HomeLock, HomeLocked, lockHome } from '../home/lock.ts';
 import { createLogger } from '../logger.ts';
+import { openTerminal, type Terminal } from './terminal.ts';
 
 export interface ServeOptions {
   /** Started by an editor: any free port will do, and it ends when nobody is attached any more. */
@@ -28,9 +29,12 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
   };
   process.on('SIGHUP', hangUp);
   let lock: HomeLock | null = null;
+  let terminal: Terminal | null = null;
   try {
     const config = loadConfig(env);
-    const logger = createLogger(config.logLevel);
+    terminal = config.logFormat === 'pretty' ? openTerminal(process.stdout) : null;
+    const logger = createLogger(config.logLevel, terminal ? terminal.log : 1);
+    terminal?.doing('starting');
     lock = await lockHome(config.home);
     // What is compiled now needs not be at the next start. In our folder: nobody else may write what we would run.
     enableCompileCache(join(config.home, 'compile-cache'));
@@ -38,27 +42,34 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
     const { startGateway } = await import('../gateway.ts');
     const gateway = await startGateway(config, logger, {
       signal,
+      onProgress: (step) => terminal?.doing(step),
       // Editors speak MCP, and wait for this.
       ...(onDemand ? { onIdle: () => stop('nobody is attached'), anyPort: true, buildsSchemaOnDemand: true } : {}),
     });
     lock.announce({ url: gateway.url, onDemand });
     onHangUp = gateway.reloadCredentials;
-    process.stdout.write(welcome(config, gateway));
+    terminal?.done();
+    const found = describe(config, gateway);
+    if (terminal) process.stdout.write(banner(found));
+    else logger.info(found, 'l9-memory is ready');
 
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
       else signal.addEventListener('abort', () => resolve(), { once: true });
     });
     logger.info({ reason: signal.reason }, 'stopping');
+    terminal?.doing('stopping');
     await gateway.close();
     return 0;
   } catch (error) {
+    terminal?.done();
     if (signal.aborted) return 0;
     // Of several that editors start at once, one serves them all; the others are not needed.
     if (onDemand && error instanceof HomeLocked) return 0;
     process.stderr.write(`${explain(error as NodeJS.ErrnoException)}\n`);
     return 1;
   } finally {
+    terminal?.done();
     lock?.release();
     forget();
     process.off('SIGHUP', hangUp);
@@ -113,11 +124,18 @@ function embedderLine({ embedding }: Config, { model, dimensions }: Embedder, se
   return `${model}, ${dimensions} dimensions${configured}`;
 }
 
-const welcome = (config: Config, { url, database, embedder, servingModel }: Gateway) => `l9-memory is ready.
-  engine    ${database.engine === 'embedded' ? `embedded (PostgreSQL in this process, data in ${config.home})` : 'server'}
-  embedder  ${embedderLine(config, embedder, servingModel())}
-  GraphQL   ${url}/graphql${config.isProduction ? '' : ` (editor: ${url}/)`}
-  MCP       ${url}/mcp (keys: ${credentialsPath(config.home)})
-  token     npm run token -- --caller C
-  psql      npm run psql
-`;
+/** Where everything is, by the names of the banner and of the log line. */
+const describe = (config: Config, { url, database, embedder, servingModel }: Gateway) => ({
+  engine: database.engine === 'embedded' ? 'embedded (PostgreSQL in this process)' : 'server',
+  data: config.home,
+  embedder: embedderLine(config, embedder, servingModel()),
+  GraphQL: `${url}/graphql`,
+  ...(config.isProduction ? {} : { editor: `${url}/` }),
+  MCP: `${url}/mcp`,
+  keys: credentialsPath(config.home),
+});
+
+const banner = (found: Record<string, string>) => `l9-memory is ready.
+${Object.entries({ ...found, token: 'npm run token -- --caller C', psql: 'npm run psql' })
+  .map(([name, value]) => `  ${name.padEnd(10)}${value}\n`)
+  .join('')}`;

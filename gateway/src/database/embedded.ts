@@ -19,8 +19,8 @@ import { servePsql } from './psql-socket.ts';
  * PostgreSQL in WebAssembly, in this process, with its data in the home folder. The caller holds the lock of that
  * folder. It has one session, which all users share one transaction at a time: hence one pool with one client.
  */
-export async function openEmbedded(config: Config, logger: Logger): Promise<Database> {
-  const db = await openEngine(config);
+export async function openEmbedded(config: Config, logger: Logger, onPrepare?: () => void): Promise<Database> {
+  const db = await openEngine(config, onPrepare);
   const engine = createPgConfig(db);
   const onlyPool = new pg.Pool({ ...(engine as unknown as pg.PoolConfig), max: 1, idleTimeoutMillis: 0 });
   onlyPool.on('error', (error) => logger.warn({ name: error.name }, 'the connection to the engine broke'));
@@ -30,7 +30,7 @@ export async function openEmbedded(config: Config, logger: Logger): Promise<Data
   const pool = tidyPool(db, onlyPool);
 
   try {
-    await prepare(db, pool, logger);
+    await prepare(db, pool, logger, onPrepare);
     // From here on nothing runs as a superuser.
     await db.exec('set session authorization l9_gateway');
     const listeners = new Map<string, Set<() => void>>();
@@ -95,15 +95,19 @@ export async function queryEmbeddedAsOwner(
   }
 }
 
-async function openEngine(config: Config): Promise<PGlite> {
+async function openEngine(config: Config, onPrepare?: () => void): Promise<PGlite> {
   const dataDir = join(config.home, 'data');
-  if (!existsSync(dataDir)) mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  if (!existsSync(dataDir)) {
+    onPrepare?.();
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  }
   return PGlite.create(dataDir, { extensions: { vector, pg_textsearch, pgcrypto } });
 }
 
-async function prepare(db: PGlite, pool: pg.Pool, logger: Logger): Promise<void> {
+async function prepare(db: PGlite, pool: pg.Pool, logger: Logger, onPrepare?: () => void): Promise<void> {
   if ((await pendingMigrations(pool)).length === 0) return;
   logger.info('preparing the database');
+  onPrepare?.();
   await db.exec(bootstrapSql());
   await migrateThroughSocket(db, logger);
 }

@@ -13,6 +13,7 @@ import { bearerToken } from '../auth/request.ts';
 import type { Database } from '../database/index.ts';
 import { errorExtensions, KnownError, toPublicError } from '../errors.ts';
 import type { Perform } from '../operations/execute.ts';
+import { editorPlugin } from './editor/plugin.ts';
 import { createWithPgClient } from './pg-adaptor.ts';
 import { auditPlugin } from './plugins/audit.ts';
 import { fromGrafast, limitsPlugin } from './plugins/limits.ts';
@@ -58,6 +59,7 @@ export function createGraphql({ database, perform, verifyToken, logger, graphiql
       reflectionPlugin(run),
       viewsPlugin,
       auditPlugin({ database, logger, recorded }),
+      editorPlugin,
     ],
     // Writes go through the operations: one way to do one thing.
     disablePlugins: ['PgMutationCreatePlugin', 'PgMutationUpdateDeletePlugin', 'SwallowErrorsPlugin'],

@@ -12,7 +12,7 @@ interface GuardOptions {
   allowedHosts: readonly string[] | null;
 }
 
-const isLoopback = (name: string) =>
+export const isLoopback = (name: string) =>
   name === 'localhost' ||
   name.endsWith('.localhost') ||
   name === '[::1]' ||

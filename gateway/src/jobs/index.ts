@@ -1,5 +1,12 @@
 // Background jobs on graphile-worker. A server engine runs its loop; on the embedded engine a job runs when it is due.
-import { makeWorkerUtils, runOnce, type TaskList, Logger as WorkerLogger, type WorkerUtils } from 'graphile-worker';
+import {
+  makeWorkerUtils,
+  runOnce,
+  type Task,
+  type TaskList,
+  Logger as WorkerLogger,
+  type WorkerUtils,
+} from 'graphile-worker';
 import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
 import { deleteExpired } from './delete-expired.ts';
@@ -17,6 +24,8 @@ const CHECK_EVERY_MS = 5_000;
 const WAKE_DELAY_MS = 30;
 const POLL_EVERY_MS = 2_000;
 const EMBED_ATTEMPTS = 25;
+// While one waits for its provider, another stores vectors.
+const EMBEDDING_SLOTS = 2;
 
 export interface JobsOptions extends EmbeddingJobOptions {
   /** How often expired memories are deleted; 0: never. */
@@ -45,6 +54,23 @@ const workerLoggerOf = (logger: Logger) =>
       logger.warn({ job: message.split(' with error')[0]?.slice(0, 120) }, 'graphile-worker warning');
   });
 
+/**
+ * Ends a job at once where so many of its name already run in this process. A job key does not prevent that: a job that
+ * runs gives its key up to the next one. Those that run go on until nothing is left, so nothing is missed.
+ */
+function atMost(slots: number, run: Task): Task {
+  let running = 0;
+  return async (payload, helpers) => {
+    if (running >= slots) return;
+    running += 1;
+    try {
+      await run(payload, helpers);
+    } finally {
+      running -= 1;
+    }
+  };
+}
+
 export async function startJobs(database: Database, logger: Logger, options: JobsOptions): Promise<Jobs> {
   const { cleanupIntervalMs, models, otherJobs = [] } = options;
   const pool = database.workerPool;
@@ -61,11 +87,11 @@ export async function startJobs(database: Database, logger: Logger, options: Job
   const abort = new AbortController();
   const embedding = embeddingJob(database, logger, options);
   const taskList: TaskList = {
-    [embedding.name]: () => embedding.run(abort.signal),
+    [embedding.name]: atMost(EMBEDDING_SLOTS, () => embedding.run(abort.signal)),
     ...Object.fromEntries(
       periodicJobs.map((job): [string, TaskList[string]] => [
         job.name,
-        (_payload, helpers) => job.run(pool, logger, abort.signal, helpers.job.id),
+        atMost(1, (_payload, helpers) => job.run(pool, logger, abort.signal, helpers.job.id)),
       ]),
     ),
   };
@@ -79,8 +105,8 @@ export async function startJobs(database: Database, logger: Logger, options: Job
   };
 
   const utils = await openJobQueue(database, workerLogger);
-  // At least two jobs at a time, so that periodic jobs don't wait for a long embedding backlog or for a chat model.
-  const concurrency = otherJobs.length > 0 ? 4 : 2;
+  // One slot always remains for the periodic jobs above, however long providers of embeddings and chat models take.
+  const concurrency = EMBEDDING_SLOTS + otherJobs.length + 1;
   const loop = isEmbedded
     ? null
     : await keepRunning({ ...shared, taskList, concurrency, pollInterval: POLL_EVERY_MS }, logger, abort.signal);

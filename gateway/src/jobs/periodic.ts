@@ -1,5 +1,5 @@
-// Work that comes round by the clock, each kind a file of its own. graphile-worker runs it, under the task's name as job
-// key: however many processes ask for it, it runs once at a time.
+// Work that is done on a timer, each kind in a file of its own. graphile-worker runs it. Its name is the job key, so that
+// requests of many processes make one job.
 import type pg from 'pg';
 import type { Logger } from 'pino';
 

@@ -57,7 +57,7 @@ const exploreGraph = define({
   run: async (client, input) => {
     const { exploration } = await call<{ exploration: z.output<typeof exploreOutput> }>(
       client,
-      `to_jsonb(r) as exploration, audit.audit_read('READ', jsonb_build_object('function', 'explore_graph', 'edges_followed', r.edges_followed))`,
+      'to_jsonb(r) as exploration',
       'explore_graph',
       input,
     );

@@ -44,9 +44,7 @@ const getWorldModel = define({
   run: async (client, input) => {
     const { world } = await call<{ world: z.output<typeof getWorldOutput> }>(
       client,
-      `to_jsonb(r) as world, audit.audit_read('READ',
-         jsonb_build_object('tables', jsonb_build_object('world_model_entities', cardinality(r.entities)), 'version', r.version),
-         project_id => r.project_id, scope => r.scope)`,
+      'to_jsonb(r) as world',
       'get_world_model',
       input,
     );

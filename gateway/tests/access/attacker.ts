@@ -1,11 +1,10 @@
 // What an attacker is after, and what all attacks share.
 
-import assert from 'node:assert/strict';
 import type pg from 'pg';
+import { serverUrl } from '../../../db/tests/support/engine.ts';
 import type { Embedder } from '../../src/embeddings/index.ts';
 import { errorKinds } from '../../src/errors.ts';
-import { serverUrl } from '../support/databases.ts';
-import type { House } from '../support/house.ts';
+import type { TestGateway } from '../support/gateway.ts';
 
 export const MISSING = '01900000-0000-7000-8000-000000000000';
 export const OTHER_TENANT = '00000000-0000-7000-8000-0000000000ff';
@@ -22,8 +21,10 @@ export interface Hidden {
 }
 
 /** Plants one memory in l-private, and one of another tenant. */
-export async function plantHidden(house: House): Promise<{ ofL: Hidden; ofOtherTenant: Hidden; traces: string[] }> {
-  await house.asSuperuser(
+export async function plantHidden(
+  gateway: TestGateway,
+): Promise<{ ofL: Hidden; ofOtherTenant: Hidden; traces: string[] }> {
+  await gateway.asSuperuser(
     `insert into public.tenants (tenant_id, name) values ('${OTHER_TENANT}', 'acme');
      insert into public.scopes (tenant_id, scope, is_project_scoped)
        select '${OTHER_TENANT}', scope, is_project_scoped from public.scopes where tenant_id <> '${OTHER_TENANT}'
@@ -47,7 +48,7 @@ export async function plantHidden(house: House): Promise<{ ofL: Hidden; ofOtherT
       provenance => jsonb_build_object($10::text, 1), correlation_id => $11, session_id => $12, trace_id => $13, idempotency_key => $14)`;
     const fields = ['tag', 'thread', 'meta', 'field', 'route', 'origin', 'correlation', 'session', 'trace', 'key'];
     const values = [content, scope, word('project'), kind, ...fields.map(word)];
-    const [row] = await house.sql(caller, save, values, claims);
+    const [row] = await gateway.sql(caller, save, values, claims);
     return {
       id: row.id,
       content,
@@ -62,13 +63,13 @@ export async function plantHidden(house: House): Promise<{ ofL: Hidden; ofOtherT
     plant('C', 'developer', 'zeugmatic', { 'jwt.claims.tenant_id': OTHER_TENANT }),
   );
   // Changed once, so that wherever former versions are kept there is one.
-  await house.sql('L', 'select public.update_memory($1, importance => 0.9)', [ofL.id]);
+  await gateway.sql('L', 'select public.update_memory($1, importance => 0.9)', [ofL.id]);
   return { ofL, ofOtherTenant, traces: [...ofL.traces, ...ofOtherTenant.traces] };
 }
 
 /** Everything of the hidden rows as only a superuser sees it: equal before and after whatever was tried. */
-export const snapshot = async (house: House): Promise<string> => {
-  const rows = await house.asSuperuser(
+export const snapshot = async (gateway: TestGateway): Promise<string> => {
+  const rows = await gateway.asSuperuser(
     `select jsonb_agg(to_jsonb(p) order by packet_id)::text as all from public.packet_store p
      where scope = 'l-private' or tenant_id = '${OTHER_TENANT}'`,
   );
@@ -110,13 +111,17 @@ export async function attempt(
 
 /** One of the errors of docs/reference/errors.md, never INTERNAL. */
 export function assertDocumented(code: string | undefined, what: string): void {
-  assert.ok(code !== undefined && Object.values(errorKinds).some((kind) => kind.code === code), `${what}: ${code}`);
+  expect(code, `${what}: ${code}`).not.toBeUndefined();
+  expect(
+    Object.values(errorKinds).some((kind) => kind.code === code),
+    `${what}: ${code}`,
+  ).toBe(true);
 }
 
 export function assertNoTrace(text: string, traces: readonly string[], what: string): void {
   for (const trace of traces) {
     const at = text.indexOf(trace);
-    assert.equal(at, -1, `${what} shows ${trace}: …${text.slice(Math.max(0, at - 60), at + 60)}…`);
+    expect(at, `${what} shows ${trace}: …${text.slice(Math.max(0, at - 60), at + 60)}…`).toBe(-1);
   }
 }
 

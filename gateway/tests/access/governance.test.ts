@@ -1,10 +1,8 @@
 // The governance specification's own list, line by line, each through GraphQL, MCP and SQL. What each cell of the access
 // matrix answers, down to the codes, is in matrix.test.ts.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type Api, accepted, apisOf, isRefused } from './apis.ts';
 import { cheapEmbedder } from './attacker.ts';
-import { type Door, doorsOf, isRefused } from './doors.ts';
 
 type Caller = 'C' | 'L';
 interface Saved {
@@ -15,31 +13,30 @@ interface Saved {
 const words = ['aspen', 'birch', 'cedar', 'date', 'elm', 'fir', 'ginkgo', 'hazel', 'ilex', 'juniper'];
 
 describe('the governance of memories', () => {
-  let house: House;
-  let doors: Door[];
-  before(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
-    doors = doorsOf(house);
+  let gateway: TestGateway;
+  let apis: Api[];
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
+    apis = apisOf(gateway);
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   let count = 0;
-  const write = async (door: Door, caller: Caller, scope: string, project = 'l9'): Promise<Saved> => {
+  const write = async (api: Api, caller: Caller, scope: string, project = 'l9'): Promise<Saved> => {
     const content = `memory of ${words[count % words.length]} number ${count++}`;
-    const saved = await door.save(caller, { content, scope, ...(scope === 'global' ? {} : { project }) });
-    assert.ok(!isRefused(saved), `${door.name}: ${JSON.stringify(saved)}`);
-    return { id: saved.id, content };
+    const saved = await api.save(caller, { content, scope, ...(scope === 'global' ? {} : { project }) });
+    return { id: accepted(saved).id, content };
   };
   /** By its id, by a search and in a list. */
-  const reads = async (door: Door, caller: Caller, { id, content }: Saved) => {
-    const answer = await door.read(caller, id);
-    const found = await door.search(caller, content, 'lexical');
-    const listed = await door.list(caller);
+  const reads = async (api: Api, caller: Caller, { id, content }: Saved) => {
+    const answer = await api.read(caller, id);
+    const found = await api.search(caller, content, 'lexical');
+    const listed = await api.list(caller);
     return [isRefused(answer) ? answer.code : answer.content === content, found.includes(id), listed.includes(id)];
   };
-  const throughEveryDoor = async (work: (door: Door, other: Door) => Promise<void>) => {
-    // Written through each door, and read through all.
-    for (const door of doors) for (const other of doors) await work(door, other);
+  const throughEveryApi = async (work: (api: Api, other: Api) => Promise<void>) => {
+    // Written through each API, and read through all.
+    for (const api of apis) for (const other of apis) await work(api, other);
   };
 
   const shared: [Caller, string, Caller][] = [
@@ -50,53 +47,55 @@ describe('the governance of memories', () => {
   ];
   for (const [writer, scope, reader] of shared) {
     it(`${writer} writes ${scope}: ${reader} reads it`, () =>
-      throughEveryDoor(async (door, other) => {
-        const saved = await write(door, writer, scope);
-        assert.deepEqual(await reads(other, reader, saved), [true, true, true], `${door.name}, ${other.name}`);
+      throughEveryApi(async (api, other) => {
+        const saved = await write(api, writer, scope);
+        expect(await reads(other, reader, saved), `${api.name}, ${other.name}`).toStrictEqual([true, true, true]);
       }));
   }
 
   it("L writes l-private: C can't read it", () =>
-    throughEveryDoor(async (door, other) => {
-      const saved = await write(door, 'L', 'l-private');
-      assert.deepEqual(await reads(other, 'C', saved), ['L9OWN', false, false], `${door.name}, ${other.name}`);
-      assert.deepEqual(await reads(other, 'L', saved), [true, true, true], 'L itself does');
+    throughEveryApi(async (api, other) => {
+      const saved = await write(api, 'L', 'l-private');
+      expect(await reads(other, 'C', saved), `${api.name}, ${other.name}`).toStrictEqual(['L9OWN', false, false]);
+      expect(await reads(other, 'L', saved), 'L itself does').toStrictEqual([true, true, true]);
     }));
 
   it("C can't write l-private: not by saving, nor by moving a memory there", async () => {
-    for (const door of doors) {
+    for (const api of apis) {
       const content = `kept out ${count++}`;
-      const saved = await door.save('C', { content, scope: 'l-private', project: 'l9' });
-      assert.deepEqual([isRefused(saved) && saved.code], ['L9SCP'], door.name);
-      assert.deepEqual(await house.asSuperuser('select 1 from public.packet_store where content = $1', [content]), []);
+      const saved = await api.save('C', { content, scope: 'l-private', project: 'l9' });
+      expect([isRefused(saved) && saved.code], api.name).toStrictEqual(['L9SCP']);
+      expect(
+        await gateway.asSuperuser('select 1 from public.packet_store where content = $1', [content]),
+      ).toStrictEqual([]);
     }
-    const { id } = await write(doors[0]!, 'C', 'developer');
-    const { errors } = await house.graphql(
+    const { id } = await write(apis[0]!, 'C', 'developer');
+    const { errors } = await gateway.graphql(
       'C',
       'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, scope: "l-private" }) { status } }',
       { id },
     );
-    assert.equal(errors?.[0]?.extensions?.code, 'SCOPE_DENIED');
-    assert.match((await house.tool('C', 'update_memory', { packet_id: id, scope: 'l-private' })).text, /L9SCP/);
+    expect(errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
+    expect((await gateway.tool('C', 'update_memory', { packet_id: id, scope: 'l-private' })).text).toMatch(/L9SCP/);
     for (const statement of [
       "select public.update_memory($1, scope => 'l-private')",
       "update public.packet_store set scope = 'l-private' where packet_id = $1",
     ]) {
-      await assert.rejects(house.sql('C', statement, [id]), { code: 'L9SCP' });
+      await expect(gateway.sql('C', statement, [id])).rejects.toMatchObject({ code: 'L9SCP' });
     }
-    const rows = await house.asSuperuser('select scope from public.packet_store where packet_id = $1', [id]);
-    assert.deepEqual(rows, [{ scope: 'developer' }]);
+    const rows = await gateway.asSuperuser('select scope from public.packet_store where packet_id = $1', [id]);
+    expect(rows).toStrictEqual([{ scope: 'developer' }]);
   });
 
   describe('confines every query of C to developer and global', () => {
     it("as pg_policies says: on each table with a scope, what opens a row to l9_agent compares its scope with the caller's", async () => {
-      const tables = await house.asSuperuser(`
+      const tables = await gateway.asSuperuser(`
         select n.nspname, c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
         join pg_attribute a on a.attrelid = c.oid and a.attname = 'scope' and not a.attisdropped
         where n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate' and c.relkind in ('r', 'p')`);
-      assert.ok(tables.length >= 4, 'packets, vectors, scopes and the audit log, if no more');
+      expect(tables.length, 'packets, vectors, scopes and the audit log, if no more').toBeGreaterThanOrEqual(4);
       for (const { nspname, relname } of tables) {
-        const policies = await house.asSuperuser(
+        const policies = await gateway.asSuperuser(
           `select policyname, cmd, qual, with_check from pg_policies
            where schemaname = $1 and tablename = $2 and permissive = 'PERMISSIVE' and roles && array['l9_agent', 'public']::name[]`,
           [nspname, relname],
@@ -108,46 +107,46 @@ describe('the governance of memories', () => {
           const writes =
             /^\(scope = ANY \(\(? ?\( ?SELECT identity\.current_writable_scopes\(\) AS current_writable_scopes\)/;
           if (qual !== null)
-            assert.ok(qual === 'false' || conjuncts(qual).some((one) => sees.test(one)), `${name}: ${qual}`);
+            expect(qual === 'false' || conjuncts(qual).some((one) => sees.test(one)), `${name}: ${qual}`).toBe(true);
           if (cmd !== 'SELECT')
-            assert.ok(
+            expect(
               conjuncts(with_check ?? '').some((one) => writes.test(one)),
               `${name}: ${with_check}`,
-            );
+            ).toBe(true);
         }
       }
     });
 
     it('and C has exactly these scopes', async () => {
-      const [row] = await house.sql(
+      const [row] = await gateway.sql(
         'C',
         'select identity.current_scopes() as r, identity.current_writable_scopes() as w',
       );
-      assert.deepEqual(row, { r: ['developer', 'global'], w: ['developer', 'global'] });
+      expect(row).toStrictEqual({ r: ['developer', 'global'], w: ['developer', 'global'] });
     });
 
     it('as its queries show: whatever C asks for, every row is of these scopes', async () => {
-      await write(doors[0]!, 'L', 'l-private');
-      const { data } = await house.graphql('C', '{ memories { nodes { scope } } }');
-      assert.deepEqual([...new Set(data.memories.nodes.map(({ scope }: { scope: string }) => scope))].sort(), [
+      await write(apis[0]!, 'L', 'l-private');
+      const { data } = await gateway.graphql('C', '{ memories { nodes { scope } } }');
+      expect([...new Set(data.memories.nodes.map(({ scope }: { scope: string }) => scope))].sort()).toStrictEqual([
         'developer',
         'global',
       ]);
-      const { result } = await house.tool('C', 'search_memory', {
+      const { result } = await gateway.tool('C', 'search_memory', {
         query: 'memory',
         k: 100,
         mode: 'lexical',
         scopes: ['l-private', 'developer'],
       });
-      assert.deepEqual(result.searched.scopes, ['developer']);
-      assert.ok(result.hits.length > 0 && result.hits.every(({ scope }: { scope: string }) => scope === 'developer'));
+      expect(result.searched.scopes).toStrictEqual(['developer']);
+      expect(result.hits.length).toBeGreaterThan(0);
+      expect(result.hits.every(({ scope }: { scope: string }) => scope === 'developer')).toBeTruthy();
       for (const table of ['packet_store', 'memory_embeddings', 'scopes']) {
-        const rows = await house.sql('C', `select distinct scope from public.${table} order by 1`);
-        assert.deepEqual(
+        const rows = await gateway.sql('C', `select distinct scope from public.${table} order by 1`);
+        expect(
           rows.map(({ scope }) => scope),
-          ['developer', 'global'],
           table,
-        );
+        ).toStrictEqual(['developer', 'global']);
       }
     });
   });
@@ -155,8 +154,8 @@ describe('the governance of memories', () => {
   it('isolates projects for tokens that list some, by exact name', async () => {
     const names = ['l9', 'l9-more', 'future-x'];
     const ids: Record<string, string> = {};
-    for (const name of names) ids[name] = (await write(doors[0]!, 'L', 'developer', name)).id;
-    const everyone = (await write(doors[0]!, 'L', 'global')).id;
+    for (const name of names) ids[name] = (await write(apis[0]!, 'L', 'developer', name)).id;
+    const everyone = (await write(apis[0]!, 'L', 'global')).id;
     for (const [projects, visible] of [
       [['l9'], ['l9']],
       [
@@ -168,35 +167,34 @@ describe('the governance of memories', () => {
       [['l9%'], []],
       [[], []],
     ] as [string[], string[]][]) {
-      const token = await house.token({ caller: 'C', projects });
+      const token = await gateway.token({ caller: 'C', projects });
       const claims = { 'jwt.claims.projects': JSON.stringify(projects) };
-      const listed = await house.graphql({ token }, '{ memories(first: 1000) { nodes { packetId } } }');
-      const found = await house.graphql(
+      const listed = await gateway.graphql({ token }, '{ memories(first: 1000) { nodes { packetId } } }');
+      const found = await gateway.graphql(
         { token },
         '{ searchMemory(query: "memory", k: 100, mode: lexical) { hits { packetId } } }',
       );
-      const rows = await house.sql('C', 'select packet_id from public.packet_store', [], claims);
+      const rows = await gateway.sql('C', 'select packet_id from public.packet_store', [], claims);
       const seen = {
         GraphQL: listed.data.memories.nodes.map(({ packetId }: { packetId: string }) => packetId),
         search: found.data.searchMemory.hits.map(({ packetId }: { packetId: string }) => packetId),
         SQL: rows.map(({ packet_id }) => packet_id),
       };
-      for (const [door, all] of Object.entries(seen)) {
+      for (const [api, all] of Object.entries(seen)) {
         for (const name of names)
-          assert.equal(all.includes(ids[name]), visible.includes(name), `${door}, ${projects}: ${name}`);
-        assert.ok(door === 'search' || all.includes(everyone), 'global is for every project');
+          expect(all.includes(ids[name]), `${api}, ${projects}: ${name}`).toBe(visible.includes(name));
+        expect(api === 'search' || all.includes(everyone), 'global is for every project').toBeTruthy();
       }
       for (const name of names.filter((name) => !visible.includes(name))) {
-        const { errors } = await house.graphql(
+        const { errors } = await gateway.graphql(
           { token },
           'mutation ($p: String) { saveMemory(input: { content: "elsewhere", projectId: $p }) { status } }',
           { p: name },
         );
-        assert.equal(errors?.[0]?.extensions?.code, 'SCOPE_DENIED', name);
-        await assert.rejects(
-          house.sql('C', "select public.save_memory('elsewhere', project_id => $1)", [name], claims),
-          { code: 'L9SCP' },
-        );
+        expect(errors?.[0]?.extensions?.code, name).toBe('SCOPE_DENIED');
+        await expect(
+          gateway.sql('C', "select public.save_memory('elsewhere', project_id => $1)", [name], claims),
+        ).rejects.toMatchObject({ code: 'L9SCP' });
       }
     }
   });

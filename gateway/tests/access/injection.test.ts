@@ -1,14 +1,13 @@
 // Texts that mean something to SQL, JSON, full text search, a log or a terminal, in every argument that takes a text of
 // every operation: each is answered in documented words, changes nothing beyond what was asked, and comes back as it was
 // given. The same for every GraphQL query is in ../graphql/injection.test.ts, for every SQL function in db/tests/hostile.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { operations } from '../../src/operations/index.ts';
 import type { Operation } from '../../src/operations/operation.ts';
-import type { House } from '../support/house.ts';
+import type { TestGateway } from '../support/gateway.ts';
 import { assertDocumented, assertNoTrace, isStorable, payloadsFor } from './attacker.ts';
-import { askEach, openWatchedHouse, type WatchedHouse } from './watched-house.ts';
+import { askEach, startWatchedGateway, type WatchedGateway } from './watched-gateway.ts';
 
 interface JsonSchema {
   type?: string | string[];
@@ -64,25 +63,25 @@ const argumentTypes: Record<string, string> = {
 const camelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 describe('no text is ever more than a text', () => {
-  let watched: WatchedHouse;
-  let house: House;
+  let watched: WatchedGateway;
+  let gateway: TestGateway;
   let own: string;
-  before(async () => {
-    watched = await openWatchedHouse();
-    house = watched.house;
-    const saved = await house.tool('C', 'save_memory', { content: 'changed again and again', project_id: 'l9' });
+  beforeAll(async () => {
+    watched = await startWatchedGateway();
+    gateway = watched.gateway;
+    const saved = await gateway.tool('C', 'save_memory', { content: 'changed again and again', project_id: 'l9' });
     own = saved.result.memory.packet_id;
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   /** All calls in one request, without the handshake of a client. */
   const callTools = async (name: string, all: object[]) => {
-    const response = await fetch(`${house.gateway.url}/mcp`, {
+    const response = await fetch(`${gateway.instance.url}/mcp`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
-        'x-api-key': house.apiKey('C'),
+        'x-api-key': gateway.apiKey('C'),
       },
       body: JSON.stringify(
         all.map((args, id) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })),
@@ -120,10 +119,10 @@ describe('no text is ever more than a text', () => {
           if ('content' in all && name !== 'content') all.content = `${operation.name} ${name} ${index} ${n}`;
           return all;
         });
-        const check = (payload: string, door: string, code: string | null, text: string) => {
-          const what = `${door} ${operation.name}(${name}: ${JSON.stringify(payload).slice(0, 60)})`;
+        const check = (payload: string, api: string, code: string | null, text: string) => {
+          const what = `${api} ${operation.name}(${name}: ${JSON.stringify(payload).slice(0, 60)})`;
           if (code !== null) assertDocumented(code, `${what}: ${text.slice(0, 300)}`);
-          else assert.ok(isStorable(payload), `${what}: was not refused`);
+          else expect(isStorable(payload), `${what}: was not refused`).toBe(true);
           assertNoTrace(text, watched.traces, what);
           return what;
         };
@@ -134,13 +133,14 @@ describe('no text is ever more than a text', () => {
           const what = check(payload, 'MCP', code, JSON.stringify(answer));
           const { status, memory, reflection } = answer.structuredContent ?? {};
           if (status !== 'inserted' && status !== 'updated') continue;
-          if (reflection && name === 'content') assert.equal(reflection.content, payload, what);
+          if (reflection && name === 'content') expect(reflection.content, what).toBe(payload);
           if (!memory) continue;
           const kept = memory[name];
-          if (name === 'tags') assert.deepEqual(kept, [payload.trim()], what);
-          else if (name === 'content' || name.endsWith('_id')) assert.equal(kept, payload, what);
+          if (name === 'tags') expect(kept, what).toStrictEqual([payload.trim()]);
+          else if (name === 'content' || name.endsWith('_id')) expect(kept, what).toBe(payload);
           else if (typeof kept === 'object' && !Array.isArray(kept) && kept !== null) {
-            assert.deepEqual({ ...kept, ...(wrap(payload) as object) }, kept, what);
+            // Not toStrictEqual, which takes a key `constructor` for the object's class.
+            expect(isDeepStrictEqual({ ...kept, ...(wrap(payload) as object) }, kept), what).toBe(true);
           }
         }
 

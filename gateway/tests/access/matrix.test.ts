@@ -1,8 +1,6 @@
-// The access matrix, cell by cell, through every door. A cell: who, what, on which scope, written by whom.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { type House, openHouse } from '../support/house.ts';
-import { type Door, doorsOf, isRefused } from './doors.ts';
+// The access matrix, cell by cell, through every API. A cell: who, what, on which scope, written by whom.
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type Api, accepted, apisOf, isRefused } from './apis.ts';
 
 const callers = ['C', 'L'] as const;
 const scopes = ['developer', 'l-private', 'global'] as const;
@@ -51,63 +49,62 @@ let count = 0;
 const fresh = (what: string) => `memory ${words[count % words.length]} number ${count++}: ${what}`;
 
 describe('the access matrix', () => {
-  let house: House;
-  let doors: Door[];
-  before(async () => {
-    house = await openHouse();
-    doors = doorsOf(house);
+  let gateway: TestGateway;
+  let apis: Api[];
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    apis = apisOf(gateway);
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const seed = async (author: Caller, scope: Scope) => {
-    const saved = await doors[0]!.save(author, { content: fresh(`${author} in ${scope}`), scope, ...projectOf(scope) });
-    assert.ok(!isRefused(saved), JSON.stringify(saved));
-    return saved.id;
+    const saved = await apis[0]!.save(author, { content: fresh(`${author} in ${scope}`), scope, ...projectOf(scope) });
+    return accepted(saved).id;
   };
   const contentOf = async (id: string) =>
-    (await house.sql('L', 'select content from public.packet_store where packet_id = $1', [id]))[0]?.content;
+    (await gateway.sql('L', 'select content from public.packet_store where packet_id = $1', [id]))[0]?.content;
   const outcome = (answer: object) => (isRefused(answer) ? answer.code : yes);
 
-  for (const doorName of ['GraphQL', 'MCP', 'SQL functions', 'SQL tables']) {
-    const door = () => doors.find(({ name }) => name === doorName)!;
+  for (const apiName of ['GraphQL', 'MCP', 'SQL functions', 'SQL tables']) {
+    const api = () => apis.find(({ name }) => name === apiName)!;
 
-    describe(doorName, () => {
+    describe(apiName, () => {
       for (const caller of callers) {
         for (const scope of scopes) {
           it(`${caller} writes ${scope}: ${matrix.write[caller][scope]}`, async () => {
-            const content = fresh(`written through ${doorName}`);
-            const answer = await door().save(caller, { content, scope, ...projectOf(scope) });
-            assert.equal(outcome(answer), matrix.write[caller][scope]);
-            const [row] = await house.sql(
+            const content = fresh(`written through ${apiName}`);
+            const answer = await api().save(caller, { content, scope, ...projectOf(scope) });
+            expect(outcome(answer)).toBe(matrix.write[caller][scope]);
+            const [row] = await gateway.sql(
               'L',
               "select scope, metadata ->> 'creator' as creator from public.packet_store where content = $1",
               [content],
             );
-            if (isRefused(answer)) assert.equal(row, undefined, 'nothing may be written');
-            else assert.deepEqual(row, { scope, creator: caller === 'C' ? 'Cursor-IDE' : 'L-CTO' });
+            if (isRefused(answer)) expect(row, 'nothing may be written').toBeUndefined();
+            else expect(row).toStrictEqual({ scope, creator: caller === 'C' ? 'Cursor-IDE' : 'L-CTO' });
           });
 
           it(`${caller} reads ${scope} by id: ${matrix.read[caller][scope]}`, async () => {
             const id = await seed('L', scope);
-            assert.equal(outcome(await door().read(caller, id)), matrix.read[caller][scope]);
+            expect(outcome(await api().read(caller, id))).toBe(matrix.read[caller][scope]);
           });
 
           it(`${caller} ${matrix.read[caller][scope] === yes ? 'finds' : 'never finds'} ${scope} by any search, list or count`, async () => {
             const id = await seed('L', scope);
             const content = await contentOf(id);
-            await house.embedded();
+            await gateway.embedded();
             const seen = matrix.read[caller][scope] === yes;
             for (const mode of ['hybrid', 'lexical', 'semantic']) {
-              assert.equal((await door().search(caller, content, mode)).includes(id), seen, mode);
+              expect((await api().search(caller, content, mode)).includes(id), mode).toBe(seen);
             }
-            assert.equal((await door().list(caller)).includes(id), seen, 'list');
-            const stats = await door().statsByScope(caller);
-            const [{ n }] = await house.sql(
+            expect((await api().list(caller)).includes(id), 'list').toBe(seen);
+            const stats = await api().statsByScope(caller);
+            const [{ n }] = await gateway.sql(
               'L',
               'select count(*)::int as n from public.packet_store where scope = $1',
               [scope],
             );
-            assert.equal(stats[scope], seen ? n : undefined, 'stats');
+            expect(stats[scope], 'stats').toBe(seen ? n : undefined);
           });
 
           for (const author of ['C', 'L'] as const) {
@@ -117,32 +114,31 @@ describe('the access matrix', () => {
               const id = await seed(author, scope);
               const was = await contentOf(id);
               const changed = fresh('changed');
-              assert.equal(outcome(await door().update(caller, id, changed)), cell);
-              assert.equal(await contentOf(id), cell === yes ? changed : was);
-              assert.equal(outcome(await door().remove(caller, id)), cell);
-              assert.equal(await contentOf(id), cell === yes ? undefined : was);
+              expect(outcome(await api().update(caller, id, changed))).toBe(cell);
+              expect(await contentOf(id)).toBe(cell === yes ? changed : was);
+              expect(outcome(await api().remove(caller, id))).toBe(cell);
+              expect(await contentOf(id)).toBe(cell === yes ? undefined : was);
             });
           }
         }
 
         it(`${caller} cleans up what has expired: ${matrix.cleanUp[caller]}`, async () => {
           const content = fresh('soon gone');
-          await house.sql(
+          await gateway.sql(
             'L',
             "select public.save_memory($1, scope => 'global', ttl => clock_timestamp() + interval '40 milliseconds')",
             [content],
           );
           await new Promise((resolve) => setTimeout(resolve, 80));
           // Cleanup leaves for later what a job holds.
-          await house.embedded();
-          assert.equal((await contentOf((await doors[0]!.list('L'))[0]!)) !== undefined, true);
-          const answer = await door().cleanUp(caller);
-          assert.equal(outcome(answer), matrix.cleanUp[caller]);
-          const again = await door().cleanUp('L');
-          assert.ok(!isRefused(again));
+          await gateway.embedded();
+          expect((await contentOf((await apis[0]!.list('L'))[0]!)) !== undefined).toBe(true);
+          const answer = await api().cleanUp(caller);
+          expect(outcome(answer)).toBe(matrix.cleanUp[caller]);
+          const again = accepted(await api().cleanUp('L'));
           // Refused: it is still there for L to clean up. Done: nothing is left.
-          assert.equal(again.deleted, isRefused(answer) ? 1 : 0);
-          if (!isRefused(answer)) assert.equal(answer.deleted, 1);
+          expect(again.deleted).toBe(isRefused(answer) ? 1 : 0);
+          if (!isRefused(answer)) expect(answer.deleted).toBe(1);
         });
       }
 
@@ -151,13 +147,13 @@ describe('the access matrix', () => {
         const missing = '01900000-0000-7000-8000-000000000000';
         const say = async (id: string) => {
           const answers = [
-            await door().read('C', id),
-            await door().update('C', id, fresh('no')),
-            await door().remove('C', id),
+            await api().read('C', id),
+            await api().update('C', id, fresh('no')),
+            await api().remove('C', id),
           ];
           return JSON.stringify(answers).replaceAll(id, '<id>');
         };
-        assert.equal(await say(hidden), await say(missing));
+        expect(await say(hidden)).toBe(await say(missing));
       });
     });
   }

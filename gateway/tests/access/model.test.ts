@@ -1,15 +1,14 @@
-// Random callers of random tenants, orgs, users, projects and scopes do random operations through every door, and a plain
+// Random callers of random tenants, orgs, users, projects and scopes do random operations through every API, and a plain
 // model of the access rules (model.ts) says what has to come of each. What is answered, what the caller sees afterwards,
 // and, now and then, what everyone sees and what is really in the tables: all must be what the model says.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+
 import fc from 'fast-check';
-import { engine } from '../support/databases.ts';
-import { openHouse } from '../support/house.ts';
-import { createDoors, statement } from './model/doors.ts';
+import { engine } from '../../../db/tests/support/engine.ts';
+import { startTestGateway } from '../support/gateway.ts';
 import { compareKnowledge, compareSeen, compareSeenInGraphql } from './model/knowledge-world.ts';
 import { type Operation, operation, perform, turnFor } from './model/operations.ts';
-import { compareList, compareStats, doorsOf, heardOf, pick, type Run, same, turnOf } from './model/turns.ts';
+import { accepted, createApis, statement } from './model/session-apis.ts';
+import { apisOf, compareList, compareStats, heardOf, pick, type Run, same, turnOf } from './model/turns.ts';
 import { embedAll, embedder } from './model/words.ts';
 import { populate, type Session } from './model/world.ts';
 import * as model from './model.ts';
@@ -23,30 +22,54 @@ const MOST_MEMORIES = 90;
 
 /** How often, in 2,400 operations, what must have happened at least; else the run says little. */
 const atLeast: Record<string, number> = {
-  ...{ inserted: 150, skipped_dedupe: 15, 'the first answer again': 3, updated: 50, deleted: 40, 'cleaned up': 3 },
-  ...{ found: 75, told: 20, counted: 20, visible: 5, 'not visible': 5, changed: 3, deactivated: 2, reactivated: 1 },
-  ...{ derived: 100, 'summed up': 12, retracted: 4, erased: 4, explored: 2, 'found facts': 2, 'found by relations': 2 },
-  ...{ L9SCP: 150, L9OWN: 200, L9VAL: 80, L9AUT: 40 },
-  ...{ GraphQL: 250, MCP: 200, 'SQL functions': 400, 'SQL tables': 400 },
+  inserted: 150,
+  skipped_dedupe: 15,
+  'the first answer again': 3,
+  updated: 50,
+  deleted: 40,
+  'cleaned up': 3,
+  found: 75,
+  told: 20,
+  counted: 20,
+  visible: 5,
+  'not visible': 5,
+  changed: 3,
+  deactivated: 2,
+  reactivated: 1,
+  derived: 100,
+  'summed up': 12,
+  retracted: 4,
+  erased: 4,
+  explored: 2,
+  'found facts': 2,
+  'found by relations': 2,
+  L9SCP: 150,
+  L9OWN: 200,
+  L9VAL: 80,
+  L9AUT: 40,
+  GraphQL: 250,
+  MCP: 200,
+  'SQL functions': 400,
+  'SQL tables': 400,
 };
 
 let mostContexts = 0;
 
 const replay = (operations: number) =>
-  `${engine === 'server' ? 'TEST_DATABASE_URL=… ' : ''}MODEL_SEED=${seed} MODEL_OPERATIONS=${operations} node gateway/tests/support/run.ts gateway/tests/access/model.test.ts`;
+  `${engine === 'server' ? 'TEST_DATABASE_URL=… ' : ''}MODEL_SEED=${seed} MODEL_OPERATIONS=${operations} npm test -- gateway/tests/access/model.test.ts`;
 
 describe('the access rules', () => {
   let run: Run;
-  before(async () => {
-    const house = await openHouse({ embedder });
-    run = { house, ...(await populate(house)), doors: createDoors(house), gone: [NEVER_THERE], updates: 0 };
+  beforeAll(async () => {
+    const gateway = await startTestGateway({ embedder });
+    run = { gateway, ...(await populate(gateway)), apis: createApis(gateway), gone: [NEVER_THERE], updates: 0 };
     for (const session of run.sessions) await heardOf(run, session);
     // By the clock, at any moment: the model would not know of it.
-    await house.asSuperuser('revoke execute on function memories.delete_expired_batch(integer) from l9_worker');
+    await gateway.asSuperuser('revoke execute on function memories.delete_expired_batch(integer) from l9_worker');
   });
-  after(() => run?.house.close());
+  afterAll(() => run?.gateway.close());
 
-  it(`hold for ${count} random operations, as a model of them says (MODEL_SEED=${seed})`, async (test) => {
+  it(`hold for ${count} random operations, as a model of them says (MODEL_SEED=${seed})`, async () => {
     // One long story rather than many short ones that fast-check could shrink: a database takes too long to make anew.
     const operations = fc.sample(operation, { seed, numRuns: count });
     const told: string[] = [];
@@ -59,14 +82,14 @@ describe('the access rules', () => {
       const turn = turnFor(run, one);
       const tell = (outcome: string) =>
         told.push(
-          `${index + 1}. ${turn.session.name}, through ${turn.door.name}: ${one.act} ${JSON.stringify(turn.asked)}: ${outcome}`,
+          `${index + 1}. ${turn.session.name}, through ${turn.api.name}: ${one.act} ${JSON.stringify(turn.asked)}: ${outcome}`,
         );
       try {
         const outcome = await perform(turn, one);
         tell(outcome);
         came(one.act, outcome);
         came('all', outcome);
-        came('all', turn.door.name);
+        came('all', turn.api.name);
         await lookAround(turn.session, one);
         if ((index + 1) % LOOK_AT_EVERYTHING_EVERY === 0 || index === count - 1) await lookAtEverything(index);
         await makeRoom();
@@ -81,75 +104,70 @@ describe('the access rules', () => {
       Object.entries(counts)
         .map(([name, n]) => `${name} ${n}`)
         .join(', ');
-    for (const act of Object.keys(acts).sort()) test.diagnostic(`${act}: ${list(acts[act]!)}`);
-    test.diagnostic(`in all: ${list(all!)}`);
+    for (const act of Object.keys(acts).sort()) console.log(`${act}: ${list(acts[act]!)}`);
+    console.log(`in all: ${list(all!)}`);
     if (count >= 800) {
-      assert.ok(mostContexts >= 2, 'there were contexts to speak of');
+      expect(mostContexts, 'there were contexts to speak of').toBeGreaterThanOrEqual(2);
       for (const [what, n] of Object.entries(atLeast)) {
         // With half the share as leeway: each run draws its own.
-        assert.ok(
-          (all![what] ?? 0) >= Math.floor((n * count) / 2_400 / 2),
+        expect(
+          all![what] ?? 0,
           `${what} came ${all![what] ?? 0} times only, of ${count}: ${replay(count)}`,
-        );
+        ).toBeGreaterThanOrEqual(Math.floor((n * count) / 2_400 / 2));
       }
     }
   });
 
-  /** What whoever has just done something sees now, through one door or another. */
+  /** What whoever has just done something sees now, through one API or another. */
   async function lookAround(session: Session, { view }: Operation) {
     // Most often through the cheapest.
-    const turn = turnOf(run, session, pick([run.doors.table, run.doors.table, ...doorsOf(run, session)], view));
-    await (turn.door.way === 'function' && view % 7 === 0 ? compareStats(turn) : compareList(turn));
+    const turn = turnOf(run, session, pick([run.apis.table, run.apis.table, ...apisOf(run, session)], view));
+    await (turn.api.way === 'function' && view % 7 === 0 ? compareStats(turn) : compareList(turn));
   }
 
   /** What everyone sees, and what is really there. */
   async function lookAtEverything(index: number) {
-    await embedAll(run.house);
+    await embedAll(run.gateway);
     await compareTables(run);
     const knowledge = await compareKnowledge(run);
     const turns = Math.floor(index / LOOK_AT_EVERYTHING_EVERY);
     for (const [place, session] of run.sessions.entries()) {
       const me = model.identityOf(run.world, session.claims);
       const expected = me ? model.visible(run.world, me) : [];
-      const answer = await statement(run.house, session, seenInSql(session));
-      assert.ok(answer.code === null, `${session.name}: ${answer.code}`);
-      const { memories, versions, vectors, contexts, scopes, keys } = answer.rows[0];
+      const answer = await statement(run.gateway, session, seenInSql(session));
+      const { memories, versions, vectors, contexts, scopes, keys } = accepted(answer, session.name).rows[0];
       same(memories, expected, `${session.name}: the table`);
-      assert.deepEqual(vectors, expected.map(({ id }) => id).sort(), `${session.name}: the vectors`);
+      expect(vectors, `${session.name}: the vectors`).toStrictEqual(expected.map(({ id }) => id).sort());
       const seen = new Set(expected.map(({ id }) => id));
       for (const ids of contexts) {
-        assert.ok(
+        expect(
           ids.every((id: string) => seen.has(id)),
           `${session.name}: a context of what is not to be seen`,
-        );
+        ).toBeTruthy();
       }
       const reads =
         me?.role === 'l9_platform_admin' ? run.world.tenants.flatMap(({ scopes }) => [...scopes.keys()]) : me?.reads;
-      assert.deepEqual(scopes, (reads ?? []).sort(), `${session.name}: the scopes`);
-      assert.deepEqual(
-        versions,
+      expect(scopes, `${session.name}: the scopes`).toStrictEqual((reads ?? []).sort());
+      expect(versions, `${session.name}: the versions`).toStrictEqual(
         Object.fromEntries(
           expected
             .map((memory) => [memory.id, model.seenVersions(me, memory)] as const)
             .filter(([, seen]) => seen.length > 0),
         ),
-        `${session.name}: the versions`,
       );
       const own = [...run.world.answers.keys()].map((key) => JSON.parse(key) as string[]);
-      assert.deepEqual(
-        keys,
+      expect(keys, `${session.name}: the idempotency keys`).toStrictEqual(
         own.flatMap(([tenant, caller, key]) => (tenant === me?.tenant && caller === me?.caller ? [key] : [])).sort(),
-        `${session.name}: the idempotency keys`,
       );
 
       await compareSeen(run, session, knowledge);
 
-      // And, by turns, through another door.
+      // And, by turns, through another API.
       if (me && (turns + place) % 6 === 0) await compareSeenInGraphql(run, session, knowledge);
       if (me === null || (turns + place) % 3 !== 0) continue;
-      const views = doorsOf(run, session).flatMap((door) =>
-        door.way === 'function'
-          ? [() => compareList(turnOf(run, session, door)), () => compareStats(turnOf(run, session, door))]
+      const views = apisOf(run, session).flatMap((api) =>
+        api.way === 'function'
+          ? [() => compareList(turnOf(run, session, api)), () => compareStats(turnOf(run, session, api))]
           : [],
       );
       await pick(views, Math.floor((turns + place) / 3))();
@@ -161,7 +179,7 @@ describe('the access rules', () => {
     const all = [...run.world.memories.values()];
     if (all.length <= MOST_MEMORIES) return;
     const ids = all.filter((_, place) => place % 2 === 0).map(({ id }) => id);
-    await run.house.asSuperuser('delete from public.packet_store where packet_id = any ($1)', [ids]);
+    await run.gateway.asSuperuser('delete from public.packet_store where packet_id = any ($1)', [ids]);
     for (const id of ids) model.forget(run.world, id);
   }
 });
@@ -192,8 +210,8 @@ const seenInSql = ({ claims }: Session) => `
     } as keys`;
 
 /** What is really in the tables, for a superuser to see. */
-async function compareTables({ house, world }: Run) {
-  const [{ memories, answers, strays, stale, contexts }] = await house.asSuperuser(`
+async function compareTables({ gateway, world }: Run) {
+  const [{ memories, answers, strays, stale, contexts }] = await gateway.asSuperuser(`
       select
         (select coalesce(jsonb_agg(jsonb_build_object(
             'id', p.packet_id, 'tenant', p.tenant_id, 'org', p.org_id, 'user', p.user_id, 'scope', p.scope, 'project', p.project_id,
@@ -220,15 +238,13 @@ async function compareTables({ house, world }: Run) {
             or (e.tenant_id, e.org_id, e.user_id, e.scope, e.project_id, e.ttl)
               is distinct from (c.tenant_id, c.org_id, c.user_id, c.scope, c.project_id, c.ttl)) as stale,
         (select count(*) from public.memory_contexts) as contexts`);
-  assert.deepEqual(
-    memories,
+  expect(memories, 'what is in packet_store, and should be').toStrictEqual(
     [...world.memories.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
-    'what is in packet_store, and should be',
   );
   const expected = [...world.answers].map(([key, answer]) => [JSON.parse(key).join(' '), answer]);
   const actual = Object.entries(answers).map(([key, answer]) => [JSON.parse(key).join(' '), answer]);
-  assert.deepEqual(Object.fromEntries(actual), Object.fromEntries(expected), 'the idempotency keys');
-  assert.deepEqual(strays, [], 'vectors that do not belong where their memory does');
-  assert.deepEqual(stale, [], 'contexts that are not of the two memories as they are');
+  expect(Object.fromEntries(actual), 'the idempotency keys').toStrictEqual(Object.fromEntries(expected));
+  expect(strays, 'vectors that do not belong where their memory does').toStrictEqual([]);
+  expect(stale, 'contexts that are not of the two memories as they are').toStrictEqual([]);
   mostContexts = Math.max(mostContexts, Number(contexts));
 }

@@ -102,7 +102,13 @@ export function identityOf(world: World, claims: Claims): Identity | null {
     [...tenant.scopes.keys()].filter((scope) => has(registered, scope) && has(claims.scopes ?? ['*'], scope)).sort();
   const { caller, creator, role, cleansUp } = actor;
   return {
-    ...{ tenant: tenant.id, org, user, caller, creator, role, cleansUp },
+    tenant: tenant.id,
+    org,
+    user,
+    caller,
+    creator,
+    role,
+    cleansUp,
     reads: effective(actor.reads),
     writes: effective(actor.writes),
     projects: claims.projects ?? ['*'],
@@ -207,8 +213,18 @@ export function save(
 
   const { scope, project, kind, content, parents } = wanted;
   const draft: Memory = {
-    ...{ id: LATEST, tenant: me.tenant, org: me.org, user: me.user, scope, project, kind, content },
-    ...{ creator: me.creator, parents: [...new Set(parents)].sort(), isExpired: false, versions: [] },
+    id: LATEST,
+    tenant: me.tenant,
+    org: me.org,
+    user: me.user,
+    scope,
+    project,
+    kind,
+    content,
+    creator: me.creator,
+    parents: [...new Set(parents)].sort(),
+    isExpired: false,
+    versions: [],
   };
   const wrong = faultsOf(world, me, draft);
   if (wrong.length > 0) return refuse(...wrong);
@@ -217,12 +233,16 @@ export function save(
   if (twin && !twin.isExpired) {
     if (way === 'table') return refuse('L9VAL');
     return {
-      ...{ refused: null, status: 'skipped_dedupe', memory: twin, isRetry: false },
+      refused: null,
+      status: 'skipped_dedupe',
+      memory: twin,
+      isRetry: false,
       commit: () => remember('skipped_dedupe', twin.id),
     };
   }
   return {
-    ...{ refused: null, status: 'inserted' },
+    refused: null,
+    status: 'inserted',
     commit(id) {
       // What has expired stands in nobody's way.
       if (twin) forget(world, twin.id);
@@ -288,7 +308,8 @@ export function cleanUp(world: World, me: Identity | null): Expected<{ deleted: 
   if (me.role === 'l9_platform_admin' || !me.cleansUp) return refuse('L9SCP');
   const expired = [...world.memories.values()].filter((memory) => mayCleanUp(me, memory));
   return {
-    ...{ refused: null, deleted: expired.length },
+    refused: null,
+    deleted: expired.length,
     commit: () => expired.forEach(({ id }) => void forget(world, id)),
   };
 }
@@ -366,7 +387,11 @@ const placeOf = ({ tenant, org, user, scope, project, kind, content }: Memory) =
 const scopesOf = (world: World, me: Identity) => world.tenants.find(({ id }) => id === me.tenant)!.scopes;
 
 export const stateOf = ({ scope, project, kind, content, creator }: State): State => ({
-  ...{ scope, project, kind, content, creator },
+  scope,
+  project,
+  kind,
+  content,
+  creator,
 });
 
 /** Gone, and with it what was derived from it, and the idempotency keys that answered with it. */

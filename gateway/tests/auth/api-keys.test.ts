@@ -1,34 +1,35 @@
 // MCP keys that live in the database, as hashes: made by admins, shown once, revoked at once.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../support/eventually.ts';
-import { type House, openHouse } from '../support/house.ts';
-import { asOwner } from '../support/logins.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+
 import { standIn } from '../support/stand-in.ts';
 
 describe('an API key of the table', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: standIn, env: { MCP_API_KEY_C: 'old-key-old-key-old, new-key-new-key-new' } });
-    await house.tool('L', 'save_memory', { content: 'private memory', scope: 'l-private', project_id: 'l9' });
-    await house.tool('L', 'save_memory', { content: 'a memory of l9', project_id: 'l9' });
-    await house.tool('L', 'save_memory', { content: 'a memory of x', project_id: 'x' });
-    await house.tool('L', 'save_memory', { content: 'a memory for all', scope: 'global' });
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({
+      embedder: standIn,
+      env: { MCP_API_KEY_C: 'old-key-old-key-old, new-key-new-key-new' },
+    });
+    await gateway.tool('L', 'save_memory', { content: 'private memory', scope: 'l-private', project_id: 'l9' });
+    await gateway.tool('L', 'save_memory', { content: 'a memory of l9', project_id: 'l9' });
+    await gateway.tool('L', 'save_memory', { content: 'a memory of x', project_id: 'x' });
+    await gateway.tool('L', 'save_memory', { content: 'a memory for all', scope: 'global' });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const create = async (args: Record<string, unknown>, caller = 'L') => {
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       caller,
       'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey { apiKey keyId name caller expiresAt } } }',
       { input: args },
     );
-    assert.equal(errors, undefined, JSON.stringify(errors));
+    expect(errors, JSON.stringify(errors)).toBeUndefined();
     return data.createApiKey.apiKey as { apiKey: string; keyId: string };
   };
   const call = async (key: string, name: string, args: object = {}, header = 'authorization') => {
-    const response = await fetch(`${house.gateway.url}/mcp`, {
+    const response = await fetch(`${gateway.instance.url}/mcp`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -55,23 +56,23 @@ describe('an API key of the table', () => {
 
   it('stands for its caller, as a bearer token or in X-API-Key', async () => {
     const { apiKey } = await create({ name: 'ci', caller: 'C' });
-    assert.match(apiKey, /^l9_[\w-]{43}$/);
+    expect(apiKey).toMatch(/^l9_[\w-]{43}$/);
     await becomes(apiKey, 200);
-    assert.deepEqual(await search(apiKey), ['a memory for all', 'a memory of l9', 'a memory of x']);
-    assert.equal((await call(apiKey, 'get_memory_stats', {}, 'x-api-key')).status, 200);
+    expect(await search(apiKey)).toStrictEqual(['a memory for all', 'a memory of l9', 'a memory of x']);
+    expect((await call(apiKey, 'get_memory_stats', {}, 'x-api-key')).status).toBe(200);
     const { result } = await call(apiKey, 'save_memory', { content: 'by the key', scope: 'global' });
-    assert.equal(result.memory.metadata.creator, 'Cursor-IDE');
+    expect(result.memory.metadata.creator).toBe('Cursor-IDE');
     await call(apiKey, 'delete_memory', { packet_id: result.memory.packet_id });
     // It is no token.
-    assert.equal((await house.graphql({ token: apiKey }, '{ __typename }')).status, 401);
+    expect((await gateway.graphql({ token: apiKey }, '{ __typename }')).status).toBe(401);
   });
 
   it('does no more than it is cut down to', async () => {
     const { apiKey } = await create({ name: 'x only', caller: 'L', scopes: ['developer'], projects: ['x'] });
     await becomes(apiKey, 200);
-    assert.deepEqual(await search(apiKey), ['a memory of x']);
+    expect(await search(apiKey)).toStrictEqual(['a memory of x']);
     const { text } = await call(apiKey, 'save_memory', { content: 'no', scope: 'l-private', project_id: 'x' });
-    assert.match(text, /SCOPE_DENIED/);
+    expect(text).toMatch(/SCOPE_DENIED/);
   });
 
   it('acts for its org and user, and goes out with them', async () => {
@@ -79,11 +80,11 @@ describe('an API key of the table', () => {
     const { apiKey } = await create({ name: 'of Ada', caller: 'C', orgId: org, userId: user });
     await becomes(apiKey, 200);
     await call(apiKey, 'save_memory', { content: 'a memory of Ada', scope: 'global' });
-    assert.ok((await search(apiKey)).includes('a memory of Ada'));
-    const { result } = await house.tool('C', 'search_memory', { query: 'Ada', mode: 'lexical' });
-    assert.deepEqual(result.hits, []);
-    await house.sql('L', 'select create_user($1, $2)', ['Ada', user]);
-    await house.sql('L', 'select deactivate_user($1)', [user]);
+    expect(await search(apiKey)).toContain('a memory of Ada');
+    const { result } = await gateway.tool('C', 'search_memory', { query: 'Ada', mode: 'lexical' });
+    expect(result.hits).toStrictEqual([]);
+    await gateway.sql('L', 'select create_user($1, $2)', ['Ada', user]);
+    await gateway.sql('L', 'select deactivate_user($1)', [user]);
     await becomes(apiKey, 401);
   });
 
@@ -92,23 +93,22 @@ describe('an API key of the table', () => {
     await becomes(apiKey, 200);
     const claims = { 'jwt.claims.key_id': keyId };
     const me = async () =>
-      (await house.sql('C', 'select i.caller from identity.current_identity() i', [], claims))[0].caller;
-    assert.equal(await me(), 'C');
-    const { data } = await house.graphql(
+      (await gateway.sql('C', 'select i.caller from identity.current_identity() i', [], claims))[0].caller;
+    expect(await me()).toBe('C');
+    const { data } = await gateway.graphql(
       'L',
       'mutation ($id: UUID) { revokeApiKey(input: { keyId: $id }) { apiKey { revokedAt } } }',
       { id: keyId },
     );
-    assert.ok(data.revokeApiKey.apiKey.revokedAt);
-    assert.equal(await me(), null);
+    expect(data.revokeApiKey.apiKey.revokedAt).toBeTruthy();
+    expect(await me()).toBeNull();
     await becomes(apiKey, 401);
-    const again = await house.sql('L', 'select revoked_at from revoke_api_key($1)', [keyId]);
-    assert.equal(again[0].revoked_at.toISOString(), new Date(data.revokeApiKey.apiKey.revokedAt).toISOString());
-    assert.equal(
-      (await house.sql('L', 'select i.caller from identity.current_identity() i', [], claims))[0].caller,
-      null,
+    const again = await gateway.sql('L', 'select revoked_at from revoke_api_key($1)', [keyId]);
+    expect(again[0].revoked_at.toISOString()).toBe(new Date(data.revokeApiKey.apiKey.revokedAt).toISOString());
+    expect(
+      (await gateway.sql('L', 'select i.caller from identity.current_identity() i', [], claims))[0].caller,
       "nor is it another caller's",
-    );
+    ).toBeNull();
   });
 
   it('expires', async () => {
@@ -119,47 +119,50 @@ describe('an API key of the table', () => {
     });
     await becomes(apiKey, 200);
     await sleep(4_000);
-    assert.equal((await call(apiKey, 'get_memory_stats')).status, 401);
+    expect((await call(apiKey, 'get_memory_stats')).status).toBe(401);
     const claims = { 'jwt.claims.key_id': keyId };
-    assert.equal(
-      (await house.sql('C', 'select i.caller from identity.current_identity() i', [], claims))[0].caller,
-      null,
-    );
+    expect(
+      (await gateway.sql('C', 'select i.caller from identity.current_identity() i', [], claims))[0].caller,
+    ).toBeNull();
   });
 
   it('belongs to its tenant', async () => {
-    const [{ tenant_id }] = await asOwner(house, "select tenant_id from create_tenant('acme')");
-    const [{ api_key, key_id }] = await house.sql('L', "select * from create_api_key('theirs', 'C')", [], {
+    const [{ tenant_id }] = await gateway.asOwner("select tenant_id from create_tenant('acme')");
+    const [{ api_key, key_id }] = await gateway.sql('L', "select * from create_api_key('theirs', 'C')", [], {
       'jwt.claims.tenant_id': tenant_id,
     });
     await becomes(api_key, 200);
-    assert.deepEqual(await search(api_key), []);
+    expect(await search(api_key)).toStrictEqual([]);
     await call(api_key, 'save_memory', { content: 'a memory of acme', scope: 'global' });
-    assert.deepEqual(await search(api_key), ['a memory of acme']);
-    assert.ok(!(await search('new-key-new-key-new')).includes('a memory of acme'));
-    await assert.rejects(house.sql('L', 'select revoke_api_key($1)', [key_id]), { code: 'L9OWN' });
-    const [{ n }] = await house.sql('L', 'select count(*)::int as n from api_keys where key_id = $1', [key_id]);
-    assert.equal(n, 0);
+    expect(await search(api_key)).toStrictEqual(['a memory of acme']);
+    expect(await search('new-key-new-key-new')).not.toContain('a memory of acme');
+    await expect(gateway.sql('L', 'select revoke_api_key($1)', [key_id])).rejects.toMatchObject({ code: 'L9OWN' });
+    const [{ n }] = await gateway.sql('L', 'select count(*)::int as n from api_keys where key_id = $1', [key_id]);
+    expect(n).toBe(0);
   });
 
   it('is listed to admins without its hash, and not at all to agents', async () => {
-    const { data } = await house.graphql(
+    const { data } = await gateway.graphql(
       'L',
       '{ apiKeys { nodes { name caller scopes projects createdBy revokedAt } } }',
     );
     const listed = data.apiKeys.nodes.find(({ name }: { name: string }) => name === 'x only');
-    assert.deepEqual(
-      [listed.caller, listed.scopes, listed.projects, listed.createdBy],
-      ['L', ['developer'], ['x'], 'L'],
-    );
-    const denied = await house.graphql('C', '{ apiKeys { totalCount } }');
-    assert.equal(denied.errors?.[0]?.extensions?.code, 'SCOPE_DENIED');
+    expect([listed.caller, listed.scopes, listed.projects, listed.createdBy]).toStrictEqual([
+      'L',
+      ['developer'],
+      ['x'],
+      'L',
+    ]);
+    const denied = await gateway.graphql('C', '{ apiKeys { totalCount } }');
+    expect(denied.errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
     for (const caller of ['L', 'C'])
-      await assert.rejects(house.sql(caller, 'select * from identity.api_key_hashes'), { code: '42501' });
-    const [{ columns }] = await house.asSuperuser(
+      await expect(gateway.sql(caller, 'select * from identity.api_key_hashes')).rejects.toMatchObject({
+        code: '42501',
+      });
+    const [{ columns }] = await gateway.asSuperuser(
       "select string_agg(attname, ' ') as columns from pg_attribute where attrelid = 'api_keys'::regclass",
     );
-    assert.ok(!/hash/.test(columns));
+    expect(columns).not.toMatch(/hash/);
   });
 
   it('that is wrong in one place is refused, with the words for any other', async () => {
@@ -168,13 +171,16 @@ describe('an API key of the table', () => {
     const flipped = `${apiKey.slice(0, -2)}${apiKey.at(-2) === 'A' ? 'B' : 'A'}${apiKey.at(-1)}`;
     for (const key of [flipped, apiKey.slice(0, -1), `${apiKey}x`, 'l9_', apiKey.toUpperCase()]) {
       const { status, body } = await call(key, 'get_memory_stats');
-      assert.deepEqual([status, body.error.message], [401, 'UNAUTHENTICATED (L9AUT): the API key is not accepted']);
+      expect([status, body.error.message]).toStrictEqual([401, 'UNAUTHENTICATED (L9AUT): the API key is not accepted']);
     }
   });
 
   it('asks for what it can give', async () => {
     const refused = async (args: string, message: RegExp) =>
-      assert.rejects(house.sql('L', `select create_api_key(${args})`), { code: 'L9VAL', message });
+      expect(gateway.sql('L', `select create_api_key(${args})`)).rejects.toMatchObject({
+        code: 'L9VAL',
+        message: expect.stringMatching(message),
+      });
     await refused("'', 'C'", /^name/);
     await refused("'k', 'Nobody'", /^caller: no active actor/);
     await refused("'k', 'C', scopes => '{}'", /^scopes: at least one/);
@@ -187,7 +193,7 @@ describe('an API key of the table', () => {
 
   it('stands beside those of the configuration, of which a caller may have two', async () => {
     for (const key of ['old-key-old-key-old', 'new-key-new-key-new'])
-      assert.equal((await call(key, 'get_memory_stats')).status, 200);
-    assert.equal((await call('old-key-old-key-old, new-key-new-key-new', 'get_memory_stats')).status, 401);
+      expect((await call(key, 'get_memory_stats')).status).toBe(200);
+    expect((await call('old-key-old-key-old, new-key-new-key-new', 'get_memory_stats')).status).toBe(401);
   });
 });

@@ -1,17 +1,15 @@
 // Tokens and keys that somebody made up. What tokens.test.ts refuses (alg none, a wrong key, expired, another issuer or
 // audience) is not repeated here.
-import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
-import { after, before, describe, it } from 'node:test';
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import { pino } from 'pino';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
 import { cheapEmbedder, OTHER_TENANT, plantHidden } from '../access/attacker.ts';
-import { eventually } from '../support/eventually.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const query = '{ memories { totalCount } }';
 const base64 = (text: string) => Buffer.from(text).toString('base64url');
@@ -27,28 +25,28 @@ const HS256 = '{"alg":"HS256"}';
 describe('a forged token', () => {
   const lines: string[] = [];
   const tried: string[] = [];
-  let house: House;
+  let gateway: TestGateway;
   let secret: string;
-  before(async () => {
+  beforeAll(async () => {
     const log = new Writable({
       write: (line, _encoding, done) => {
         lines.push(String(line));
         done();
       },
     });
-    house = await openHouse({ embedder: cheapEmbedder, logger: pino({ level: 'trace' }, log) });
-    secret = loadCredentials(house.config).jwtSecret!;
-    await plantHidden(house);
+    gateway = await startTestGateway({ embedder: cheapEmbedder, logger: pino({ level: 'trace' }, log) });
+    secret = loadCredentials(gateway.config).jwtSecret!;
+    await plantHidden(gateway);
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const ask = async (token: string) => {
     tried.push(token);
-    return house.graphql({ token }, query);
+    return gateway.graphql({ token }, query);
   };
   const refused = async (token: string, what: string) => {
     const { status, data, errors } = await ask(token);
-    assert.deepEqual([status, data, errors?.[0]?.extensions?.code], [401, undefined, 'UNAUTHENTICATED'], what);
+    expect([status, data, errors?.[0]?.extensions?.code], what).toStrictEqual([401, undefined, 'UNAUTHENTICATED']);
     return errors![0]!;
   };
   const signed = (payload: object | string, header: object | string = HS256) =>
@@ -141,7 +139,7 @@ describe('a forged token', () => {
           .catch(() => null);
         if (rs) await refused(rs, JSON.stringify(header).slice(0, 60));
       }
-      assert.equal(fetched, 0);
+      expect(fetched).toBe(0);
     } finally {
       server.close();
     }
@@ -213,8 +211,8 @@ describe('a forged token', () => {
       const more =
         name === 'caller' && value === OTHER_TENANT.replace('ff', 'fe') ? { tenant_id: value } : { [name]: value };
       const error = await refused(signed(claims(more)), `${name}: ${JSON.stringify(value)?.slice(0, 60)}`);
-      assert.match(`${error.message} ${error.extensions?.field ?? ''}`, new RegExp(name));
-      assert.ok(error.message.length < 300);
+      expect(`${error.message} ${error.extensions?.field ?? ''}`).toMatch(new RegExp(name));
+      expect(error.message.length).toBeLessThan(300);
     }
     for (const payload of ['null', '[]', '"C"', '1', '{', '', '{"caller":"C"']) await refused(signed(payload), payload);
   });
@@ -222,10 +220,10 @@ describe('a forged token', () => {
   it('is no more than its claims where they are odd but good: quotes, nests, names twice, names of JavaScript', async () => {
     const count = async (token: string) => {
       const { status, data, errors } = await ask(token);
-      assert.deepEqual([status, errors], [200, undefined]);
+      expect([status, errors]).toStrictEqual([200, undefined]);
       return data.memories.totalCount;
     };
-    await house.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
+    await gateway.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
     const text = (more: string) => `{"iss":"l9-memory","aud":"l9-memory","exp":${inAnHour()},"caller":"C"${more}}`;
     for (const more of [
       ',"__proto__":{"caller":"L","role":"l9_admin"}',
@@ -238,7 +236,7 @@ describe('a forged token', () => {
       ',"org_id":null,"user_id":null,"role":"l9_agent"',
       ',"scopes":["l-private","developer","*"]',
     ]) {
-      assert.equal(await count(signed(text(more))), 1, more.slice(0, 60));
+      expect(await count(signed(text(more))), more.slice(0, 60)).toBe(1);
     }
     for (const projects of [
       ["l9'"],
@@ -252,22 +250,21 @@ describe('a forged token', () => {
       ['["*"]'],
     ]) {
       const n = await count(signed(claims({ projects })));
-      assert.equal(n, projects.includes('l9') ? 1 : 0, JSON.stringify(projects));
+      expect(n, JSON.stringify(projects)).toBe(projects.includes('l9') ? 1 : 0);
     }
-    assert.equal(
+    expect(
       (
-        await fetch(`${house.gateway.url}/graphql`, {
+        await fetch(`${gateway.instance.url}/graphql`, {
           method: 'POST',
           headers: { authorization: `Bearer ${signed(claims({ session_id: 'x'.repeat(100_000) }))}` },
         })
       ).status,
-      431,
-    );
+    ).toBe(431);
   });
 
   it('of another tenant shows that tenant and no other', async () => {
     const ask = () =>
-      house.graphql(
+      gateway.graphql(
         { token: signed(claims({ tenant_id: OTHER_TENANT })) },
         '{ memories { nodes { tenantId } } tenants { nodes { name } } }',
       );
@@ -276,8 +273,8 @@ describe('a forged token', () => {
       const answer = await ask();
       return answer.status !== 401 && answer;
     });
-    assert.equal(errors, undefined);
-    assert.deepEqual(data, {
+    expect(errors).toBeUndefined();
+    expect(data).toStrictEqual({
       memories: { nodes: [{ tenantId: OTHER_TENANT }] },
       tenants: { nodes: [{ name: 'acme' }] },
     });
@@ -287,15 +284,12 @@ describe('a forged token', () => {
   it('leaves nothing of itself in the log', () => {
     const log = lines.join('');
     for (const token of tried.filter((one) => one.length > 40)) {
-      assert.ok(!log.includes(token));
+      expect(log).not.toContain(token);
       const payload = token.split('.')[1] ?? '';
-      assert.ok(payload.length < 20 || !log.includes(payload));
+      expect(payload.length < 20 || !log.includes(payload)).toBe(true);
     }
-    assert.ok(!log.includes(secret));
-    assert.deepEqual(
-      lines.filter((line) => JSON.parse(line).level >= 50),
-      [],
-    );
+    expect(log).not.toContain(secret);
+    expect(lines.filter((line) => JSON.parse(line).level >= 50)).toStrictEqual([]);
   });
 });
 
@@ -308,7 +302,7 @@ describe('a public key taken for a secret', () => {
       response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: [jwk] }));
     });
     await new Promise<void>((resolve) => issuer.listen(0, '127.0.0.1', resolve));
-    const house = await openHouse({
+    const gateway = await startTestGateway({
       embedder: cheapEmbedder,
       env: { JWKS_URL: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks` },
     });
@@ -323,7 +317,7 @@ describe('a public key taken for a secret', () => {
         JSON.stringify({ keys: [jwk] }),
         jwk.n!,
         Buffer.from(jwk.n!, 'base64url'),
-        loadCredentials(house.config).jwtSecret,
+        loadCredentials(gateway.config).jwtSecret,
         '',
       ];
       for (const key of keys) {
@@ -333,31 +327,31 @@ describe('a public key taken for a secret', () => {
           '{"alg":"none","kid":"one"}',
           '{"alg":"RS256","kid":"one"}',
         ]) {
-          const { status } = await house.graphql(
+          const { status } = await gateway.graphql(
             { token: forge(header, JSON.stringify(claims({ caller: 'L' })), key!) },
             query,
           );
-          assert.equal(status, 401, header);
+          expect(status, header).toBe(401);
         }
       }
     } finally {
-      await house.close();
+      await gateway.close();
       issuer.close();
     }
   });
 });
 
 describe('two keys in one request', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   /** Headers as they are given, also twice. */
   const post = (path: string, headers: string[]) =>
     new Promise<{ status: number; text: string }>((resolve, reject) => {
-      const { port } = new URL(house.gateway.url);
+      const { port } = new URL(gateway.instance.url);
       const asked = request(
         {
           port,
@@ -385,7 +379,7 @@ describe('two keys in one request', () => {
     });
 
   it('are refused, so that nothing on the way can take another for its own', async () => {
-    const [ofC, ofL] = [house.apiKey('C'), house.apiKey('L')];
+    const [ofC, ofL] = [gateway.apiKey('C'), gateway.apiKey('L')];
     for (const headers of [
       ['Authorization', `Bearer ${ofC}`, 'X-API-Key', ofL],
       ['X-API-Key', ofC, 'X-API-Key', ofL],
@@ -396,23 +390,23 @@ describe('two keys in one request', () => {
       ['Authorization', `Bearer ${ofC}`, 'X-API-Key', 'wrong'],
     ]) {
       const { status, text } = await post('/mcp', headers);
-      assert.equal(status, 401, headers.filter((_, at) => at % 2 === 0).join());
-      assert.ok(!text.includes(ofC) && !text.includes(ofL));
+      expect(status, headers.filter((_, at) => at % 2 === 0).join()).toBe(401);
+      expect(text).not.toContain(ofC);
+      expect(text).not.toContain(ofL);
     }
-    const tokens = [await house.token({ caller: 'C' }), await house.token({ caller: 'L' })];
-    assert.equal(
+    const tokens = [await gateway.token({ caller: 'C' }), await gateway.token({ caller: 'L' })];
+    expect(
       (
         await post(
           '/graphql',
           tokens.flatMap((token) => ['Authorization', `Bearer ${token}`]),
         )
       ).status,
-      401,
-    );
+    ).toBe(401);
   });
 
   it('are one where they are the same', async () => {
-    const key = house.apiKey('C');
-    assert.equal((await post('/mcp', ['Authorization', `Bearer ${key}`, 'X-API-Key', key])).status, 200);
+    const key = gateway.apiKey('C');
+    expect((await post('/mcp', ['Authorization', `Bearer ${key}`, 'X-API-Key', key])).status).toBe(200);
   });
 });

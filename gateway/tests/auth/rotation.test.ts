@@ -1,20 +1,18 @@
 // Keys change while the server runs: each new one is accepted beside the old before the old one goes.
-import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { after, before, describe, it } from 'node:test';
 import { SignJWT } from 'jose';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { credentialsPath } from '../../src/home/credentials.ts';
 import { cli, createProcessHome, type ProcessHome, pidAt, type Running } from '../home/processes.ts';
-import { eventually } from '../support/eventually.ts';
 
 describe('a running server, told by SIGHUP', () => {
   let home: ProcessHome;
   let server: Running & { url: string };
-  before(async () => {
+  beforeAll(async () => {
     home = await createProcessHome();
     server = await home.serve([], { LOG_LEVEL: 'info' });
   });
-  after(() => home.close());
+  afterAll(() => home.close());
 
   const read = () => JSON.parse(readFileSync(credentialsPath(home.home), 'utf8'));
   let reloads = 0;
@@ -50,7 +48,7 @@ describe('a running server, told by SIGHUP', () => {
   };
   const newToken = async () => {
     const run = home.run([cli, 'token', '--caller', 'C']);
-    assert.equal(await run.exit, 0, run.stderr);
+    expect(await run.exit, run.stderr).toBe(0);
     return run.stdout.trim();
   };
   const kidOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString()).kid;
@@ -58,28 +56,28 @@ describe('a running server, told by SIGHUP', () => {
   it('exchanges MCP keys with no downtime', async () => {
     const first = read();
     const [old, fresh] = [first.mcp_api_keys.C as string, 'n'.repeat(43)];
-    assert.deepEqual([await withKey(old), await withKey(fresh)], [200, 401]);
+    expect([await withKey(old), await withKey(fresh)]).toStrictEqual([200, 401]);
     await rotate({ ...first, mcp_api_keys: { ...first.mcp_api_keys, C: [fresh, old] } });
-    assert.deepEqual([await withKey(old), await withKey(fresh)], [200, 200]);
+    expect([await withKey(old), await withKey(fresh)]).toStrictEqual([200, 200]);
     await rotate({ ...first, mcp_api_keys: { ...first.mcp_api_keys, C: fresh } });
-    assert.deepEqual([await withKey(old), await withKey(fresh)], [401, 200]);
-    assert.equal(await withKey(first.mcp_api_keys.L), 200);
+    expect([await withKey(old), await withKey(fresh)]).toStrictEqual([401, 200]);
+    expect(await withKey(first.mcp_api_keys.L)).toBe(200);
   });
 
   it('exchanges the keys of tokens with no downtime', async () => {
     const first = read();
     const unnamed = await newToken();
-    assert.equal(kidOf(unnamed), undefined);
+    expect(kidOf(unnamed)).toBeUndefined();
     await rotate({ ...first, jwt_secrets: { one: '1'.repeat(40) } });
     const one = await newToken();
-    assert.equal(kidOf(one), 'one');
-    assert.deepEqual([await withToken(unnamed), await withToken(one)], [200, 200]);
+    expect(kidOf(one)).toBe('one');
+    expect([await withToken(unnamed), await withToken(one)]).toStrictEqual([200, 200]);
     await rotate({ ...first, jwt_secret: undefined, jwt_secrets: { two: '2'.repeat(40), one: '1'.repeat(40) } });
     const two = await newToken();
-    assert.equal(kidOf(two), 'two');
-    assert.deepEqual([await withToken(unnamed), await withToken(one), await withToken(two)], [401, 200, 200]);
+    expect(kidOf(two)).toBe('two');
+    expect([await withToken(unnamed), await withToken(one), await withToken(two)]).toStrictEqual([401, 200, 200]);
     await rotate({ ...first, jwt_secret: undefined, jwt_secrets: { two: '2'.repeat(40) } });
-    assert.deepEqual([await withToken(one), await withToken(two)], [401, 200]);
+    expect([await withToken(one), await withToken(two)]).toStrictEqual([401, 200]);
 
     // A key counts under its own name only.
     const misnamed = (kid: string | undefined, secret: string) =>
@@ -89,10 +87,10 @@ describe('a running server, told by SIGHUP', () => {
         .setAudience('l9-memory')
         .setExpirationTime('5m')
         .sign(new TextEncoder().encode(secret));
-    assert.equal(await withToken(await misnamed('two', '2'.repeat(40))), 200);
+    expect(await withToken(await misnamed('two', '2'.repeat(40)))).toBe(200);
     for (const kid of ['one', 'toString', '__proto__', undefined])
-      assert.equal(await withToken(await misnamed(kid, '2'.repeat(40))), 401, String(kid));
-    assert.equal(await withToken(await misnamed('two', '1'.repeat(40))), 401);
+      expect(await withToken(await misnamed(kid, '2'.repeat(40))), String(kid)).toBe(401);
+    expect(await withToken(await misnamed('two', '1'.repeat(40)))).toBe(401);
   });
 
   it('keeps the keys that it has when the file is no good, and says why without a word of what is in it', async () => {
@@ -106,17 +104,17 @@ describe('a running server, told by SIGHUP', () => {
       writeFileSync(credentialsPath(home.home), bad);
       process.kill(server.pid, 'SIGHUP');
       await eventually(() => server.stdout.split('is no good').length > told);
-      assert.equal(await withKey(good.mcp_api_keys.C), 200);
+      expect(await withKey(good.mcp_api_keys.C)).toBe(200);
     }
-    assert.ok(!/hush-hush|kkkk/.test(server.stdout + server.stderr));
+    expect(server.stdout + server.stderr).not.toMatch(/hush-hush|kkkk/);
     await rotate(good);
   });
 
   it('is the same process all along, and logs names, never keys', async () => {
-    assert.equal(await pidAt(server.url), server.pid);
+    expect(await pidAt(server.url)).toBe(server.pid);
     const log = server.stdout + server.stderr;
-    assert.match(log, /"kids":\["two","one"\]/);
-    assert.match(log, /"callers":\["L","C"\]/);
-    assert.ok(!/(n{20}|1{20}|2{20})/.test(log));
+    expect(log).toMatch(/"kids":\["two","one"\]/);
+    expect(log).toMatch(/"callers":\["L","C"\]/);
+    expect(log).not.toMatch(/(n{20}|1{20}|2{20})/);
   });
 });

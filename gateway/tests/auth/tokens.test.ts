@@ -1,23 +1,21 @@
-import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, before, describe, it } from 'node:test';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { loadCredentials } from '../../src/home/credentials.ts';
-import { createTestHome } from '../support/databases.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { createTestHome } from '../support/home.ts';
 import { standIn } from '../support/stand-in.ts';
 
 const query = '{ memories { totalCount } }';
 
 describe('a GraphQL request', () => {
-  let house: House;
+  let gateway: TestGateway;
   let secret: Uint8Array;
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
-    secret = new TextEncoder().encode(loadCredentials(house.config).jwtSecret);
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
+    secret = new TextEncoder().encode(loadCredentials(gateway.config).jwtSecret);
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const sign = (
     claims: object,
@@ -32,21 +30,21 @@ describe('a GraphQL request', () => {
   const base64 = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
   const refused = async (token: string, reason: RegExp) => {
-    const { status, errors } = await house.graphql({ token }, query);
-    assert.equal(status, 401);
-    assert.equal(errors?.[0]?.extensions?.code, 'UNAUTHENTICATED');
-    assert.match(errors?.[0]?.message ?? '', reason);
+    const { status, errors } = await gateway.graphql({ token }, query);
+    expect(status).toBe(401);
+    expect(errors?.[0]?.extensions?.code).toBe('UNAUTHENTICATED');
+    expect(errors?.[0]?.message ?? '').toMatch(reason);
   };
 
   it('with a good token is answered', async () => {
-    const { status, data } = await house.graphql({ token: await sign({ caller: 'C' }) }, query);
-    assert.deepEqual([status, data], [200, { memories: { totalCount: 0 } }]);
+    const { status, data } = await gateway.graphql({ token: await sign({ caller: 'C' }) }, query);
+    expect([status, data]).toStrictEqual([200, { memories: { totalCount: 0 } }]);
   });
 
   it('without a token is turned away', async () => {
-    const response = await fetch(`${house.gateway.url}/graphql`, { method: 'POST', body: '{}' });
-    assert.equal(response.status, 401);
-    assert.equal(response.headers.get('www-authenticate'), 'Bearer');
+    const response = await fetch(`${gateway.instance.url}/graphql`, { method: 'POST', body: '{}' });
+    expect(response.status).toBe(401);
+    expect(response.headers.get('www-authenticate')).toBe('Bearer');
   });
 
   it('is turned away with the reason when the token is no good', async () => {
@@ -91,7 +89,7 @@ describe('a GraphQL request', () => {
   });
 
   it('that is turned away makes no database call: it is answered while every connection is taken', async () => {
-    const { pool } = house.gateway.database;
+    const { pool } = gateway.instance.database;
     const taken = await Promise.all(Array.from({ length: pool.options.max ?? 1 }, () => pool.connect()));
     try {
       await refused('nonsense', /malformed/);
@@ -102,40 +100,40 @@ describe('a GraphQL request', () => {
   });
 
   it('with caller C and l-private in its scopes gets nothing more', async () => {
-    await house.tool('L', 'save_memory', { content: 'hidden from tokens', scope: 'l-private', project_id: 'l9' });
+    await gateway.tool('L', 'save_memory', { content: 'hidden from tokens', scope: 'l-private', project_id: 'l9' });
     const token = await sign({ caller: 'C', scopes: ['developer', 'l-private', 'global', '*'] });
-    const { data } = await house.graphql(
+    const { data } = await gateway.graphql(
       { token },
       '{ memories { totalCount } searchMemory(query: "hidden") { hits { content } searched { scopes } } }',
     );
-    assert.deepEqual(data, {
+    expect(data).toStrictEqual({
       memories: { totalCount: 0 },
       searchMemory: { hits: [], searched: { scopes: ['developer', 'global'] } },
     });
   });
 
   it('with fewer scopes or projects gets less', async () => {
-    await house.tool('L', 'save_memory', { content: 'of project l9', project_id: 'l9' });
-    await house.tool('L', 'save_memory', { content: 'of project x', project_id: 'x' });
+    await gateway.tool('L', 'save_memory', { content: 'of project l9', project_id: 'l9' });
+    await gateway.tool('L', 'save_memory', { content: 'of project x', project_id: 'x' });
     const count = async (claims: object) =>
-      (await house.graphql({ token: await sign({ caller: 'C', ...claims }) }, query)).data.memories.totalCount;
-    assert.equal(await count({}), 2);
-    assert.equal(await count({ projects: ['*'] }), 2);
-    assert.equal(await count({ projects: ['x'] }), 1);
-    assert.equal(await count({ projects: [] }), 0);
-    assert.equal(await count({ scopes: ['global'] }), 0);
-    assert.equal(await count({ scopes: 'developer global' }), 2);
+      (await gateway.graphql({ token: await sign({ caller: 'C', ...claims }) }, query)).data.memories.totalCount;
+    expect(await count({})).toBe(2);
+    expect(await count({ projects: ['*'] })).toBe(2);
+    expect(await count({ projects: ['x'] })).toBe(1);
+    expect(await count({ projects: [] })).toBe(0);
+    expect(await count({ scopes: ['global'] })).toBe(0);
+    expect(await count({ scopes: 'developer global' })).toBe(2);
   });
 
   it('survives claims with quotes, newlines and 100 kB', async () => {
     await refused(await sign({ caller: "C'; set role l9_admin; --" }), /caller/);
     await refused(await sign({ caller: 'C\nL' }), /caller/);
     const odd = { caller: 'C', projects: ["l9'", 'a"b', 'new\nline', 'comma,l9'], session_id: "it's \\ odd" };
-    assert.equal((await house.graphql({ token: await sign(odd) }, query)).data.memories.totalCount, 0);
-    const large = await house
+    expect((await gateway.graphql({ token: await sign(odd) }, query)).data.memories.totalCount).toBe(0);
+    const large = await gateway
       .graphql({ token: await sign({ caller: 'C', session_id: 'x'.repeat(100_000) }) }, query)
       .catch(() => ({ status: 431 }));
-    assert.ok([401, 431].includes(large.status));
+    expect([401, 431]).toContain(large.status);
   });
 });
 
@@ -149,7 +147,7 @@ describe('with a JWKS_URL', () => {
     });
     await new Promise<void>((resolve) => issuer.listen(0, '127.0.0.1', resolve));
     const home = await createTestHome();
-    const house = await openHouse({
+    const gateway = await startTestGateway({
       home,
       env: { JWKS_URL: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks` },
     });
@@ -161,20 +159,20 @@ describe('with a JWKS_URL', () => {
           .setAudience('l9-memory')
           .setExpirationTime('5m')
           .sign(key);
-      assert.equal((await house.graphql({ token: await sign(privateKey, 'one') }, query)).status, 200);
-      assert.equal((await house.graphql({ token: await sign(stranger, 'one') }, query)).status, 401);
-      assert.equal((await house.graphql({ token: await sign(stranger, 'two') }, query)).status, 401);
+      expect((await gateway.graphql({ token: await sign(privateKey, 'one') }, query)).status).toBe(200);
+      expect((await gateway.graphql({ token: await sign(stranger, 'one') }, query)).status).toBe(401);
+      expect((await gateway.graphql({ token: await sign(stranger, 'two') }, query)).status).toBe(401);
       // The secret of the installation, and the public key taken for a secret, sign nothing here.
-      assert.equal((await house.graphql({ token: await house.token({ caller: 'C' }) }, query)).status, 401);
+      expect((await gateway.graphql({ token: await gateway.token({ caller: 'C' }) }, query)).status).toBe(401);
       const confused = await new SignJWT({ caller: 'L' })
         .setProtectedHeader({ alg: 'HS256', kid: 'one' })
         .setIssuer('l9-memory')
         .setAudience('l9-memory')
         .setExpirationTime('5m')
         .sign(new TextEncoder().encode(JSON.stringify(jwk)));
-      assert.equal((await house.graphql({ token: confused }, query)).status, 401);
+      expect((await gateway.graphql({ token: confused }, query)).status).toBe(401);
     } finally {
-      await house.close();
+      await gateway.close();
       issuer.close();
     }
   });

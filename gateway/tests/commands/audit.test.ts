@@ -1,35 +1,33 @@
-// `l9-memory audit verify|export` as processes of their own, against a real house.
-import assert from 'node:assert/strict';
+// `l9-memory audit verify|export` as processes of their own, against a real gateway.
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import { asSuperuser, sealAll } from '../../../db/tests/audit/support.ts';
+import { runAsSuperuser, sealAll } from '../../../db/tests/audit/support.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { runCommand } from '../support/command.ts';
-import { eventually } from '../support/eventually.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
-let house: House;
+let gateway: TestGateway;
 let folder: string;
-before(async () => {
-  house = await openHouse({ embedder: standIn });
+beforeAll(async () => {
+  gateway = await startTestGateway({ embedder: standIn });
   folder = mkdtempSync(join(tmpdir(), 'l9-audit-'));
   // More than two pages of an export.
-  await house.sql(
+  await gateway.sql(
     'C',
     `insert into public.packet_store (envelope, scope)
      select jsonb_build_object('content', 'exported ' || i), 'global' from generate_series(1, 2300) i`,
   );
-  await sealAll(house);
+  await sealAll(gateway);
 });
-after(async () => {
+afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
-  await house.close();
+  await gateway.close();
 });
 
 const run = (...args: string[]) =>
-  runCommand(['audit', ...args, '--url', house.gateway.url], { home: house.home.home });
+  runCommand(['audit', ...args, '--url', gateway.instance.url], { home: gateway.home.home });
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of the audit log
 const parsed = (text: string): any[] =>
@@ -40,25 +38,25 @@ const parsed = (text: string): any[] =>
 
 describe('l9-memory audit export', () => {
   it('writes every row once, in order of time, and not what it leaves behind itself', async () => {
-    const before = await asSuperuser(house, 'select audit_id from public.audit_log order by occurred_at, audit_id');
-    const { code, out, err } = await run('export');
-    assert.equal(code, 0, err);
-    const rows = parsed(out);
-    assert.deepEqual(
-      rows.map(({ audit_id }) => audit_id),
-      before.map(({ audit_id }) => audit_id),
+    const before = await runAsSuperuser(
+      gateway,
+      'select audit_id from public.audit_log order by occurred_at, audit_id',
     );
+    const { code, out, err } = await run('export');
+    expect(code, err).toBe(0);
+    const rows = parsed(out);
+    expect(rows.map(({ audit_id }) => audit_id)).toStrictEqual(before.map(({ audit_id }) => audit_id));
     const times = rows.map(({ occurred_at }) => occurred_at);
-    assert.deepEqual(times, [...times].sort());
-    assert.match(times[0], /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
-    const [{ n, total }] = await asSuperuser(
-      house,
+    expect(times).toStrictEqual([...times].sort());
+    expect(times[0]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+    const [{ n, total }] = await runAsSuperuser(
+      gateway,
       `select count(*)::int as n, sum((details ->> 'rows')::int)::int as total from public.audit_log
        where operation = 'EXPORT' and caller = 'L' and tool_name = 'graphql'`,
     );
-    assert.ok(n >= 3, 'a row for each page');
-    assert.equal(total, rows.length);
-    assert.deepEqual(Object.keys(rows[0]).sort(), [
+    expect(n, 'a row for each page').toBeGreaterThanOrEqual(3);
+    expect(total).toBe(rows.length);
+    expect(Object.keys(rows[0]).sort()).toStrictEqual([
       'audit_id',
       'details',
       'occurred_at',
@@ -75,76 +73,73 @@ describe('l9-memory audit export', () => {
   });
 
   it('writes a period to a file that only its owner can read', async () => {
-    const [{ first, middle }] = await asSuperuser(
-      house,
+    const [{ first, middle }] = await runAsSuperuser(
+      gateway,
       'select min(occurred_at) as first, (array_agg(occurred_at order by occurred_at))[2000] as middle from public.audit_log',
     );
     const path = join(folder, 'part.jsonl');
     // An hour before the first to the millisecond of the 2,000th row.
     const from = new Date(first.getTime() - 3_600_000).toISOString();
     const { code, out, err } = await run('export', '--from', from, '--to', middle.toISOString(), '--output', path);
-    assert.equal(code, 0, err);
-    assert.equal(out, '');
-    assert.equal(statSync(path).mode & 0o777, 0o600);
+    expect(code, err).toBe(0);
+    expect(out).toBe('');
+    expect(statSync(path).mode & 0o777).toBe(0o600);
     const rows = parsed(readFileSync(path, 'utf8'));
-    assert.match(err, new RegExp(`${rows.length} rows`));
-    const [{ n }] = await asSuperuser(
-      house,
+    expect(err).toMatch(new RegExp(`${rows.length} rows`));
+    const [{ n }] = await runAsSuperuser(
+      gateway,
       `select count(*)::int as n from public.audit_log where occurred_at < '${middle.toISOString()}'`,
     );
-    assert.equal(rows.length, n);
+    expect(rows).toHaveLength(n);
   });
 
   it('ends a page early where rows are long, and loses none', async () => {
-    await asSuperuser(
-      house,
+    await runAsSuperuser(
+      gateway,
       `insert into public.audit_log (operation, table_name, tenant_id, details) select 'READ', 'long', '00000000-0000-7000-8000-000000000001',
        jsonb_build_object('caller', 'x', 'creator', null, 'source', null, 'tool_name', 'x', 'n', i, 'pad', repeat('x', 60000)) from generate_series(1, 200) i`,
     );
     const rows = parsed((await run('export')).out).filter(({ table_name }) => table_name === 'long');
-    assert.deepEqual(
-      rows.map(({ details }) => details.n),
-      Array.from({ length: 200 }, (_, n) => n + 1),
-    );
+    expect(rows.map(({ details }) => details.n)).toStrictEqual(Array.from({ length: 200 }, (_, n) => n + 1));
   });
 
   it('is for admins, and says what is wrong', async () => {
     const refused = await run('export', '--caller', 'C');
-    assert.equal(refused.code, 1);
-    assert.match(refused.err, /not open to your role/);
+    expect(refused.code).toBe(1);
+    expect(refused.err).toMatch(/not open to your role/);
     const malformed = await run('export', '--from', 'yesterday');
-    assert.deepEqual(
-      [malformed.code, malformed.err],
-      [1, '--from: a time such as 2026-11-01 or 2026-11-01T12:00:00Z\n'],
-    );
+    expect([malformed.code, malformed.err]).toStrictEqual([
+      1,
+      '--from: a time such as 2026-11-01 or 2026-11-01T12:00:00Z\n',
+    ]);
     const elsewhere = await run('export', '--output', join(folder, 'nowhere', 'x.jsonl'));
-    assert.equal(elsewhere.code, 1);
-    assert.match(elsewhere.err, /ENOENT/);
+    expect(elsewhere.code).toBe(1);
+    expect(elsewhere.err).toMatch(/ENOENT/);
   });
 });
 
 describe('l9-memory audit verify', () => {
   it('says that the record is whole, and prints the head', async () => {
-    await sealAll(house);
+    await sealAll(gateway);
     const { code, out, err } = await run('verify');
-    assert.equal(code, 0, err);
-    assert.match(out, /^ok: \d+ seals, \d+ rows, \d+ not sealed yet\nhead: [0-9a-f]{64}\n$/);
-    assert.ok(Number(/(\d+) rows/.exec(out)![1]) >= 2300);
+    expect(code, err).toBe(0);
+    expect(out).toMatch(/^ok: \d+ seals, \d+ rows, \d+ not sealed yet\nhead: [0-9a-f]{64}\n$/);
+    expect(Number(/(\d+) rows/.exec(out)![1])).toBeGreaterThanOrEqual(2300);
     const [head] = /[0-9a-f]{64}/.exec(out)!;
-    assert.equal((await run('verify', '--head', head)).code, 0);
+    expect((await run('verify', '--head', head)).code).toBe(0);
     const cut = await run('verify', '--head', 'ab'.repeat(32));
-    assert.equal(cut.code, 1);
-    assert.match(cut.out, /^BROKEN: .*\nno seal has the hash given as head/);
+    expect(cut.code).toBe(1);
+    expect(cut.out).toMatch(/^BROKEN: .*\nno seal has the hash given as head/);
     const past = await run('verify', '--to', '2000-01-01');
-    assert.match(past.out, /^ok: 0 seals, 0 rows\n/);
+    expect(past.out).toMatch(/^ok: 0 seals, 0 rows\n/);
   });
 
   it('names the first row that was altered', async () => {
-    const [{ audit_id }] = await asSuperuser(
-      house,
+    const [{ audit_id }] = await runAsSuperuser(
+      gateway,
       "select audit_id from public.audit_log where operation = 'INSERT' limit 1",
     );
-    await asSuperuser(house, [
+    await runAsSuperuser(gateway, [
       `do $$ declare p record; begin for p in select inhrelid::regclass as t from pg_inherits where inhparent = 'public.audit_log'::regclass loop
         execute format('alter table %s disable trigger all', p.t); end loop; end $$`,
       'alter table public.audit_log disable trigger all',
@@ -152,21 +147,24 @@ describe('l9-memory audit verify', () => {
       'commit',
     ]);
     const { code, out } = await run('verify');
-    assert.equal(code, 1);
-    assert.match(out, new RegExp(`^BROKEN: .*\\nseal \\d+, row ${audit_id}, a row was altered\\nhead: `));
+    expect(code).toBe(1);
+    expect(out).toMatch(new RegExp(`^BROKEN: .*\\nseal \\d+, row ${audit_id}, a row was altered\\nhead: `));
   });
 });
 
 describe('the sealing job', () => {
   it('seals by itself, and the metrics tell', async () => {
     const metric = async (name: string) =>
-      Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await (await fetch(`${house.gateway.url}/metrics`)).text())?.[1]);
-    await house.tool('C', 'save_memory', { content: 'to be sealed', scope: 'global' });
+      Number(
+        new RegExp(`^${name} (\\S+)$`, 'm').exec(await (await fetch(`${gateway.instance.url}/metrics`)).text())?.[1],
+      );
+    await gateway.tool('C', 'save_memory', { content: 'to be sealed', scope: 'global' });
     const saved = Date.now() / 1000;
     // Transactions of others on the same server may hold it up.
     await eventually(async () => (await metric('l9_audit_last_seal_timestamp_seconds')) >= saved);
     const waiting = await metric('l9_audit_unsealed');
-    assert.ok(waiting >= 0 && waiting < 100, String(waiting));
-    assert.ok((await metric('l9_audit_unsealed_oldest_seconds')) >= 0);
+    expect(waiting, String(waiting)).toBeGreaterThanOrEqual(0);
+    expect(waiting, String(waiting)).toBeLessThan(100);
+    expect(await metric('l9_audit_unsealed_oldest_seconds')).toBeGreaterThanOrEqual(0);
   });
 });

@@ -1,9 +1,7 @@
-import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
 import { figuresOf, mean, ndcgAt, percentile, recallAt, reciprocalRank } from '../../../bench/eval/metrics.ts';
 
 const close = (actual: number, expected: number) =>
-  assert.ok(Math.abs(actual - expected) < 1e-9, `${actual} is not ${expected}`);
+  expect(Math.abs(actual - expected), `${actual} is not ${expected}`).toBeLessThan(1e-9);
 
 describe('nDCG', () => {
   it('is 1 for the ideal ranking, also where less is relevant than k', () => {
@@ -46,12 +44,12 @@ describe('reciprocal rank', () => {
 describe('percentile', () => {
   it('is a value that was measured', () => {
     const values = [5, 1, 4, 2, 3];
-    assert.equal(percentile(values, 0.5), 3);
-    assert.equal(percentile(values, 0.95), 5);
-    assert.equal(percentile(values, 0), 1);
-    assert.equal(percentile([1, 2], 0.5), 1);
-    assert.deepEqual(values, [5, 1, 4, 2, 3]);
-    assert.ok(Number.isNaN(percentile([], 0.5)));
+    expect(percentile(values, 0.5)).toBe(3);
+    expect(percentile(values, 0.95)).toBe(5);
+    expect(percentile(values, 0)).toBe(1);
+    expect(percentile([1, 2], 0.5)).toBe(1);
+    expect(values).toStrictEqual([5, 1, 4, 2, 3]);
+    expect(Number.isNaN(percentile([], 0.5))).toBe(true);
   });
 });
 
@@ -63,7 +61,7 @@ describe('figures', () => {
       { ranking: late, relevant: new Set(['a']), milliseconds: 30 },
     ]);
     // The first: 1 / (1 + 1/log2(3)) = 0.613147, recall 1/2, rank 1. The second has it at rank 11: nothing.
-    assert.deepEqual(figures, { ndcg_at_10: 0.3066, recall_at_10: 0.25, mrr: 0.5, p50_ms: 10, p95_ms: 30 });
-    assert.equal(mean([]), 0);
+    expect(figures).toStrictEqual({ ndcg_at_10: 0.3066, recall_at_10: 0.25, mrr: 0.5, p50_ms: 10, p95_ms: 30 });
+    expect(mean([])).toBe(0);
   });
 });

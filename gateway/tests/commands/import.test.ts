@@ -1,26 +1,24 @@
-// `l9-memory import` as a process of its own, against a real house.
-import assert from 'node:assert/strict';
+// `l9-memory import` as a process of its own, against a real gateway.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
 import { lockHome } from '../../src/home/lock.ts';
 import { runCommand } from '../support/command.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-let house: House;
+let gateway: TestGateway;
 let folder: string;
-before(async () => {
-  house = await openHouse();
+beforeAll(async () => {
+  gateway = await startTestGateway();
   folder = mkdtempSync(join(tmpdir(), 'l9-import-'));
 });
-after(async () => {
+afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
-  await house.close();
+  await gateway.close();
 });
 
-const run = (args: string[], { stdin = '', home = house.home.home } = {}) =>
+const run = (args: string[], { stdin = '', home = gateway.home.home } = {}) =>
   runCommand(['import', ...args], { home, stdin });
 
 function file(name: string, content: string): string {
@@ -32,10 +30,10 @@ function file(name: string, content: string): string {
 const lines = (...objects: (object | string)[]) =>
   objects.map((object) => (typeof object === 'string' ? object : JSON.stringify(object))).join('\n');
 
-const here = (...args: string[]) => ['--url', house.gateway.url, '--project', 'import', ...args];
+const here = (...args: string[]) => ['--url', gateway.instance.url, '--project', 'import', ...args];
 
 async function stored(caller: string, query: string) {
-  return house.sql(caller, `select * from public.packet_store where ${query} order by packet_id`);
+  return gateway.sql(caller, `select * from public.packet_store where ${query} order by packet_id`);
 }
 
 describe('l9-memory import', () => {
@@ -51,18 +49,21 @@ describe('l9-memory import', () => {
       ),
     );
     const first = await run(here(path));
-    assert.deepEqual([first.code, first.out], [0, '2 inserted, 1 skipped as duplicates, 0 failed\n'], first.err);
+    expect([first.code, first.out], first.err).toStrictEqual([0, '2 inserted, 1 skipped as duplicates, 0 failed\n']);
     const [mill] = await stored('C', "project_id = 'import' and lower(content) = 'the mill runs on tuesdays'");
-    assert.deepEqual(
-      [mill.scope, mill.packet_type, mill.tags, mill.envelope.doc_id, mill.envelope.page],
-      ['developer', 'fact', ['mill'], 7, 2],
-    );
-    assert.equal(mill.metadata.creator, 'Cursor-IDE');
+    expect([mill.scope, mill.packet_type, mill.tags, mill.envelope.doc_id, mill.envelope.page]).toStrictEqual([
+      'developer',
+      'fact',
+      ['mill'],
+      7,
+      2,
+    ]);
+    expect(mill.metadata.creator).toBe('Cursor-IDE');
     const [grain] = await stored('C', "project_id = 'granary'");
-    assert.deepEqual([grain.packet_type, grain.correlation_id, grain.thread_id], ['note', 'g-1', 't']);
+    expect([grain.packet_type, grain.correlation_id, grain.thread_id]).toStrictEqual(['note', 'g-1', 't']);
 
     const again = await run(here(path));
-    assert.deepEqual([again.code, again.out], [0, '0 inserted, 3 skipped as duplicates, 0 failed\n']);
+    expect([again.code, again.out]).toStrictEqual([0, '0 inserted, 3 skipped as duplicates, 0 failed\n']);
   });
 
   it('tells bad lines by number without their contents, saves the rest, and exits 1', async () => {
@@ -84,33 +85,32 @@ describe('l9-memory import', () => {
       ),
     );
     const ended = await run(here(path));
-    assert.equal(ended.code, 1);
-    assert.equal(ended.out, '2 inserted, 0 skipped as duplicates, 10 failed\n');
+    expect(ended.code).toBe(1);
+    expect(ended.out).toBe('2 inserted, 0 skipped as duplicates, 10 failed\n');
     const told = ended.err.trim().split('\n');
-    assert.deepEqual(
+    expect(
       told.map((line) => Number(line.slice(path.length + 1).split(':')[0])),
-      [2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
       ended.err,
-    );
-    assert.match(told[0]!, /:2: not valid JSON$/);
-    assert.match(told[2]!, /:4: content: /);
-    assert.match(told[4]!, /:6: content: must not be blank$/);
-    assert.match(told[5]!, /:7: importance: /);
-    assert.match(told[9]!, /:11: kind: /);
-    assert.doesNotMatch(ended.err + ended.out, /hush/);
+    ).toStrictEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    expect(told[0]!).toMatch(/:2: not valid JSON$/);
+    expect(told[2]!).toMatch(/:4: content: /);
+    expect(told[4]!).toMatch(/:6: content: must not be blank$/);
+    expect(told[5]!).toMatch(/:7: importance: /);
+    expect(told[9]!).toMatch(/:11: kind: /);
+    expect(ended.err + ended.out).not.toMatch(/hush/);
   });
 
   it('is refused a scope that the caller may not write, line by line, and L is not', async () => {
     const path = file('private.jsonl', lines({ content: 'Only L knows', scope: 'l-private' }, { content: 'All know' }));
     const asC = await run(here('--caller', 'C', path));
-    assert.equal(asC.code, 1);
-    assert.equal(asC.out, '1 inserted, 0 skipped as duplicates, 1 failed\n');
-    assert.match(asC.err, /private\.jsonl:1: /);
-    assert.equal((await stored('L', "scope = 'l-private'")).length, 0);
+    expect(asC.code).toBe(1);
+    expect(asC.out).toBe('1 inserted, 0 skipped as duplicates, 1 failed\n');
+    expect(asC.err).toMatch(/private\.jsonl:1: /);
+    expect(await stored('L', "scope = 'l-private'")).toHaveLength(0);
 
     const asL = await run(here('--caller', 'L', path));
-    assert.deepEqual([asL.code, asL.out], [0, '1 inserted, 1 skipped as duplicates, 0 failed\n'], asL.err);
-    assert.equal((await stored('L', "scope = 'l-private'")).length, 1);
+    expect([asL.code, asL.out], asL.err).toStrictEqual([0, '1 inserted, 1 skipped as duplicates, 0 failed\n']);
+    expect(await stored('L', "scope = 'l-private'")).toHaveLength(1);
   });
 
   it('takes scope and kind for objects that name none, and gives what is global no project', async () => {
@@ -119,10 +119,10 @@ describe('l9-memory import', () => {
       lines({ content: 'Water boils at 100' }, { content: 'A mill', scope: 'developer' }),
     );
     const ended = await run(here('--scope', 'global', '--kind', 'fact', path));
-    assert.equal(ended.code, 0, ended.err);
+    expect(ended.code, ended.err).toBe(0);
     const [water] = await stored('C', "scope = 'global'");
-    assert.deepEqual([water.project_id, water.packet_type], [null, 'fact']);
-    assert.equal((await stored('C', "project_id = 'import' and envelope ->> 'content' = 'A mill'")).length, 1);
+    expect([water.project_id, water.packet_type]).toStrictEqual([null, 'fact']);
+    expect(await stored('C', "project_id = 'import' and envelope ->> 'content' = 'A mill'")).toHaveLength(1);
   });
 
   it('takes a JSON array, whose broken elements do not spoil the others', async () => {
@@ -131,32 +131,32 @@ describe('l9-memory import', () => {
       '\uFEFF[\n  {"content": "Array one, with ] and \\" and , inside", "nested": {"a": [1, 2]}},\n  {broken},\n  {\n    "content": "Array two"\n  }\n]\n',
     );
     const ended = await run(here(path));
-    assert.deepEqual([ended.code, ended.out], [1, '2 inserted, 0 skipped as duplicates, 1 failed\n'], ended.err);
-    assert.match(ended.err, /array\.json:3: not valid JSON/);
+    expect([ended.code, ended.out], ended.err).toStrictEqual([1, '2 inserted, 0 skipped as duplicates, 1 failed\n']);
+    expect(ended.err).toMatch(/array\.json:3: not valid JSON/);
     const [one] = await stored('C', "envelope ->> 'content' like 'Array one%'");
-    assert.deepEqual(one.envelope.nested, { a: [1, 2] });
+    expect(one.envelope.nested).toStrictEqual({ a: [1, 2] });
   });
 
   it('reads stdin, and waits until all can be found by meaning', async () => {
     const stdin = lines({ content: 'The ferry crosses at dawn' }, { content: 'Grüße aus Köln, 日本語' });
     const ended = await run(here('--wait', '-'), { stdin });
-    assert.deepEqual([ended.code, ended.out], [0, '2 inserted, 0 skipped as duplicates, 0 failed\n'], ended.err);
-    const waiting = await house.graphql('C', '{ memoryStats { awaitingEmbedding } }');
-    assert.equal(waiting.data.memoryStats.awaitingEmbedding, 0);
-    assert.equal((await stored('C', "envelope ->> 'content' = 'Grüße aus Köln, 日本語'")).length, 1);
+    expect([ended.code, ended.out], ended.err).toStrictEqual([0, '2 inserted, 0 skipped as duplicates, 0 failed\n']);
+    const waiting = await gateway.graphql('C', '{ memoryStats { awaitingEmbedding } }');
+    expect(waiting.data.memoryStats.awaitingEmbedding).toBe(0);
+    expect(await stored('C', "envelope ->> 'content' = 'Grüße aus Köln, 日本語'")).toHaveLength(1);
   });
 
   it('finds the server of its folder, and says so where there is none', async () => {
     const path = file('one.jsonl', lines({ content: 'Found by the folder' }));
     const none = await run([path]);
-    assert.equal(none.code, 1);
-    assert.match(none.err, /no server runs on .*npm start/);
+    expect(none.code).toBe(1);
+    expect(none.err).toMatch(/no server runs on .*npm start/);
 
-    const lock = await lockHome(house.home.home);
+    const lock = await lockHome(gateway.home.home);
     try {
-      lock.announce({ url: house.gateway.url, onDemand: false });
+      lock.announce({ url: gateway.instance.url, onDemand: false });
       const ended = await run(['--project', 'import', path]);
-      assert.deepEqual([ended.code, ended.out], [0, '1 inserted, 0 skipped as duplicates, 0 failed\n'], ended.err);
+      expect([ended.code, ended.out], ended.err).toStrictEqual([0, '1 inserted, 0 skipped as duplicates, 0 failed\n']);
     } finally {
       lock.release();
     }
@@ -164,24 +164,24 @@ describe('l9-memory import', () => {
 
   it('takes a token, and says why a bad one or an unknown caller is turned away', async () => {
     const path = file('token.jsonl', lines({ content: 'Saved with a token' }));
-    const good = await run(here('--token', await house.token({ caller: 'L' }), path));
-    assert.equal(good.code, 0, good.err);
+    const good = await run(here('--token', await gateway.token({ caller: 'L' }), path));
+    expect(good.code, good.err).toBe(0);
     const [row] = await stored('L', "envelope ->> 'content' = 'Saved with a token'");
-    assert.equal(row.metadata.creator, 'L-CTO');
+    expect(row.metadata.creator).toBe('L-CTO');
 
     const bad = await run(here('--token', 'no.such.token', path));
-    assert.deepEqual([bad.code, bad.out], [1, '']);
-    assert.match(bad.err, /turns us away: the token is malformed/);
+    expect([bad.code, bad.out]).toStrictEqual([1, '']);
+    expect(bad.err).toMatch(/turns us away: the token is malformed/);
     const stranger = await run(here('--caller', 'Nobody', path));
-    assert.match(stranger.err, /turns us away: caller: not a known caller/);
+    expect(stranger.err).toMatch(/turns us away: caller: not a known caller/);
   });
 
   it('names a file that is not there, before anything is saved', async () => {
     const path = file('kept.jsonl', lines({ content: 'Not saved' }));
     const ended = await run(here(path, join(folder, 'missing.jsonl')));
-    assert.equal(ended.code, 1);
-    assert.match(ended.err, /missing\.jsonl/);
-    assert.equal((await stored('C', "envelope ->> 'content' = 'Not saved'")).length, 0);
+    expect(ended.code).toBe(1);
+    expect(ended.err).toMatch(/missing\.jsonl/);
+    expect(await stored('C', "envelope ->> 'content' = 'Not saved'")).toHaveLength(0);
   });
 
   it('tries again while the server is starting, and stops when it stays away', async () => {
@@ -192,19 +192,19 @@ describe('l9-memory import', () => {
       if (asked % 2 === 1) return void response.writeHead(503).end();
       const body = (await request.toArray()).join('');
       const headers = { 'content-type': 'application/json', authorization: request.headers.authorization ?? '' };
-      const answer = await fetch(`${house.gateway.url}${request.url}`, { method: 'POST', headers, body });
+      const answer = await fetch(`${gateway.instance.url}${request.url}`, { method: 'POST', headers, body });
       response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
     });
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
     const { port } = proxy.address() as { port: number };
     const url = ['--url', `http://127.0.0.1:${port}`, '--project', 'import'];
     const ended = await run([...url, path]);
-    assert.deepEqual([ended.code, ended.out], [0, '2 inserted, 0 skipped as duplicates, 0 failed\n'], ended.err);
+    expect([ended.code, ended.out], ended.err).toStrictEqual([0, '2 inserted, 0 skipped as duplicates, 0 failed\n']);
     proxy.closeAllConnections();
     await new Promise((resolve) => proxy.close(resolve));
 
     const gone = await run([...url, path]);
-    assert.equal(gone.code, 1);
-    assert.match(gone.err, /can't be reached/);
+    expect(gone.code).toBe(1);
+    expect(gone.err).toMatch(/can't be reached/);
   });
 });

@@ -1,5 +1,3 @@
-import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
 import { readItems } from '../../src/commands/json-items.ts';
 
 describe('readItems', () => {
@@ -23,8 +21,8 @@ describe('readItems', () => {
     ];
     const jsonLines = '\n{"a":1}\r\n\r\n  {"b":2}\n{"c":3}';
     for (let size = 1; size < 40; size++) {
-      assert.deepEqual(await read(array, size), expected);
-      assert.deepEqual(await read(jsonLines, size), [
+      expect(await read(array, size)).toStrictEqual(expected);
+      expect(await read(jsonLines, size)).toStrictEqual([
         [2, '{"a":1}'],
         [4, '{"b":2}'],
         [5, '{"c":3}'],
@@ -33,11 +31,11 @@ describe('readItems', () => {
   });
 
   it('has nothing of an empty stream or an empty array', async () => {
-    for (const text of ['', ' \n', '[]', '[ \n ]']) assert.deepEqual(await read(text, 3), []);
+    for (const text of ['', ' \n', '[]', '[ \n ]']) expect(await read(text, 3)).toStrictEqual([]);
   });
 
   it('loses nothing of a broken array', async () => {
-    assert.deepEqual(await read('[{"a":1},}, {"b":2}', 5), [
+    expect(await read('[{"a":1},}, {"b":2}', 5)).toStrictEqual([
       [1, '{"a":1}'],
       [1, '}'],
       [1, '{"b":2}'],
@@ -46,7 +44,7 @@ describe('readItems', () => {
 
   it('does not take in what is too long', async () => {
     const long = 'x'.repeat(17 * 1024 * 1024);
-    assert.deepEqual(await read(`{"a":1}\n${long}\n{"b":2}`, 65_536), [
+    expect(await read(`{"a":1}\n${long}\n{"b":2}`, 65_536)).toStrictEqual([
       [1, '{"a":1}'],
       [2, null],
       [3, '{"b":2}'],

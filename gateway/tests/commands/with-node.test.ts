@@ -13,8 +13,7 @@ import {
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 
 interface PrivateNode {
   folder: string;

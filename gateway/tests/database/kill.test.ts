@@ -1,14 +1,14 @@
 // kill -9 of the whole PostgreSQL server while eight connections write and another seals: on a cluster of its own, since
 // the one that TEST_DATABASE_URL names is others' too.
-import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { createTestHome, serverUrl, type TestHome } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
-import { claimsOf, type House, openHouse } from '../support/house.ts';
+import { serverUrl } from '../../../db/tests/support/engine.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { claimsOf } from '../../../db/tests/support/sessions.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { createTestHome, type TestHome } from '../support/home.ts';
 import { standIn } from '../support/stand-in.ts';
 
 const script = join(import.meta.dirname, '..', '..', '..', '.ci', 'postgres');
@@ -23,24 +23,24 @@ const skip = !serverUrl
 
 const WRITERS = 8;
 
-describe('kill -9 of the server, under eight audited writers', { skip }, () => {
+(skip ? describe.skip : describe)('kill -9 of the server, under eight audited writers', () => {
   let home: TestHome;
-  let house: House | undefined;
+  let gateway: TestGateway | undefined;
   let url: string;
 
   const start = () => {
     const { status, stdout, stderr } = cluster('start');
-    assert.equal(status, 0, stderr);
+    expect(status, stderr).toBe(0);
     return stdout.trim();
   };
-  before(async () => {
+  beforeAll(async () => {
     url = start();
     home = await createTestHome(url);
   });
-  after(async () => {
+  afterAll(async () => {
     // Whatever still waits for the server hears that it is gone.
     cluster('remove');
-    await Promise.allSettled([house?.close(), home?.drop()]);
+    await Promise.allSettled([gateway?.close(), home?.drop()]);
   });
 
   const connect = async (connectionString: string) => {
@@ -91,7 +91,7 @@ describe('kill -9 of the server, under eight audited writers', { skip }, () => {
         }
       }
     } catch (error) {
-      assert.ok(isKilled(), `a write failed before the kill: ${error}`);
+      expect(isKilled(), `a write failed before the kill: ${error}`).toBe(true);
     } finally {
       await client.end().catch(() => {});
     }
@@ -103,7 +103,7 @@ describe('kill -9 of the server, under eight audited writers', { skip }, () => {
       await client.query('set role l9_worker');
       for (;;) await client.query('select audit.seal_audit(25)');
     } catch (error) {
-      assert.ok(isKilled(), `sealing failed before the kill: ${error}`);
+      expect(isKilled(), `sealing failed before the kill: ${error}`).toBe(true);
     } finally {
       await client.end().catch(() => {});
     }
@@ -117,7 +117,7 @@ describe('kill -9 of the server, under eight audited writers', { skip }, () => {
         await sleep(10);
       }
     } catch (error) {
-      assert.ok(isKilled(), `the head could not be read before the kill: ${error}`);
+      expect(isKilled(), `the head could not be read before the kill: ${error}`).toBe(true);
     } finally {
       await client.end().catch(() => {});
     }
@@ -138,48 +138,47 @@ describe('kill -9 of the server, under eight audited writers', { skip }, () => {
       const deadline = Date.now() + 60_000;
       while (acknowledged.length < enough && Date.now() < deadline) await sleep(5);
       killed = true;
-      assert.equal(cluster('kill').status, 0);
+      expect(cluster('kill').status).toBe(0);
       await running;
-      assert.ok(acknowledged.length >= enough, 'there was something to lose');
-      assert.equal(start(), url);
+      expect(acknowledged.length, 'there was something to lose').toBeGreaterThanOrEqual(enough);
+      expect(start()).toBe(url);
 
       const logged = await root(
         "select operation, row_id from public.audit_log where operation in ('INSERT', 'UPDATE', 'DELETE')",
       );
       const onRecord = new Set(logged.map(({ operation, row_id }) => `${operation} ${row_id}`));
-      assert.deepEqual(
+      expect(
         acknowledged.filter((write) => !onRecord.has(write)),
-        [],
         'what was acknowledged is on the record',
-      );
-      assert.equal(onRecord.size, logged.length, 'once');
+      ).toStrictEqual([]);
+      expect(onRecord.size, 'once').toBe(logged.length);
 
       // A memory is there exactly where its INSERT is on the record and no DELETE is; changed where an UPDATE is.
       const stored = await root('select packet_id, tags from public.packet_store');
       const expected = logged
         .filter(({ operation, row_id }) => operation === 'INSERT' && !onRecord.has(`DELETE ${row_id}`))
         .map(({ row_id }) => `${row_id} ${onRecord.has(`UPDATE ${row_id}`) ? 'again' : ''}`);
-      assert.deepEqual(stored.map(({ packet_id, tags }) => `${packet_id} ${tags}`).sort(), expected.sort());
+      expect(stored.map(({ packet_id, tags }) => `${packet_id} ${tags}`).sort()).toStrictEqual(expected.sort());
 
-      assert.ok(head);
+      expect(head).toBeTruthy();
       const [verified] = await root('select v.* from public.verify_audit(head => $1) v', [head]);
-      assert.equal(verified.ok, true, verified.reason);
-      assert.ok(Number(verified.seals) > 1, 'sealing went on meanwhile');
+      expect(verified.ok, verified.reason).toBe(true);
+      expect(Number(verified.seals), 'sealing went on meanwhile').toBeGreaterThan(1);
       // And goes on, leaving nothing out.
       for (let tries = 0; tries < 100; tries++) await root('select audit.seal_audit()');
       const [now] = await root(
         'select v.*, (select max(era) from public.audit_seals) as era from public.verify_audit(head => $1) v',
         [head],
       );
-      assert.deepEqual([now.ok, Number(now.unsealed), now.era], [true, 0, 1], now.reason);
+      expect([now.ok, Number(now.unsealed), now.era], now.reason).toStrictEqual([true, 0, 1]);
       const [{ n }] = await root('select count(*)::int as n from public.audit_log');
-      assert.equal(Number(now.rows), n);
+      expect(Number(now.rows)).toBe(n);
     });
 
   it('is lived through by a gateway: it goes on to save, to embed and to seal', async () => {
     // Four times a second's saves are more than the real model is through with in time on a busy machine.
-    house = await openHouse({ home: await createTestHome(url), embedder: standIn });
-    const { sql, tool } = house;
+    gateway = await startTestGateway({ home: await createTestHome(url), embedder: standIn });
+    const { sql, tool } = gateway;
     const save = (content: string) =>
       tool('C', 'save_memory', { content, scope: 'global' }).then(
         ({ isError }) => !isError,
@@ -194,19 +193,22 @@ describe('kill -9 of the server, under eight audited writers', { skip }, () => {
         }),
       );
       await sleep(700);
-      assert.equal(cluster('kill').status, 0);
+      expect(cluster('kill').status).toBe(0);
       isOver = true;
-      assert.ok(await Promise.race([saving, sleep(30_000, null, { ref: false })]), 'a save is never answered');
-      assert.equal(start(), url);
+      expect(
+        await Promise.race([saving, sleep(30_000, null, { ref: false })]),
+        'a save is never answered',
+      ).toBeTruthy();
+      expect(start()).toBe(url);
       await eventually(() => save(`after ${round}`));
     }
-    const { workerPool } = house.gateway.database;
+    const { workerPool } = gateway.instance.database;
     const isEmbedded = async () =>
       Number((await workerPool.query('select pending from embeddings.embedding_backlog()')).rows[0].pending) === 0;
     await workerPool.query('update embeddings.pending_embeddings set leased_until = null');
     await eventually(() => isEmbedded().catch(() => false));
     const isSealed = async () => !(await workerPool.query('select audit.is_audit_unsealed() as due')).rows[0].due;
     await eventually(() => isSealed().catch(() => false));
-    assert.equal((await sql('L', 'select v.ok from public.verify_audit() v'))[0].ok, true);
+    expect((await sql('L', 'select v.ok from public.verify_audit() v'))[0].ok).toBe(true);
   });
 });

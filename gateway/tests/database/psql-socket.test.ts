@@ -1,38 +1,36 @@
-// The door for psql into the embedded engine, tried with clients that misbehave. On a server, psql needs no door.
-import assert from 'node:assert/strict';
+// The API for psql into the embedded engine, tried with clients that misbehave. On a server, psql needs no API.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
 import { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { pino } from 'pino';
+import { engine } from '../../../db/tests/support/engine.ts';
 import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
 import { psqlSocket, servePsql } from '../../src/database/psql-socket.ts';
-import { engine } from '../support/databases.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
-const skip = engine === 'server' ? 'only the embedded engine has a psql door of its own' : false;
+const skip = engine === 'server' ? 'only the embedded engine has a psql socket of its own' : false;
 const seconds = (n: number) => new Promise((resolve) => setTimeout(resolve, n * 1000));
 
-describe('the psql door of the embedded engine', { skip }, () => {
-  let house: House;
+(skip ? describe.skip : describe)('the psql socket of the embedded engine', () => {
+  let gateway: TestGateway;
   const clients: pg.Client[] = [];
 
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  after(async () => {
+  afterAll(async () => {
     await Promise.all(clients.map((client) => client.end().catch(() => {})));
-    await house.close();
+    await gateway.close();
   });
 
   async function connect(): Promise<pg.Client> {
-    const client = new pg.Client({ connectionString: house.gateway.database.psqlUrl });
+    const client = new pg.Client({ connectionString: gateway.instance.database.psqlUrl });
     client.on('error', () => {});
     await client.connect();
     clients.push(client);
@@ -43,77 +41,77 @@ describe('the psql door of the embedded engine', { skip }, () => {
   const identity = async (client: pg.Client | pg.Pool) =>
     (await client.query('select current_user::text as role, session_user::text as login')).rows[0];
   const gatewayIs = async () => {
-    assert.deepEqual(await identity(house.gateway.database.pool), { role: 'l9_gateway', login: 'l9_gateway' });
-    const answer = await house.graphql('C', '{ memories(first: 1) { nodes { packetId } } }');
-    assert.equal(answer.errors, undefined);
+    expect(await identity(gateway.instance.database.pool)).toStrictEqual({ role: 'l9_gateway', login: 'l9_gateway' });
+    const answer = await gateway.graphql('C', '{ memories(first: 1) { nodes { packetId } } }');
+    expect(answer.errors).toBeUndefined();
   };
 
-  test('only the owner of the folder may open it', () => {
-    const { folder, path } = psqlSocket(house.config.home);
-    assert.equal(statSync(path).mode & 0o777, 0o600);
-    assert.equal(statSync(folder).mode & 0o777, 0o700);
+  it('only the owner of the folder may open it', () => {
+    const { folder, path } = psqlSocket(gateway.config.home);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
 
-  test('a client has no rights by itself, and those of a caller in a transaction', async () => {
+  it('a client has no rights by itself, and those of a caller in a transaction', async () => {
     const client = await connect();
-    assert.deepEqual(await identity(client), { role: 'l9_gateway', login: 'l9_gateway' });
-    await assert.rejects(client.query('select * from public.packet_store'), { code: '42501' });
+    expect(await identity(client)).toStrictEqual({ role: 'l9_gateway', login: 'l9_gateway' });
+    await expect(client.query('select * from public.packet_store')).rejects.toMatchObject({ code: '42501' });
     await client.query(asC);
     const saved = await client.query("select (public.save_memory('seen through psql', project_id => 'p')).status");
-    assert.equal(saved.rows[0].status, 'inserted');
+    expect(saved.rows[0].status).toBe('inserted');
     await client.query('commit');
-    assert.deepEqual(await identity(client), { role: 'l9_gateway', login: 'l9_gateway' });
+    expect(await identity(client)).toStrictEqual({ role: 'l9_gateway', login: 'l9_gateway' });
   });
 
-  test('an error inside a transaction is its own affair', async () => {
+  it('an error inside a transaction is its own affair', async () => {
     const client = await connect();
     await client.query('begin');
-    await assert.rejects(client.query('select 1/0'), { code: '22012' });
-    await assert.rejects(client.query('select 1'), { code: '25P02' });
+    await expect(client.query('select 1/0')).rejects.toMatchObject({ code: '22012' });
+    await expect(client.query('select 1')).rejects.toMatchObject({ code: '25P02' });
     await client.query('rollback');
-    await assert.rejects(client.query('select 1/$1::int', [0]), { code: '22012' });
-    assert.equal((await client.query('select $1::int + 1 as n', [1])).rows[0].n, 2);
+    await expect(client.query('select 1/$1::int', [0])).rejects.toMatchObject({ code: '22012' });
+    expect((await client.query('select $1::int + 1 as n', [1])).rows[0].n).toBe(2);
     await gatewayIs();
   });
 
-  test('roles, settings and prepared statements that a client leaves behind reach nobody', async () => {
+  it('roles, settings and prepared statements that a client leaves behind reach nobody', async () => {
     const [one, other] = [await connect(), await connect()];
     await one.query('set role l9_admin');
     await one.query("set search_path = 'nowhere'");
     await one.query("select set_config('jwt.claims.caller', 'L', false)");
     await one.query('prepare left_behind as select 1');
     await one.query('listen left_behind');
-    for (const client of [one, other, house.gateway.database.pool]) {
-      assert.deepEqual(await identity(client), { role: 'l9_gateway', login: 'l9_gateway' });
+    for (const client of [one, other, gateway.instance.database.pool]) {
+      expect(await identity(client)).toStrictEqual({ role: 'l9_gateway', login: 'l9_gateway' });
       const { rows } = await client.query(
         `select current_setting('search_path') as path, nullif(current_setting('jwt.claims.caller', true), '') as caller,
           (select count(*)::int from pg_prepared_statements where from_sql) as statements,
           (select count(*)::int from pg_listening_channels() c where c not in ('l9_identity', 'l9_embedding_models')) as channels`,
       );
-      assert.equal(rows[0].caller, null);
-      assert.notEqual(rows[0].path, 'nowhere');
-      assert.equal(rows[0].statements, 0);
-      assert.equal(rows[0].channels, 0);
+      expect(rows[0].caller).toBeNull();
+      expect(rows[0].path).not.toBe('nowhere');
+      expect(rows[0].statements).toBe(0);
+      expect(rows[0].channels).toBe(0);
     }
     await gatewayIs();
   });
 
-  test('a client that makes itself a superuser is none any more when its turn ends', async () => {
+  it('a client that makes itself a superuser is none any more when its turn ends', async () => {
     const [one, other] = [await connect(), await connect()];
     await one.query('set session authorization postgres');
-    assert.equal((await identity(one)).role, 'l9_gateway');
+    expect((await identity(one)).role).toBe('l9_gateway');
     await one.query('begin; set session authorization postgres');
-    assert.equal((await identity(one)).role, 'postgres');
+    expect((await identity(one)).role).toBe('postgres');
     await one.query('create table public.left_behind (a int); commit');
     for (const client of [one, other]) {
-      assert.deepEqual(await identity(client), { role: 'l9_gateway', login: 'l9_gateway' });
-      await assert.rejects(client.query('drop table public.left_behind'), { code: '42501' });
+      expect(await identity(client)).toStrictEqual({ role: 'l9_gateway', login: 'l9_gateway' });
+      await expect(client.query('drop table public.left_behind')).rejects.toMatchObject({ code: '42501' });
     }
     await gatewayIs();
     await one.query('begin; set session authorization postgres; drop table public.left_behind; commit');
   });
 
-  test('prepared statements of two clients and of the gateway do not collide, and last', async () => {
+  it('prepared statements of two clients and of the gateway do not collide, and last', async () => {
     const [one, other] = [await connect(), await connect()];
     for (let round = 0; round < 3; round++) {
       for (const [client, add] of [
@@ -121,7 +119,7 @@ describe('the psql door of the embedded engine', { skip }, () => {
         [other, 2],
       ] as const) {
         const { rows } = await client.query({ name: 'same', text: `select $1::int + ${add} as n`, values: [round] });
-        assert.equal(rows[0].n, round + add);
+        expect(rows[0].n).toBe(round + add);
       }
       // The same query each time: PostGraphile prepares it once.
       await gatewayIs();
@@ -130,46 +128,48 @@ describe('the psql door of the embedded engine', { skip }, () => {
     await gatewayIs();
   });
 
-  test('a client that goes in the middle of a transaction frees the engine, and nothing is kept', async () => {
+  it('a client that goes in the middle of a transaction frees the engine, and nothing is kept', async () => {
     const client = await connect();
     await client.query(asC);
     await client.query("select public.save_memory('never committed', project_id => 'p')");
     // No goodbye: as a killed process.
     (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
-    const rows = await house.sql('C', "select 1 from packet_store where content = 'never committed'");
-    assert.equal(rows.length, 0);
+    const rows = await gateway.sql('C', "select 1 from packet_store where content = 'never committed'");
+    expect(rows).toHaveLength(0);
   });
 
-  test('COPY out works; COPY in is refused, and the engine lives', async () => {
+  it('COPY out works; COPY in is refused, and the engine lives', async () => {
     const client = await connect();
-    assert.equal((await client.query('copy (select 1) to stdout')).rowCount, 1);
+    expect((await client.query('copy (select 1) to stdout')).rowCount).toBe(1);
     await client.query('begin; set session authorization postgres; create temporary table t (a int)');
-    await assert.rejects(client.query('copy t from stdin'), /takes no rows from a client/);
+    await expect(client.query('copy t from stdin')).rejects.toThrow(/takes no rows from a client/);
     await client.query('rollback');
     await gatewayIs();
   });
 
-  test('what would end the engine is refused', async () => {
+  it('what would end the engine is refused', async () => {
     const client = await connect();
-    await assert.rejects(client.query("set transaction_timeout = '1ms'"), { code: '0A000' });
-    await assert.rejects(client.query("select set_config('idle_session_timeout', '1', false)"), { code: '0A000' });
-    await assert.rejects(client.query('select pg_terminate_backend(pg_backend_pid()), 1 where true'), {
+    await expect(client.query("set transaction_timeout = '1ms'")).rejects.toMatchObject({ code: '0A000' });
+    await expect(client.query("select set_config('idle_session_timeout', '1', false)")).rejects.toMatchObject({
+      code: '0A000',
+    });
+    await expect(client.query('select pg_terminate_backend(pg_backend_pid()), 1 where true')).rejects.toMatchObject({
       code: '0A000',
     });
     await gatewayIs();
   });
 
-  test('large results and large statements pass', async () => {
+  it('large results and large statements pass', async () => {
     const client = await connect();
     const { rows } = await client.query('select i, md5(i::text) as hash from generate_series(1, 100000) i');
-    assert.equal(rows.length, 100_000);
-    for (const { i, hash } of rows) assert.equal(hash, createHash('md5').update(String(i)).digest('hex'));
+    expect(rows).toHaveLength(100_000);
+    for (const { i, hash } of rows) expect(hash).toBe(createHash('md5').update(String(i)).digest('hex'));
     const text = 'ä'.repeat(3_000_000);
-    assert.equal((await client.query('select length($1::text) as n', [text])).rows[0].n, 3_000_000);
-    assert.equal((await client.query(`select length('${text}') as n`)).rows[0].n, 3_000_000);
+    expect((await client.query('select length($1::text) as n', [text])).rows[0].n).toBe(3_000_000);
+    expect((await client.query(`select length('${text}') as n`)).rows[0].n).toBe(3_000_000);
   });
 
-  test('several clients at once, while GraphQL is used', async () => {
+  it('several clients at once, while GraphQL is used', async () => {
     const workers = await Promise.all(
       Array.from({ length: 4 }, async (_, place) => {
         const client = await connect();
@@ -181,67 +181,66 @@ describe('the psql door of the embedded engine', { skip }, () => {
               text: 'select current_user::text as role, $1::int as n',
               values: [place],
             });
-            assert.deepEqual(rows[0], { role: 'l9_agent', n: place });
+            expect(rows[0]).toStrictEqual({ role: 'l9_agent', n: place });
             await client.query(round % 2 ? 'commit' : 'rollback');
           }
         };
       }),
     );
-    const asked = Array.from({ length: 40 }, () => house.graphql('L', '{ memories(first: 1) { nodes { packetId } } }'));
+    const asked = Array.from({ length: 40 }, () =>
+      gateway.graphql('L', '{ memories(first: 1) { nodes { packetId } } }'),
+    );
     const saves = Array.from({ length: 10 }, (_, n) =>
-      house.tool('C', 'save_memory', { content: `side by side ${n}`, project_id: 'p' }),
+      gateway.tool('C', 'save_memory', { content: `side by side ${n}`, project_id: 'p' }),
     );
     const [answers, results] = await Promise.all([
       Promise.all(asked),
       Promise.all(saves),
       ...workers.map((work) => work()),
     ]);
-    for (const answer of answers) assert.equal(answer.errors, undefined);
-    for (const result of results) assert.equal(result.isError, false, result.text);
+    for (const answer of answers) expect(answer.errors).toBeUndefined();
+    for (const result of results) expect(result.isError, result.text).toBe(false);
     await gatewayIs();
   });
 
-  test('more clients than it serves are told so', async () => {
+  it('more clients than it serves are told so', async () => {
     const crowd = await Promise.allSettled(Array.from({ length: 30 }, connect));
     const refused = crowd.filter((one) => one.status === 'rejected');
-    assert.ok(refused.length > 0);
-    for (const one of refused) assert.equal((one.reason as { code: string }).code, '53300');
+    expect(refused.length).toBeGreaterThan(0);
+    for (const one of refused) expect((one.reason as { code: string }).code).toBe('53300');
     await Promise.all(clients.splice(0).map((client) => client.end().catch(() => {})));
     await seconds(0.1);
     await gatewayIs();
   });
 
-  test(
-    'psql itself: describe, and a script with an error',
-    { skip: process.env.PSQL ? false : 'PSQL names no psql' },
-    async () => {
-      const run = (...args: string[]) =>
-        new Promise<{ code: number | null; out: string }>((resolve) => {
-          const child = spawn(
-            process.execPath,
-            ['gateway/src/cli.ts', 'psql', '--', '-X', '-v', 'ON_ERROR_STOP=1', ...args],
-            {
-              env: { ...process.env, ...house.home.env },
-              stdio: ['ignore', 'pipe', 'pipe'],
-            },
-          );
-          let out = '';
-          child.stdout.on('data', (data) => (out += data));
-          child.stderr.on('data', (data) => (out += data));
-          child.on('exit', (code) => resolve({ code, out }));
-        });
-      const described = await run('-c', '\\d+ public.packet_store', '-c', '\\df+ public.save_memory');
-      assert.equal(described.code, 0, described.out);
-      assert.match(described.out, /POLICY "tenant_isolation"/);
-      assert.match(described.out, /Saves a memory/);
-      const failed = await run('-c', 'select 1/0');
-      assert.equal(failed.code, 1);
-      assert.match(failed.out, /division by zero/);
-    },
-  );
+  // PSQL names the psql of this machine.
+  (process.env.PSQL ? it : it.skip)('psql itself: describe, and a script with an error', async () => {
+    const run = (...args: string[]) =>
+      new Promise<{ code: number | null; out: string }>((resolve) => {
+        const child = spawn(
+          process.execPath,
+          ['gateway/src/cli.ts', 'psql', '--', '-X', '-v', 'ON_ERROR_STOP=1', ...args],
+          {
+            env: { ...process.env, ...gateway.home.env },
+            stdio: ['ignore', 'pipe', 'pipe'],
+          },
+        );
+        let out = '';
+        child.stdout.on('data', (data) => (out += data));
+        child.stderr.on('data', (data) => (out += data));
+        child.on('exit', (code) => resolve({ code, out }));
+      });
+    const described = await run('-c', '\\d+ public.packet_store', '-c', '\\df+ public.save_memory');
+    expect(described.code, described.out).toBe(0);
+    expect(described.out).toMatch(/POLICY "tenant_isolation"/);
+    expect(described.out).toMatch(/Saves a memory/);
+    const failed = await run('-c', 'select 1/0');
+    expect(failed.code).toBe(1);
+    expect(failed.out).toMatch(/division by zero/);
+  });
 });
 
-test('a transaction left open is rolled back, and its client disconnected', { skip }, async () => {
+(skip ? it.skip : it)('a transaction left open is rolled back, and its client disconnected', async () => {
   const home = mkdtempSync(join(tmpdir(), 'l9t-'));
   const db = await PGlite.create();
   const pool = new pg.Pool({ ...(createPgConfig(db) as unknown as pg.PoolConfig), max: 1 });
@@ -254,11 +253,11 @@ test('a transaction left open is rolled back, and its client disconnected', { sk
     await client.query('begin; set session authorization postgres; insert into public.t values (1)');
     // Waits for its turn behind the open transaction.
     const { rows } = await pool.query('select session_user::text as login, pg_current_xact_id_if_assigned() as xact');
-    assert.deepEqual(rows, [{ login: 'l9_gateway', xact: null }]);
-    assert.equal((await said).code, '25P03');
-    await assert.rejects(client.query('select 1'));
+    expect(rows).toStrictEqual([{ login: 'l9_gateway', xact: null }]);
+    expect((await said).code).toBe('25P03');
+    await expect(client.query('select 1')).rejects.toThrow();
     await db.exec('set session authorization postgres');
-    assert.equal((await pool.query('select from public.t')).rowCount, 0);
+    expect((await pool.query('select from public.t')).rowCount).toBe(0);
 
     const busy = new pg.Client({ connectionString: url });
     await busy.connect();

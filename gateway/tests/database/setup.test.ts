@@ -1,28 +1,25 @@
 // `l9-memory db setup` against a server. Roles belong to the whole server: their passwords are put back afterwards.
-import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
+import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { isVerifierOf, scramVerifier } from '../../src/database/scram.ts';
-import { serverUrl } from '../support/databases.ts';
 
 const skip = serverUrl ? false : 'needs a server: TEST_DATABASE_URL';
 const roles = ['l9_owner', 'l9_gateway'];
 
-test('a verifier knows its password, and no other', () => {
+it('a verifier knows its password, and no other', () => {
   // The example of RFC 7677.
   const known = scramVerifier('pencil', Buffer.from('W22ZaJ0SNY7soEsUEjb6gQ==', 'base64'));
-  assert.equal(
-    known,
+  expect(known).toBe(
     'SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=',
   );
-  assert.ok(isVerifierOf(known, 'pencil'));
-  assert.ok(!isVerifierOf(known, 'Pencil'));
-  assert.ok(!isVerifierOf(null, 'pencil'));
-  assert.ok(!isVerifierOf('md5aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 'pencil'));
+  expect(isVerifierOf(known, 'pencil')).toBe(true);
+  expect(isVerifierOf(known, 'Pencil')).toBe(false);
+  expect(isVerifierOf(null, 'pencil')).toBe(false);
+  expect(isVerifierOf('md5aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 'pencil')).toBe(false);
 });
 
-describe('db setup', { skip }, () => {
+(skip ? describe.skip : describe)('db setup', () => {
   const database = `l9_setup_${process.pid}`;
   const before_: Record<string, string | null> = {};
   let root: pg.Client;
@@ -32,14 +29,14 @@ describe('db setup', { skip }, () => {
   const put = (role: string, verifier: string | null) =>
     root.query(`alter role ${role} password ${verifier === null ? 'null' : pg.escapeLiteral(verifier)}`);
 
-  before(async () => {
+  beforeAll(async () => {
     root = new pg.Client({ connectionString: serverUrl! });
     await root.connect();
     // As tests/support/databases.ts does while it makes roles: one at a time.
     await root.query("select pg_advisory_lock(hashtext('l9-memory test template'))");
     for (const role of roles) before_[role] = await stored(role);
   });
-  after(async () => {
+  afterAll(async () => {
     await root.query(`drop database if exists ${database} with (force)`);
     for (const role of roles) await put(role, before_[role] ?? null).catch(() => {});
     await root.end();
@@ -66,7 +63,7 @@ describe('db setup', { skip }, () => {
         .split('\n')
         .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
     );
-    assert.deepEqual(Object.keys(lines), ['DATABASE_URL', 'DATABASE_OWNER_URL']);
+    expect(Object.keys(lines)).toStrictEqual(['DATABASE_URL', 'DATABASE_OWNER_URL']);
     return lines as { DATABASE_URL: string; DATABASE_OWNER_URL: string };
   };
   const query = async (url: string, sql: string) => {
@@ -79,65 +76,65 @@ describe('db setup', { skip }, () => {
     }
   };
 
-  test('makes everything, and generates passwords for roles that have none', async () => {
+  it('makes everything, and generates passwords for roles that have none', async () => {
     const role = await root.query("select 1 from pg_roles where rolname = 'l9_owner'");
     if (role.rowCount) for (const each of roles) await put(each, null);
     const { code, out, err } = await run();
-    assert.equal(code, 0, err);
+    expect(code, err).toBe(0);
     const urls = urlsOf(out);
     for (const [url, name] of [
       [urls.DATABASE_URL, 'l9_gateway'],
       [urls.DATABASE_OWNER_URL, 'l9_owner'],
     ] as const) {
       const { password, pathname } = new URL(url);
-      assert.equal(pathname, `/${database}`);
-      assert.match(password, /^[0-9a-f]{48}$/);
-      assert.ok(!err.includes(password));
-      assert.ok(isVerifierOf(await stored(name), password));
-      assert.deepEqual(await query(url, 'select session_user::text as login'), [{ login: name }]);
+      expect(pathname).toBe(`/${database}`);
+      expect(password).toMatch(/^[0-9a-f]{48}$/);
+      expect(err).not.toContain(password);
+      expect(isVerifierOf(await stored(name), password)).toBe(true);
+      expect(await query(url, 'select session_user::text as login')).toStrictEqual([{ login: name }]);
     }
     const owners = await query(
       urls.DATABASE_OWNER_URL,
       `select distinct pg_get_userbyid(c.relowner) as owner from pg_class c where c.relnamespace in (select oid from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate')
         union select pg_get_userbyid(datdba) from pg_database where datname = current_database()`,
     );
-    assert.deepEqual(owners, [{ owner: 'l9_owner' }]);
+    expect(owners).toStrictEqual([{ owner: 'l9_owner' }]);
   });
 
-  test('again: changes nothing, and shows no password that it does not know', async () => {
+  it('again: changes nothing, and shows no password that it does not know', async () => {
     const kept = await Promise.all(roles.map(stored));
     const { code, out, err } = await run();
-    assert.equal(code, 0, err);
-    assert.equal(new URL(urlsOf(out).DATABASE_URL).password, 'PASSWORD');
-    assert.match(err, /l9_owner keeps the password it has: .*L9_OWNER_PASSWORD/);
-    assert.deepEqual(await Promise.all(roles.map(stored)), kept);
+    expect(code, err).toBe(0);
+    expect(new URL(urlsOf(out).DATABASE_URL).password).toBe('PASSWORD');
+    expect(err).toMatch(/l9_owner keeps the password it has: .*L9_OWNER_PASSWORD/);
+    expect(await Promise.all(roles.map(stored))).toStrictEqual(kept);
   });
 
-  test('takes the passwords it is given, whatever is in them', async () => {
+  it('takes the passwords it is given, whatever is in them', async () => {
     const given = { L9_OWNER_PASSWORD: "ow'ner $1 #ä/\\:@?%", L9_GATEWAY_PASSWORD: 'gateway-password' };
     const first = await run(given);
-    assert.equal(first.code, 0, first.err);
-    assert.match(first.err, /changed the password of l9_owner/);
+    expect(first.code, first.err).toBe(0);
+    expect(first.err).toMatch(/changed the password of l9_owner/);
     const urls = urlsOf(first.out);
-    assert.equal(decodeURIComponent(new URL(urls.DATABASE_OWNER_URL).password), given.L9_OWNER_PASSWORD);
-    assert.ok(isVerifierOf(await stored('l9_owner'), given.L9_OWNER_PASSWORD));
+    expect(decodeURIComponent(new URL(urls.DATABASE_OWNER_URL).password)).toBe(given.L9_OWNER_PASSWORD);
+    expect(isVerifierOf(await stored('l9_owner'), given.L9_OWNER_PASSWORD)).toBe(true);
     const kept = await Promise.all(roles.map(stored));
     const second = await run(given);
-    assert.equal(second.out, first.out);
-    assert.ok(!second.err.includes('changed'));
-    assert.deepEqual(await Promise.all(roles.map(stored)), kept);
-    assert.ok(!(first.err + second.err).includes('gateway-password'));
+    expect(second.out).toBe(first.out);
+    expect(second.err).not.toContain('changed');
+    expect(await Promise.all(roles.map(stored))).toStrictEqual(kept);
+    expect(first.err + second.err).not.toContain('gateway-password');
   });
 
-  test('the verifier is the one that PostgreSQL makes', async () => {
+  it('the verifier is the one that PostgreSQL makes', async () => {
     await root.query("set password_encryption = 'scram-sha-256'");
     for (const password of ['plain password', 'pässwörd ①']) {
       await root.query(`alter role l9_gateway password ${pg.escapeLiteral(password)}`);
-      assert.ok(isVerifierOf(await stored('l9_gateway'), password), password);
+      expect(isVerifierOf(await stored('l9_gateway'), password), password).toBe(true);
     }
   });
 
-  test('says what is wrong', async () => {
+  it('says what is wrong', async () => {
     const changed = (change: (url: URL) => void) => {
       const url = new URL(serverUrl!);
       change(url);
@@ -145,10 +142,10 @@ describe('db setup', { skip }, () => {
     };
     const wrong = async (url: string, expected: RegExp, env = {}) => {
       const { code, out, err } = await run(env, url);
-      assert.equal(code, 1);
-      assert.equal(out, '');
-      assert.match(err, expected);
-      assert.ok(!err.includes('    at '), err);
+      expect(code).toBe(1);
+      expect(out).toBe('');
+      expect(err).toMatch(expected);
+      expect(err, err).not.toContain('    at ');
     };
     await wrong('nonsense', /--root-url: the URL of a superuser/);
     await wrong(

@@ -1,11 +1,10 @@
-import type { House } from '../support/house.ts';
-import { asSuperuser } from '../support/logins.ts';
+import type { TestGateway } from '../support/gateway.ts';
 
 type Row = Record<string, unknown>;
 
 /** Runs the SQL of a page as it is written, in one session as in psql, and gives the rows of each statement between act_as() and commit. */
-export const runBlocks = (house: House, page: string): Promise<Row[][]> =>
-  asSuperuser(house, async (session) => {
+export const runBlocks = (gateway: TestGateway, page: string): Promise<Row[][]> =>
+  gateway.inSuperuserSession(async (session) => {
     const answers: Row[][] = [];
     await session.query('set search_path = public');
     for (const [, block] of page.matchAll(/^```sql\n([\s\S]*?)^```/gm)) {

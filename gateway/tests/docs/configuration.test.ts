@@ -1,8 +1,6 @@
 // The environment is read in one place; what is documented elsewhere must be the same.
-import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
 import { ConfigError, environment, loadConfig } from '../../src/config.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
@@ -15,48 +13,39 @@ describe('the configuration', () => {
       .split('\n')
       .filter((line) => line && !line.startsWith('#'));
     const listed = lines.map((line) => line.replace(/=.*/, ''));
-    assert.deepEqual(
-      variables.filter((name) => !listed.includes(name)),
-      [],
-    );
-    assert.deepEqual(
-      lines.filter((line) => !line.endsWith('=')),
-      [],
-    );
+    expect(variables.filter((name) => !listed.includes(name))).toStrictEqual([]);
+    expect(lines.filter((line) => !line.endsWith('='))).toStrictEqual([]);
   });
 
   it('is listed whole in the README', () => {
     const readme = read('README.md');
-    assert.deepEqual(
-      variables.filter((name) => !readme.includes(`\`${name}\``)),
-      [],
-    );
+    expect(variables.filter((name) => !readme.includes(`\`${name}\``))).toStrictEqual([]);
   });
 
   it('is read nowhere else', () => {
     const readers = globSync('gateway/src/**/*.ts', { cwd: root }).filter((file) =>
       /process\.env\.\w/.test(read(file)),
     );
-    assert.deepEqual(readers, ['gateway/src/graphql/environment.ts'], 'which only sets what Grafast reads');
+    expect(readers, 'which only sets what Grafast reads').toStrictEqual(['gateway/src/graphql/environment.ts']);
   });
 
   it('counts an empty value as unset', () => {
-    assert.equal(loadConfig({ PORT: '', DATABASE_URL: '', OPENAI_API_KEY: '' }).port, 9001);
-    assert.equal(loadConfig({ OPENAI_API_KEY: '' }).embedding.provider, 'local');
+    expect(loadConfig({ PORT: '', DATABASE_URL: '', OPENAI_API_KEY: '' }).port).toBe(9001);
+    expect(loadConfig({ OPENAI_API_KEY: '' }).embedding.provider).toBe('local');
   });
 
   it('takes several keys, in their order', () => {
     const [one, two] = ['1'.repeat(32), `2:${'2'.repeat(32)}`];
-    assert.deepEqual(Object.entries(loadConfig({ JWT_SECRETS: `new:${one}, old:${two}` }).jwt.secrets), [
+    expect(Object.entries(loadConfig({ JWT_SECRETS: `new:${one}, old:${two}` }).jwt.secrets)).toStrictEqual([
       ['new', one],
       ['old', two],
     ]);
-    assert.throws(() => loadConfig({ JWT_SECRETS: `same:${one},same:${two}` }), /JWT_SECRETS: .*kids that differ/);
+    expect(() => loadConfig({ JWT_SECRETS: `same:${one},same:${two}` })).toThrow(/JWT_SECRETS: .*kids that differ/);
     // An object would put 2026 before 2027, whichever came first.
-    assert.throws(() => loadConfig({ JWT_SECRETS: `2027:${one},2026:${two}` }), /JWT_SECRETS: .*not mere digits/);
+    expect(() => loadConfig({ JWT_SECRETS: `2027:${one},2026:${two}` })).toThrow(/JWT_SECRETS: .*not mere digits/);
     const { mcpApiKeys } = loadConfig({ MCP_API_KEY_C: `${one},${two}` });
-    assert.deepEqual(mcpApiKeys, { C: [one, two] });
-    assert.throws(() => loadConfig({ MCP_API_KEY_C: `${one},short` }), /MCP_API_KEY_C: must have/);
+    expect(mcpApiKeys).toStrictEqual({ C: [one, two] });
+    expect(() => loadConfig({ MCP_API_KEY_C: `${one},short` })).toThrow(/MCP_API_KEY_C: must have/);
   });
 
   it('names the variable that is no good, and not its value', () => {
@@ -68,18 +57,15 @@ describe('the configuration', () => {
       LOG_LEVEL: 'secret',
       MCP_API_KEY_C: 'secret',
     })) {
-      assert.throws(
-        () => loadConfig({ [name]: value }),
-        (error: Error) =>
-          error instanceof ConfigError && error.message.includes(name) && !error.message.includes('secret'),
-        name,
-      );
+      const load = () => loadConfig({ [name]: value });
+      expect(load, name).toThrow(ConfigError);
+      expect(load, name).toThrow(name);
+      expect(load, name).not.toThrow('secret');
     }
-    assert.throws(() => loadConfig({ JWT_SECRET: 'x'.repeat(32), JWKS_URL: 'https://x/' }), /JWT_SECRET, JWKS_URL/);
-    assert.throws(
-      () => loadConfig({ JWT_SECRETS: `a:${'x'.repeat(32)}`, JWKS_URL: 'https://x/' }),
+    expect(() => loadConfig({ JWT_SECRET: 'x'.repeat(32), JWKS_URL: 'https://x/' })).toThrow(/JWT_SECRET, JWKS_URL/);
+    expect(() => loadConfig({ JWT_SECRETS: `a:${'x'.repeat(32)}`, JWKS_URL: 'https://x/' })).toThrow(
       /JWT_SECRETS, JWKS_URL/,
     );
-    assert.throws(() => loadConfig({ MCP_API_KEY_C: 'x'.repeat(20), MCP_API_KEY_L: 'x'.repeat(20) }), /same key/);
+    expect(() => loadConfig({ MCP_API_KEY_C: 'x'.repeat(20), MCP_API_KEY_L: 'x'.repeat(20) })).toThrow(/same key/);
   });
 });

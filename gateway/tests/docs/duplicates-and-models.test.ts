@@ -1,12 +1,10 @@
 // What docs/explanation/duplicates.md and docs/how-to/change-the-embedding-model.md say to run, runs.
-import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { engine } from '../../../db/tests/support/engine.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { createProcessHome, root } from '../home/processes.ts';
-import { engine } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const statements = (file: string) =>
   [...readFileSync(join(root, 'docs', file), 'utf8').matchAll(/^```sql\n([\s\S]*?)^```/gm)]
@@ -19,28 +17,28 @@ const commands = (file: string) =>
   );
 
 describe('docs/explanation/duplicates.md and docs/how-to/change-the-embedding-model.md', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse();
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   it('keep, skip and merge', async () => {
     const [keep, skip, merge] = statements('explanation/duplicates.md');
     // PostgreSQL's own names of the schema are on the path in psql.
-    const run = (sql: string) => house.sql('C', sql.replace('save_memory', 'public.save_memory'));
-    assert.equal((await run(keep!))[0].status, 'inserted');
-    assert.equal((await run(skip!))[0].status, 'skipped_dedupe');
-    assert.deepEqual(await run(merge!), [{ status: 'updated', tags: ['release'] }]);
+    const run = (sql: string) => gateway.sql('C', sql.replace('save_memory', 'public.save_memory'));
+    expect((await run(keep!))[0].status).toBe('inserted');
+    expect((await run(skip!))[0].status).toBe('skipped_dedupe');
+    expect(await run(merge!)).toStrictEqual([{ status: 'updated', tags: ['release'] }]);
   });
 
   it('tell of the models', async () => {
     const [models, change] = statements('how-to/change-the-embedding-model.md');
-    const { workerPool } = house.gateway.database;
-    assert.deepEqual((await workerPool.query(models!.replace('from ', 'from public.'))).rows, [
+    const { workerPool } = gateway.instance.database;
+    expect((await workerPool.query(models!.replace('from ', 'from public.'))).rows).toStrictEqual([
       { model: 'all-MiniLM-L6-v2-int8', dimensions: 384, state: 'serving' },
     ]);
-    assert.deepEqual((await workerPool.query(change!)).rows, []);
+    expect((await workerPool.query(change!)).rows).toStrictEqual([]);
   });
 
   it('change the model, with a server running and without', async () => {
@@ -52,12 +50,12 @@ describe('docs/explanation/duplicates.md and docs/how-to/change-the-embedding-mo
         return { exit: await running.exit, text: running.stdout + running.stderr };
       };
       for (const command of commands('how-to/change-the-embedding-model.md'))
-        assert.deepEqual(await run(command), { exit: 0, text: 'all-MiniLM-L6-v2-int8 serves\n' });
+        expect(await run(command)).toStrictEqual({ exit: 0, text: 'all-MiniLM-L6-v2-int8 serves\n' });
       if (engine === 'embedded') {
         server.process.kill('SIGTERM');
         await server.exit;
         await eventually(() => home.pids().length === 0);
-        assert.deepEqual(await run(commands('how-to/change-the-embedding-model.md')[0]!), {
+        expect(await run(commands('how-to/change-the-embedding-model.md')[0]!)).toStrictEqual({
           exit: 0,
           text: 'all-MiniLM-L6-v2-int8 serves\n',
         });

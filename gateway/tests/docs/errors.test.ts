@@ -1,8 +1,6 @@
 // docs/reference/errors.md, the SQL and the gateway must speak of the same errors.
-import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { errorKinds, KnownError, toPublicError } from '../../src/errors.ts';
 
@@ -17,8 +15,8 @@ describe('the page of errors', () => {
     const told = Object.fromEntries(
       rows.map(([sqlstate, code, , status]) => [sqlstate, { code, httpStatus: Number(status) }]),
     );
-    assert.deepEqual(told, errorKinds);
-    for (const [sqlstate, code, mcp] of rows) assert.equal(mcp, `${code} (${sqlstate}): …`);
+    expect(told).toStrictEqual(errorKinds);
+    for (const [sqlstate, code, mcp] of rows) expect(mcp).toBe(`${code} (${sqlstate}): …`);
   });
 
   it('knows every error that the database raises', () => {
@@ -26,31 +24,31 @@ describe('the page of errors', () => {
     for (const file of globSync('db/schema/**/*.sql', { cwd: root })) {
       for (const [code] of readFileSync(join(root, file), 'utf8').matchAll(/(?<=')L9[A-Z]{3}(?=')/g)) raised.add(code);
     }
-    assert.ok(raised.size >= 6);
-    for (const code of raised) assert.ok(code in errorKinds, code);
+    expect(raised.size).toBeGreaterThanOrEqual(6);
+    for (const code of raised) expect(code in errorKinds, code).toBe(true);
   });
 });
 
 describe('what a caller is told of an error', () => {
   it('is the message and the field of a known one', () => {
     const shown = toPublicError(new KnownError('L9VAL', 'k: from 1 to 100', 'k'), logger);
-    assert.deepEqual([shown.code, shown.message, shown.field], ['INVALID_INPUT', 'k: from 1 to 100', 'k']);
+    expect([shown.code, shown.message, shown.field]).toStrictEqual(['INVALID_INPUT', 'k: from 1 to 100', 'k']);
   });
 
   it('is an id and nothing else of an unexpected one', () => {
     const cause = Object.assign(new Error('relation "hush" does not exist'), { code: '42P01', detail: 'a memory' });
     const shown = toPublicError(cause, logger);
-    assert.equal(shown.code, 'INTERNAL');
-    assert.ok(!/hush|memory/.test(JSON.stringify(shown)));
-    assert.match(shown.message, new RegExp(shown.errorId!));
+    expect(shown.code).toBe('INTERNAL');
+    expect(JSON.stringify(shown)).not.toMatch(/hush|memory/);
+    expect(shown.message).toMatch(new RegExp(shown.errorId!));
   });
 
   it('never quotes the value that PostgreSQL quotes', () => {
     for (const code of ['22P02', '23505', '23514', '42501', '57014', '22003']) {
       const cause = Object.assign(new Error('invalid input: "my secret"'), { code, detail: 'Key (x)=(my secret)' });
       const shown = toPublicError(cause, logger);
-      assert.notEqual(shown.code, 'INTERNAL');
-      assert.ok(!JSON.stringify(shown).includes('secret'), code);
+      expect(shown.code).not.toBe('INTERNAL');
+      expect(JSON.stringify(shown), code).not.toContain('secret');
     }
   });
 });

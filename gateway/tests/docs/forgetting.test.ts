@@ -1,12 +1,10 @@
 // What docs/how-to/erase-memories.md says to run, runs.
-import assert from 'node:assert/strict';
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import { engine } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
-import { type House, openHouse } from '../support/house.ts';
-import { asSuperuser } from '../support/logins.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { itOnServer } from '../../../db/tests/support/on-engine.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'how-to', 'erase-memories.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) => sql!);
@@ -18,32 +16,35 @@ const statementsOf = (block: string) =>
     .filter(Boolean);
 
 describe('docs/how-to/erase-memories.md', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse();
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   it('erases a memory and a subject', async () => {
-    const { result } = await house.tool('C', 'save_memory', { content: 'to be erased by the book', project_id: 'l9' });
+    const { result } = await gateway.tool('C', 'save_memory', {
+      content: 'to be erased by the book',
+      project_id: 'l9',
+    });
     const [memory, subject] = statementsOf(blocks[0]!);
     const shown = /'([0-9a-f-]{36})'/;
-    const [erased] = await house.sql('L', memory!.replace(shown, `'${result.memory.packet_id}'`));
-    assert.equal(erased.memories, 1);
+    const [erased] = await gateway.sql('L', memory!.replace(shown, `'${result.memory.packet_id}'`));
+    expect(erased.memories).toBe(1);
     const user = shown.exec(subject!)![1]!;
-    await house.sql('C', "select public.save_memory('a subject''s own', project_id => 'l9')", [], {
+    await gateway.sql('C', "select public.save_memory('a subject''s own', project_id => 'l9')", [], {
       'jwt.claims.user_id': user,
     });
-    assert.equal((await house.sql('L', subject!))[0].memories, 1);
+    expect((await gateway.sql('L', subject!))[0].memories).toBe(1);
   });
 
-  it('has the bytes out of the files', { skip: engine === 'embedded' && 'its files are its own' }, async () => {
+  itOnServer('has the bytes out of the files', async () => {
     const word = 'zquhwvk';
-    const { result } = await house.tool('C', 'save_memory', { content: `the word ${word}`, project_id: 'l9' });
-    await house.tool('C', 'update_memory', { packet_id: result.memory.packet_id, content: `again the word ${word}` });
-    await house.embedded();
-    await house.sql('L', "select public.erase_memory($1, 'a test')", [result.memory.packet_id]);
-    await asSuperuser(house, async (client) => {
+    const { result } = await gateway.tool('C', 'save_memory', { content: `the word ${word}`, project_id: 'l9' });
+    await gateway.tool('C', 'update_memory', { packet_id: result.memory.packet_id, content: `again the word ${word}` });
+    await gateway.embedded();
+    await gateway.sql('L', "select public.erase_memory($1, 'a test')", [result.memory.packet_id]);
+    await gateway.inSuperuserSession(async (client) => {
       const where = async () => {
         for (const statement of statementsOf(blocks[1]!)) await client.query(statement);
         await client.query('checkpoint');

@@ -1,10 +1,7 @@
 // docs/how-to/manage-identities.md, whose SQL is run as it is written.
-import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import { type House, openHouse } from '../support/house.ts';
-import { asLogin } from '../support/logins.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const page = readFileSync(
   join(import.meta.dirname, '..', '..', '..', 'docs', 'how-to', 'manage-identities.md'),
@@ -14,19 +11,19 @@ const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, body]) =>
 const login = `l9t_docs_${process.pid}_${Math.random().toString(36).slice(2, 8)}`;
 
 describe('docs/how-to/manage-identities.md', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse();
-    await house.asSuperuser(`create role ${login} login in role l9_agent`);
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    await gateway.asSuperuser(`create role ${login} login in role l9_agent`);
   });
-  after(async () => {
-    await house.asSuperuser(`drop role if exists ${login}`);
-    await house.close();
+  afterAll(async () => {
+    await gateway.asSuperuser(`drop role if exists ${login}`);
+    await gateway.close();
   });
 
   /** What psql does with a block, its \gset and variables included: the rows of each statement. */
   const run = (block: string, as: string) =>
-    asLogin(house, as, async (session) => {
+    gateway.asLogin(as, async (session) => {
       const variables: Record<string, string> = {};
       const answers: Record<string, unknown>[][] = [];
       for (const [, statement, end] of block.matchAll(/([^;\\]+?)(;|\s*\\gset)\n?/g)) {
@@ -40,33 +37,33 @@ describe('docs/how-to/manage-identities.md', () => {
   const block = (containing: string) => blocks.find((text) => text.includes(containing))!;
 
   it('has SQL that runs', async () => {
-    assert.equal(blocks.length, 4);
+    expect(blocks).toHaveLength(4);
     const registered = await run(block('register_actor'), 'l9_gateway');
-    assert.deepEqual(registered[5], [
+    expect(registered[5]).toStrictEqual([
       { caller: 'Figma', scope: 'design', may_read: true, may_write: true, may_change: 'own' },
       { caller: 'Figma', scope: 'developer', may_read: false, may_write: false, may_change: 'none' },
       { caller: 'Figma', scope: 'global', may_read: true, may_write: false, may_change: 'none' },
       { caller: 'Figma', scope: 'l-private', may_read: false, may_write: false, may_change: 'none' },
     ]);
-    const users = await house.asSuperuser('select o.name as org, u.name from users u join orgs o using (org_id)');
-    assert.deepEqual(users, [{ org: 'Research', name: 'Ada' }]);
-    assert.equal((await run(block('deactivate_actor'), 'l9_gateway')).length, 6);
+    const users = await gateway.asSuperuser('select o.name as org, u.name from users u join orgs o using (org_id)');
+    expect(users).toStrictEqual([{ org: 'Research', name: 'Ada' }]);
+    expect(await run(block('deactivate_actor'), 'l9_gateway')).toHaveLength(6);
     await run(block('bind_login'), 'l9_owner');
-    assert.deepEqual(await house.asSuperuser('select caller from actors where login = $1', [login]), [
+    expect(await gateway.asSuperuser('select caller from actors where login = $1', [login])).toStrictEqual([
       { caller: 'Figma' },
     ]);
     const keys = await run(block('create_api_key'), 'l9_gateway');
-    assert.match(String(keys[3]![0]!.api_key), /^l9_/);
-    assert.equal((await house.asSuperuser('select 1 from api_keys where revoked_at is not null')).length, 1);
+    expect(String(keys[3]![0]!.api_key)).toMatch(/^l9_/);
+    expect(await gateway.asSuperuser('select 1 from api_keys where revoked_at is not null')).toHaveLength(1);
   });
 
   it('names functions that there are', async () => {
     for (const [, name] of page.matchAll(/`((?:create|register|deactivate|reactivate|bind|revoke)_\w+)/g)) {
-      const known = await house.asSuperuser(
+      const known = await gateway.asSuperuser(
         "select from pg_proc where pronamespace = 'public'::regnamespace and proname = $1",
         [name],
       );
-      assert.equal(known.length, 1, name);
+      expect(known, name).toHaveLength(1);
     }
   });
 });

@@ -1,14 +1,12 @@
 // The README's examples, run as they are written, against a server started as it says.
-import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { readHolder } from '../../src/home/lock.ts';
-import { createTestHome, type TestHome } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
+import { createTestHome, type TestHome } from '../support/home.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -21,7 +19,7 @@ function block(language: string, containing: string): string {
     ([, body]) => body!,
   );
   const found = blocks.find((body) => body.includes(containing));
-  assert.ok(found, `the README has no ${language} block with ${containing}`);
+  if (!found) throw new Error(`the README has no ${language} block with ${containing}`);
   return found;
 }
 
@@ -32,16 +30,16 @@ describe('the README', () => {
   let url: string;
   let output = '';
 
-  before(async () => {
+  beforeAll(async () => {
     home = await createTestHome();
-    env = { ...process.env, ...home.env, PORT: '0', LOG_LEVEL: 'warn', PSQL: psql };
+    env = { ...process.env, ...home.env, PORT: '0', LOG_FORMAT: 'pretty', PSQL: psql };
     server = spawn('npm', ['start'], { cwd: root, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
     server.stdout!.on('data', (data) => {
       output += data;
     });
     ({ url } = await eventually(() => readHolder(home.home)));
   });
-  after(async () => {
+  afterAll(async () => {
     process.kill(-server.pid!, 'SIGTERM');
     await new Promise((resolve) => server.once('exit', resolve));
     await home.drop();
@@ -58,42 +56,42 @@ describe('the README', () => {
         timeout: 300_000,
       },
     );
-    assert.equal(status, 0, stderr);
+    expect(status, stderr).toBe(0);
     return stdout;
   };
 
   it('starts by its two commands and says where everything is', () => {
-    assert.match(block('sh', 'npm ci'), /^npm ci\nnpm start\n$/);
+    expect(block('sh', 'npm ci')).toMatch(/^npm ci\nnpm start\n$/);
     for (const word of ['ready', 'engine', 'embedder', 'GraphQL', 'MCP', 'token', 'psql'])
-      assert.match(output, new RegExp(word));
+      expect(output).toMatch(new RegExp(word));
   });
 
   it('saves and finds a memory with curl', async () => {
     const session = block('sh', 'curl -s http');
     const answers = () => sh(session).split('}{').join('}\n{').split('\n').filter(Boolean);
-    assert.match(answers()[0]!, /"status":"inserted"/);
+    expect(answers()[0]!).toMatch(/"status":"inserted"/);
     // On a busy machine the vector may take longer than a reader does.
     const isEmbedded = async () => /^l9_embedding_backlog 0$/m.test(await (await fetch(`${url}/metrics`)).text());
     await eventually(isEmbedded);
     const [saved, found] = answers();
-    assert.match(saved!, /"status":"skipped_dedupe"/);
-    assert.match(found!, /"content":"We deploy on Tuesdays/);
-    assert.match(found!, /"scopes":\["developer","global"\]/);
+    expect(saved!).toMatch(/"status":"skipped_dedupe"/);
+    expect(found!).toMatch(/"content":"We deploy on Tuesdays/);
+    expect(found!).toMatch(/"scopes":\["developer","global"\]/);
   });
 
-  it('looks in with psql', { skip: !hasPsql && 'there is no psql on this machine' }, () => {
+  (!hasPsql && 'there is no psql on this machine' ? it.skip : it)('looks in with psql', () => {
     const answer = sh(block('sh', 'set local role l9_agent'));
-    assert.match(answer, /decision \| We deploy on Tuesdays/);
-    assert.match(answer, /scope_access/);
+    expect(answer).toMatch(/decision \| We deploy on Tuesdays/);
+    expect(answer).toMatch(/scope_access/);
   });
 
-  it('makes knowledge of memories', { skip: !hasPsql && 'there is no psql on this machine' }, () => {
+  (!hasPsql && 'there is no psql on this machine' ? it.skip : it)('makes knowledge of memories', () => {
     const answer = sh(block('sh', "assert_fact('website'"));
-    assert.match(answer, /"Thursday" \|\s+1/);
-    assert.match(answer, /billing \|/);
-    assert.match(answer, /Before naming a day for a release/);
-    assert.match(answer, /1 \| \{"day": "Thursday"\}/);
-    assert.doesNotMatch(answer, /ERROR/);
+    expect(answer).toMatch(/"Thursday" \|\s+1/);
+    expect(answer).toMatch(/billing \|/);
+    expect(answer).toMatch(/Before naming a day for a release/);
+    expect(answer).toMatch(/1 \| \{"day": "Thursday"\}/);
+    expect(answer).not.toMatch(/ERROR/);
   });
 
   it('configures an editor for MCP', async () => {
@@ -102,16 +100,15 @@ describe('the README', () => {
     const client = new Client({ name: 'editor', version: '1' });
     await client.connect(new StdioClientTransport({ command, args, env: env as Record<string, string> }) as never);
     const { tools } = await client.listTools();
-    for (const { name } of tools) assert.ok(readme.includes(`\`${name}\``), name);
+    for (const { name } of tools) expect(readme, name).toContain(`\`${name}\``);
     const answer = await client.callTool({ name: 'search_memory', arguments: { query: 'deploy' } });
-    assert.match(JSON.stringify(answer.structuredContent), /We deploy on Tuesdays/);
+    expect(JSON.stringify(answer.structuredContent)).toMatch(/We deploy on Tuesdays/);
     await client.close();
   });
 
   it('makes a token that can do less', () => {
-    assert.match(readme, /npm run token -- --caller C --projects l9\n--scopes developer --expires 8h/);
-    assert.match(
-      sh('npm run --silent token -- --caller C --projects l9 --scopes developer --expires 8h'),
+    expect(readme).toMatch(/npm run token -- --caller C --projects l9\n--scopes developer --expires 8h/);
+    expect(sh('npm run --silent token -- --caller C --projects l9 --scopes developer --expires 8h')).toMatch(
       /^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/,
     );
   });

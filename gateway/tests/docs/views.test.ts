@@ -1,10 +1,8 @@
 // What docs/reference/views.md says to run, runs, and /metrics says how old the views are.
-import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
 import { cheapEmbedder } from '../access/attacker.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'reference', 'views.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
@@ -15,33 +13,33 @@ const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) =>
 );
 
 describe('docs/reference/views.md', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   it('refreshes and reads', async () => {
-    await house.sql('C', "select assert_fact('the door', 'is', '\"open\"', project_id => 'l9')");
-    await house.sql('L', blocks[1]![0]!);
+    await gateway.sql('C', "select assert_fact('the door', 'is', '\"open\"', project_id => 'l9')");
+    await gateway.sql('L', blocks[1]![0]!);
     const [memories, edges, facts, lessons, status] = blocks[0]!;
-    assert.equal((await house.sql('C', memories!))[0].content, 'the door is: open');
-    assert.deepEqual(await house.sql('C', edges!), []);
-    assert.deepEqual(await house.sql('C', facts!), [
+    expect((await gateway.sql('C', memories!))[0].content).toBe('the door is: open');
+    expect(await gateway.sql('C', edges!)).toStrictEqual([]);
+    expect(await gateway.sql('C', facts!)).toStrictEqual([
       { subject: 'the door', predicate: 'is', object: 'open', confidence: 0.8 },
     ]);
-    assert.deepEqual(await house.sql('C', lessons!), []);
-    assert.equal((await house.sql('C', status!)).length, 4);
-    const { data, errors } = await house.graphql(
+    expect(await gateway.sql('C', lessons!)).toStrictEqual([]);
+    expect(await gateway.sql('C', status!)).toHaveLength(4);
+    const { data, errors } = await gateway.graphql(
       'C',
       `{ agentRecentImportant { nodes { agentId memory { content } } }
          highConfidenceFacts { nodes { object supersededBy { object } } }
          entityGraph { nodes { sourceDegree } } reflectionPatterns { nodes { weight } } memoryViewsStatus { nodes { ageSeconds } } }`,
     );
-    assert.equal(errors, undefined, JSON.stringify(errors));
-    assert.equal(data.agentRecentImportant.nodes[0].memory.content, 'the door is: open');
-    assert.deepEqual(data.highConfidenceFacts.nodes, [{ object: 'open', supersededBy: null }]);
-    const metrics = await (await fetch(`${house.gateway.url}/metrics`)).text();
-    assert.match(metrics, /^l9_memory_views_age_seconds \d/m);
+    expect(errors, JSON.stringify(errors)).toBeUndefined();
+    expect(data.agentRecentImportant.nodes[0].memory.content).toBe('the door is: open');
+    expect(data.highConfidenceFacts.nodes).toStrictEqual([{ object: 'open', supersededBy: null }]);
+    const metrics = await (await fetch(`${gateway.instance.url}/metrics`)).text();
+    expect(metrics).toMatch(/^l9_memory_views_age_seconds \d/m);
   });
 });

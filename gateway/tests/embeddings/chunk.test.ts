@@ -1,5 +1,3 @@
-import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { chunkText } from '../../src/embeddings/chunk.ts';
 import { MODEL_DIR } from '../../src/embeddings/text-worker.ts';
@@ -35,14 +33,15 @@ describe('chunkText', () => {
       fc.property(anyText, (text) => {
         const chunks = chunkText(text, byLetters, limits);
         if (chunks.length === 0) return;
-        assert.equal(chunks[0]!.start, 0);
-        assert.equal(chunks.at(-1)!.end, text.length);
+        expect(chunks[0]!.start).toBe(0);
+        expect(chunks.at(-1)!.end).toBe(text.length);
         chunks.forEach((chunk, at) => {
-          assert.equal(chunk.text, text.slice(chunk.start, chunk.end));
+          expect(chunk.text).toBe(text.slice(chunk.start, chunk.end));
           const before = chunks[at - 1];
           if (!before) return;
-          assert.ok(chunk.start <= before.end, 'nothing falls between two chunks');
-          assert.ok(chunk.start > before.start && chunk.end > before.end, 'each chunk moves on');
+          expect(chunk.start, 'nothing falls between two chunks').toBeLessThanOrEqual(before.end);
+          expect(chunk.start, 'each chunk moves on').toBeGreaterThan(before.start);
+          expect(chunk.end, 'each chunk moves on').toBeGreaterThan(before.end);
         });
       }),
     );
@@ -56,9 +55,9 @@ describe('chunkText', () => {
           overlapTokens: Math.min(overlap, max - 1),
         });
         chunks.forEach((chunk, at) => {
-          assert.ok(tokensOf(chunk.text) <= max, `${tokensOf(chunk.text)} tokens`);
+          expect(tokensOf(chunk.text), `${tokensOf(chunk.text)} tokens`).toBeLessThanOrEqual(max);
           const next = chunks[at + 1];
-          if (next) assert.ok(tokensOf(text.slice(next.start, chunk.end)) <= overlap);
+          if (next) expect(tokensOf(text.slice(next.start, chunk.end))).toBeLessThanOrEqual(overlap);
         });
       }),
     );
@@ -69,7 +68,7 @@ describe('chunkText', () => {
     fc.assert(
       fc.property(pairs, fc.integer({ min: 1, max: 9 }), (text, maxTokens) => {
         for (const chunk of chunkText(text, (word) => word.length, { maxTokens, overlapTokens: 0 })) {
-          assert.ok(chunk.text.isWellFormed());
+          expect(chunk.text.isWellFormed()).toBe(true);
         }
       }),
     );
@@ -77,7 +76,7 @@ describe('chunkText', () => {
 
   it('leaves whole what fits', () => {
     for (const text of ['', '   \n ', 'short', 'twenty '.repeat(10)]) {
-      assert.deepEqual(chunkText(text, byLetters, limits), []);
+      expect(chunkText(text, byLetters, limits)).toStrictEqual([]);
     }
   });
 
@@ -85,24 +84,24 @@ describe('chunkText', () => {
     const text = Array.from({ length: 100 }, (_, n) => `w${n}`).join(' ');
     const chunks = chunkText(text, () => 1, limits);
     for (const [at, chunk] of chunks.slice(1).entries()) {
-      assert.equal(wordsOf(text.slice(chunk.start, chunks[at]!.end)).length, limits.overlapTokens);
+      expect(wordsOf(text.slice(chunk.start, chunks[at]!.end))).toHaveLength(limits.overlapTokens);
     }
   });
 
   it('overlaps text without spaces too', () => {
     const chunks = chunkText('今天天气很好我们去公园'.repeat(20), (word) => word.length, limits);
-    assert.ok(chunks.length > 1);
-    for (const [at, chunk] of chunks.slice(1).entries()) assert.ok(chunk.start < chunks[at]!.end);
+    expect(chunks.length).toBeGreaterThan(1);
+    for (const [at, chunk] of chunks.slice(1).entries()) expect(chunk.start).toBeLessThan(chunks[at]!.end);
   });
 
   it('stops at the end of a paragraph, else of a sentence, else of a line, when one is near', () => {
     const words = (count: number, end: string): string => `${Array(count).fill('word').join(' ')}${end}`;
     const firstEnd = (...parts: string[]): number =>
       wordsOf(chunkText(parts.join(''), () => 1, limits)[0]!.text).length;
-    assert.equal(firstEnd(words(16, '.\n\n'), words(2, '. '), words(30, '')), 16);
-    assert.equal(firstEnd(words(17, '\n'), words(2, '.” '), words(30, '')), 19);
-    assert.equal(firstEnd(words(16, '\n'), words(30, '')), 16);
-    assert.equal(firstEnd(words(10, '.\n\n'), words(30, '')), 20, 'too early a stop would waste the chunk');
+    expect(firstEnd(words(16, '.\n\n'), words(2, '. '), words(30, ''))).toBe(16);
+    expect(firstEnd(words(17, '\n'), words(2, '.” '), words(30, ''))).toBe(19);
+    expect(firstEnd(words(16, '\n'), words(30, ''))).toBe(16);
+    expect(firstEnd(words(10, '.\n\n'), words(30, '')), 'too early a stop would waste the chunk').toBe(20);
   });
 
   it('cuts an overlong word between its parts where it can', () => {
@@ -110,28 +109,31 @@ describe('chunkText', () => {
       maxTokens: 100,
       overlapTokens: 30,
     });
-    assert.ok(chunks.length > 1);
-    for (const { text } of chunks.slice(0, -1)) assert.match(text, /[^A-Za-z0-9]$/);
+    expect(chunks.length).toBeGreaterThan(1);
+    for (const { text } of chunks.slice(0, -1)) expect(text).toMatch(/[^A-Za-z0-9]$/);
   });
 
   it('takes a megabyte without a single space, or of nothing but spaces', () => {
     const size = 2 ** 20;
-    assert.ok(chunkText('x'.repeat(size), byLetters, { maxTokens: 254, overlapTokens: 38 }).length > 1000);
-    assert.deepEqual(chunkText(' '.repeat(size), byLetters, limits), []);
+    expect(chunkText('x'.repeat(size), byLetters, { maxTokens: 254, overlapTokens: 38 }).length).toBeGreaterThan(1000);
+    expect(chunkText(' '.repeat(size), byLetters, limits)).toStrictEqual([]);
   });
 });
 
-describe('tokens', async () => {
-  const tokens = await loadTokens(MODEL_DIR);
+describe('tokens', () => {
+  let tokens: Awaited<ReturnType<typeof loadTokens>>;
+  beforeAll(async () => {
+    tokens = await loadTokens(MODEL_DIR);
+  });
   const prose = 'Re-embedding the café’s naïve PostgreSQL-18 notes, e.g. “vector(1536)” — don’t pad; 東京 2026! ';
   const long = prose.repeat(60);
   const real = (text: string): number => tokens.encode(text, 1_000_000).length - 2;
 
   it('counts words as the tokenizer does', () => {
     const sum = wordsOf(prose).reduce((total, word) => total + tokens.count(word), 0);
-    assert.equal(sum, real(prose));
+    expect(sum).toBe(real(prose));
     for (const word of ['https://example.com/a_b?c=d', 'QUJDRGVmZ2hpSktM', 'unaffable', '[[--]]', '##', '##ing']) {
-      assert.equal(tokens.count(word), real(word), word);
+      expect(tokens.count(word), word).toBe(real(word));
     }
   });
 
@@ -139,16 +141,16 @@ describe('tokens', async () => {
     const data = Buffer.from(Array.from({ length: 3000 }, (_, n) => (n * 7919 * n) & 255)).toString('base64');
     for (const text of [long, data, '東京都'.repeat(300), '한국어로'.repeat(300), `${data.slice(0, 900)} ${long}`]) {
       const chunks = chunkText(text, tokens.count, { maxTokens: 254, overlapTokens: 38 });
-      assert.ok(chunks.length > 1);
-      for (const chunk of chunks) assert.ok(real(chunk.text) <= 254, `${real(chunk.text)} wordpieces`);
+      expect(chunks.length).toBeGreaterThan(1);
+      for (const chunk of chunks) expect(real(chunk.text), `${real(chunk.text)} wordpieces`).toBeLessThanOrEqual(254);
     }
   });
 
   it('encodes the start of a text, marked at both ends', () => {
     const ids = tokens.encode(long, 256);
-    assert.equal(ids.length, 256);
-    assert.deepEqual([ids[0], ids.at(-1)], [101, 102]);
-    assert.deepEqual(ids.slice(0, 20), tokens.encode(prose, 256).slice(0, 20));
-    assert.deepEqual(tokens.encode('', 256), [101, 102]);
+    expect(ids).toHaveLength(256);
+    expect([ids[0], ids.at(-1)]).toStrictEqual([101, 102]);
+    expect(ids.slice(0, 20)).toStrictEqual(tokens.encode(prose, 256).slice(0, 20));
+    expect(tokens.encode('', 256)).toStrictEqual([101, 102]);
   });
 });

@@ -1,8 +1,7 @@
-import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { after, describe, it } from 'node:test';
 import { pino } from 'pino';
+import { errorOf } from '../../../db/tests/support/errors.ts';
 import { EmbedderUnavailable } from '../../src/embeddings/embedder.ts';
 import { localEmbedder } from '../../src/embeddings/providers/local.ts';
 
@@ -12,13 +11,13 @@ const longText = Array.from({ length: 400 }, (_, n) => `Step ${n}: rotate the de
 
 describe('the embedded model', () => {
   const embedder = localEmbedder(silent);
-  after(() => embedder.close());
+  afterAll(() => embedder.close());
   const embedOne = async (text: string): Promise<number[]> => (await embedder.embed([text]))[0]!;
 
   it('loads, and says what it is', async () => {
     await embedder.ready();
-    assert.equal(embedder.model, 'all-MiniLM-L6-v2-int8');
-    assert.equal(embedder.dimensions, 384);
+    expect(embedder.model).toBe('all-MiniLM-L6-v2-int8');
+    expect(embedder.dimensions).toBe(384);
   });
 
   it('puts paraphrases nearer than other matters', async () => {
@@ -31,7 +30,7 @@ describe('the embedded model', () => {
     for (let at = 0; at < vectors.length; at += 2) {
       const twin = dot(vectors[at]!, vectors[at + 1]!);
       const others = vectors.filter((_, other) => other >> 1 !== at >> 1).map((vector) => dot(vectors[at]!, vector));
-      assert.ok(twin > Math.max(...others) + 0.1, `${pairs[at >> 1]![0]}: ${twin} against ${others}`);
+      expect(twin, `${pairs[at >> 1]![0]}: ${twin} against ${others}`).toBeGreaterThan(Math.max(...others) + 0.1);
     }
   });
 
@@ -40,32 +39,32 @@ describe('the embedded model', () => {
     const together = await embedder.embed(texts);
     for (const [at, text] of texts.entries()) {
       const vector = together[at]!;
-      assert.equal(vector.length, 384);
-      assert.ok(Math.abs(dot(vector, vector) - 1) < 1e-6);
-      assert.deepEqual(vector, await embedOne(text));
+      expect(vector).toHaveLength(384);
+      expect(Math.abs(dot(vector, vector) - 1)).toBeLessThan(1e-6);
+      expect(vector).toStrictEqual(await embedOne(text));
     }
   });
 
   it('reads the first 256 tokens of a long text', async () => {
-    assert.deepEqual(await embedOne(longText), await embedOne(`${longText} and something else entirely`));
-    assert.notDeepEqual(await embedOne(longText), await embedOne(longText.slice(0, 200)));
+    expect(await embedOne(longText)).toStrictEqual(await embedOne(`${longText} and something else entirely`));
+    expect(await embedOne(longText)).not.toStrictEqual(await embedOne(longText.slice(0, 200)));
   });
 
   it('gives a vector for next to nothing, and for strange text', async () => {
     const strange = ['', ' ', '\n', '.', '🎉', '\u0000', '\ud800', '[SEP] [CLS]', 'é'.repeat(9000)];
     const vectors = await embedder.embed(strange);
-    assert.equal(vectors.length, strange.length);
-    for (const vector of vectors) assert.ok(Math.abs(dot(vector, vector) - 1) < 1e-6);
-    assert.deepEqual(await embedder.embed([]), []);
+    expect(vectors).toHaveLength(strange.length);
+    for (const vector of vectors) expect(Math.abs(dot(vector, vector) - 1)).toBeLessThan(1e-6);
+    expect(await embedder.embed([])).toStrictEqual([]);
   });
 
   it('cuts into chunks only what is too long', async () => {
-    assert.deepEqual(await embedder.chunk('short'), []);
-    assert.deepEqual(await embedder.chunk('quite long but not too long. '.repeat(20)), []);
+    expect(await embedder.chunk('short')).toStrictEqual([]);
+    expect(await embedder.chunk('quite long but not too long. '.repeat(20))).toStrictEqual([]);
     const chunks = await embedder.chunk(longText);
-    assert.ok(chunks.length > 5);
-    assert.equal(chunks.at(-1)!.end, longText.length);
-    for (const chunk of chunks) assert.equal(chunk.text, longText.slice(chunk.start, chunk.end));
+    expect(chunks.length).toBeGreaterThan(5);
+    expect(chunks.at(-1)!.end).toBe(longText.length);
+    for (const chunk of chunks) expect(chunk.text).toBe(longText.slice(chunk.start, chunk.end));
   });
 
   it('lets a query pass a long batch', async () => {
@@ -73,39 +72,40 @@ describe('the embedded model', () => {
     const batch = embedder.embed(Array<string>(12).fill(longText)).then(() => done.push('batch'));
     const query = embedder.embed(['a query']).then(() => done.push('query'));
     await Promise.all([batch, query]);
-    assert.deepEqual(done, ['query', 'batch']);
+    expect(done).toStrictEqual(['query', 'batch']);
   });
 
   it('rejects what waits when the thread dies, and starts another for the next call', async () => {
     const before = await embedOne('still here');
     const thread = embedder.thread()!;
     const waiting = [embedder.embed(Array<string>(20).fill(longText)), embedder.chunk(longText.repeat(50))];
-    const rejected = waiting.map((call) => assert.rejects(call, EmbedderUnavailable));
+    const rejected = waiting.map((call) => expect(call).rejects.toThrow(EmbedderUnavailable));
     await thread.terminate();
     await Promise.all(rejected);
-    assert.deepEqual(await embedOne('still here'), before);
-    assert.notEqual(embedder.thread(), thread);
+    expect(await embedOne('still here')).toStrictEqual(before);
+    expect(embedder.thread()).not.toBe(thread);
   });
 });
 
 describe('the embedded model, closed or missing', () => {
   it('rejects once closed, what waits and what comes', async () => {
     const embedder = localEmbedder(silent);
-    const waiting = assert.rejects(embedder.embed(['a text']), EmbedderUnavailable);
+    const waiting = expect(embedder.embed(['a text'])).rejects.toThrow(EmbedderUnavailable);
     await embedder.close();
     await waiting;
-    await assert.rejects(embedder.embed(['another']), /closed/);
+    await expect(embedder.embed(['another'])).rejects.toThrow(/closed/);
     await embedder.close();
   });
 
   it('says that it can not be loaded, to every call', async () => {
     const embedder = localEmbedder(silent, '/nowhere/at/all');
-    await assert.rejects(embedder.ready(), { name: 'EmbedderUnavailable', message: /\/nowhere\/at\/all/ });
-    await assert.rejects(embedder.embed(['a secret text']), (error: Error) => {
-      assert.ok(error instanceof EmbedderUnavailable);
-      assert.doesNotMatch(error.message, /secret/);
-      return true;
+    await expect(embedder.ready()).rejects.toMatchObject({
+      name: 'EmbedderUnavailable',
+      message: expect.stringMatching(/\/nowhere\/at\/all/),
     });
+    const error = await errorOf(embedder.embed(['a secret text']));
+    expect(error).toBeInstanceOf(EmbedderUnavailable);
+    expect(error.message).not.toMatch(/secret/);
     await embedder.close();
   });
 
@@ -123,6 +123,6 @@ describe('the embedded model, closed or missing', () => {
     let output = '';
     child.stdout.on('data', (data) => (output += data));
     const [code] = await once(child, 'close');
-    assert.deepEqual([code, output], [0, 'done\n']);
+    expect([code, output]).toStrictEqual([0, 'done\n']);
   });
 });

@@ -1,7 +1,6 @@
-import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
+import { errorOf } from '../../../db/tests/support/errors.ts';
 import type { Embedder, EmbeddingConfig } from '../../src/embeddings/embedder.ts';
 import { EmbedderUnavailable, EmbeddingRejected } from '../../src/embeddings/embedder.ts';
 import type { OpenaiTuning } from '../../src/embeddings/providers/openai.ts';
@@ -47,13 +46,11 @@ describe('embeddings by OpenAI', () => {
 
   /** The message of the error, which shows neither key nor text anywhere; nor does the log. */
   async function failure(call: Promise<unknown>, type: new (message: string) => Error): Promise<string> {
-    const error = await call.then(
-      () => assert.fail('it should fail'),
-      (reason: unknown) => reason,
-    );
-    assert.ok(error instanceof type, String(error));
+    const error = await errorOf(call);
+    expect(error, String(error)).toBeInstanceOf(type);
     const shown = [error.stack, String(error.cause), JSON.stringify(error), logged].join('\n');
-    assert.ok(!shown.includes(KEY) && !shown.includes(TEXT), `key or text in: ${shown}`);
+    expect(shown, `key or text in: ${shown}`).not.toContain(KEY);
+    expect(shown, `key or text in: ${shown}`).not.toContain(TEXT);
     return error.message;
   }
 
@@ -63,68 +60,68 @@ describe('embeddings by OpenAI', () => {
     return vector.map((value) => value / length);
   };
   const near = (actual: number[], expected: number[]): void => {
-    assert.equal(actual.length, expected.length);
-    assert.ok(actual.every((value, at) => Math.abs(value - expected[at]!) < 1e-9));
+    expect(actual).toHaveLength(expected.length);
+    expect(actual.every((value, at) => Math.abs(value - expected[at]!) < 1e-9)).toBe(true);
   };
 
   it('asks for floats with its key, and gives unit vectors', async () => {
     near((await embedderWith().embed([TEXT]))[0]!, unit(TEXT));
     const [call] = provider.asked;
-    assert.equal(call!.url, '/v1/embeddings');
-    assert.equal(call!.headers.authorization, `Bearer ${KEY}`);
-    assert.deepEqual(call!.body, { model: 'some-model', input: [TEXT], encoding_format: 'float' });
+    expect(call!.url).toBe('/v1/embeddings');
+    expect(call!.headers.authorization).toBe(`Bearer ${KEY}`);
+    expect(call!.body).toStrictEqual({ model: 'some-model', input: [TEXT], encoding_format: 'float' });
   });
 
   it('needs no key where a base URL is given, and one of them at least', async () => {
-    assert.equal((await embedderWith({ apiKey: null }).embed(['a'])).length, 1);
-    assert.throws(() => embedderWith({ apiKey: null, baseUrl: null }), /OPENAI_API_KEY.*OPENAI_BASE_URL/);
+    expect(await embedderWith({ apiKey: null }).embed(['a'])).toHaveLength(1);
+    expect(() => embedderWith({ apiKey: null, baseUrl: null })).toThrow(/OPENAI_API_KEY.*OPENAI_BASE_URL/);
   });
 
   it('splits many texts into requests, and keeps their order', async () => {
     const texts = Array.from({ length: 300 }, (_, n) => `${n} texts`);
     const result = await embedderWith().embed(texts);
-    assert.equal(result.length, 300);
+    expect(result).toHaveLength(300);
     for (const [at, vector] of result.entries()) near(vector, unit(texts[at]!));
     const sizes = provider.asked.map(({ body }) => body.input.length);
-    assert.deepEqual(sizes, [128, 128, 44]);
-    assert.deepEqual(await embedderWith().embed([]), []);
+    expect(sizes).toStrictEqual([128, 128, 44]);
+    expect(await embedderWith().embed([])).toStrictEqual([]);
   });
 
   it('splits by size, and cuts a text at what any provider reads', async () => {
     const texts = Array.from({ length: 40 }, (_, n) => `${n}${'🎉'.repeat(3000)}`);
-    assert.equal((await embedderWith().embed(texts)).length, 40);
-    assert.ok(provider.asked.length > 1);
+    expect(await embedderWith().embed(texts)).toHaveLength(40);
+    expect(provider.asked.length).toBeGreaterThan(1);
     for (const { body } of provider.asked) {
-      assert.ok(body.input.reduce((sum, text) => sum + Buffer.byteLength(text), 0) <= 256 * 1024);
-      for (const text of body.input) assert.ok(Buffer.byteLength(text) <= 8191 && text.isWellFormed());
+      expect(body.input.reduce((sum, text) => sum + Buffer.byteLength(text), 0)).toBeLessThanOrEqual(256 * 1024);
+      for (const text of body.input) expect(Buffer.byteLength(text) <= 8191 && text.isWellFormed()).toBe(true);
     }
   });
 
   it('sends something for an empty text, which providers refuse', async () => {
     await embedderWith().embed(['', 'b']);
-    assert.deepEqual(provider.asked[0]!.body.input, [' ', 'b']);
+    expect(provider.asked[0]!.body.input).toStrictEqual([' ', 'b']);
   });
 
   it('tries again after an error of the server', async () => {
     provider.script.push({ status: 500 }, { status: 429 }, (asked) => vectors(asked, DIMENSIONS));
-    assert.equal((await embedderWith().embed([TEXT])).length, 1);
-    assert.equal(provider.asked.length, 3);
+    expect(await embedderWith().embed([TEXT])).toHaveLength(1);
+    expect(provider.asked).toHaveLength(3);
   });
 
   it('gives up in the end, with the status and code alone', async () => {
     provider.script.push({ status: 503, body: { error: { message: `${TEXT} ${KEY}`, code: 'overloaded' } } });
     const message = await failure(embedderWith().embed([TEXT]), EmbedderUnavailable);
-    assert.match(message, /HTTP 503 \(overloaded\)/);
-    assert.equal(provider.asked.length, 3);
+    expect(message).toMatch(/HTTP 503 \(overloaded\)/);
+    expect(provider.asked).toHaveLength(3);
   });
 
   it('does not repeat what the provider refuses', async () => {
     for (const status of [400, 413, 422]) {
       provider.script.splice(0, 1, { status, body: { error: { message: TEXT, code: TEXT, type: TEXT } } });
       const message = await failure(embedderWith().embed([TEXT]), EmbeddingRejected);
-      assert.match(message, new RegExp(`HTTP ${status}$`));
+      expect(message).toMatch(new RegExp(`HTTP ${status}$`));
     }
-    assert.equal(provider.asked.length, 3);
+    expect(provider.asked).toHaveLength(3);
   });
 
   it('names the setting that is wrong', async () => {
@@ -133,23 +130,23 @@ describe('embeddings by OpenAI', () => {
       body: { error: { message: `not a key: ${KEY}`, code: 'invalid_api_key' } },
     });
     const message = await failure(embedderWith().embed([TEXT]), EmbedderUnavailable);
-    assert.match(message, /OPENAI_API_KEY: HTTP 401 \(invalid_api_key\)/);
+    expect(message).toMatch(/OPENAI_API_KEY: HTTP 401 \(invalid_api_key\)/);
     provider.script.splice(0, 1, { status: 404 });
-    assert.match(await failure(embedderWith().embed([TEXT]), EmbedderUnavailable), /EMBEDDING_MODEL=some-model/);
+    expect(await failure(embedderWith().embed([TEXT]), EmbedderUnavailable)).toMatch(/EMBEDDING_MODEL=some-model/);
   });
 
   it('times out, whether the head or the body of the answer is late', async () => {
     for (const hang of ['all', 'body'] as const) {
       provider.script.splice(0, 1, { hang });
       const call = embedderWith({ timeoutMs: 50 }, { maxRetries: 0 }).embed([TEXT]);
-      assert.match(await failure(call, EmbedderUnavailable), /timed out/);
+      expect(await failure(call, EmbedderUnavailable)).toMatch(/timed out/);
     }
   });
 
   it('says that nobody listens', async () => {
     const embedder = embedderWith({}, { maxRetries: 0 });
     await provider.close();
-    assert.match(await failure(embedder.embed([TEXT]), EmbedderUnavailable), /can't be reached \(ECONNREFUSED\)/);
+    expect(await failure(embedder.embed([TEXT]), EmbedderUnavailable)).toMatch(/can't be reached \(ECONNREFUSED\)/);
   });
 
   it('does not take a strange answer for vectors', async () => {
@@ -159,10 +156,10 @@ describe('embeddings by OpenAI', () => {
     for (const body of strange) {
       provider.script.splice(0, 1, { body });
       const message = await failure(embedder.embed([TEXT]), EmbedderUnavailable);
-      assert.match(message, /answer/, JSON.stringify(body));
+      expect(message, JSON.stringify(body)).toMatch(/answer/);
     }
     provider.script.splice(0, 1, { body: one(Array(DIMENSIONS).fill(0)) });
-    assert.match(await failure(embedder.embed([TEXT]), EmbeddingRejected), /no direction/);
+    expect(await failure(embedder.embed([TEXT]), EmbeddingRejected)).toMatch(/no direction/);
   });
 
   describe('dimensions', () => {
@@ -172,7 +169,7 @@ describe('embeddings by OpenAI', () => {
       for (const model of ['text-embedding-3-small', 'openai/text-embedding-3-large']) {
         await embedderWith({ model }).embed(['a']);
       }
-      assert.deepEqual(asked(), [DIMENSIONS, DIMENSIONS]);
+      expect(asked()).toStrictEqual([DIMENSIONS, DIMENSIONS]);
     });
 
     it('are asked of a model that answered with more, then from the start', async () => {
@@ -180,7 +177,7 @@ describe('embeddings by OpenAI', () => {
       const embedder = embedderWith();
       near((await embedder.embed(['abc']))[0]!, unit('abc'));
       near((await embedder.embed(['def']))[0]!, unit('def'));
-      assert.deepEqual(asked(), [undefined, DIMENSIONS, DIMENSIONS]);
+      expect(asked()).toStrictEqual([undefined, DIMENSIONS, DIMENSIONS]);
     });
 
     it('that stay wrong are refused, and the settings named', async () => {
@@ -191,15 +188,17 @@ describe('embeddings by OpenAI', () => {
         provider.asked.length = 0;
         provider.script.splice(0, 1, (call) => vectors(call, size));
         const message = await failure(embedderWith().embed([TEXT]), EmbeddingRejected);
-        assert.match(message, new RegExp(`EMBEDDING_MODEL=some-model .*${size} .*EMBEDDING_DIMENSIONS=${DIMENSIONS}`));
-        assert.equal(provider.asked.length, requests);
+        expect(message).toMatch(
+          new RegExp(`EMBEDDING_MODEL=some-model .*${size} .*EMBEDDING_DIMENSIONS=${DIMENSIONS}`),
+        );
+        expect(provider.asked).toHaveLength(requests);
       }
     });
 
     it('that a model can not be asked for are named too', async () => {
       provider.script.push((call) => (call.body.dimensions ? { status: 400 } : vectors(call, 12)));
       const message = await failure(embedderWith().embed([TEXT]), EmbeddingRejected);
-      assert.match(message, /EMBEDDING_MODEL=some-model .*12 .*EMBEDDING_DIMENSIONS=8/);
+      expect(message).toMatch(/EMBEDDING_MODEL=some-model .*12 .*EMBEDDING_DIMENSIONS=8/);
     });
   });
 
@@ -208,32 +207,33 @@ describe('embeddings by OpenAI', () => {
       provider.script.push({ status: 500 });
       const embedder = embedderWith({}, { maxRetries: 0, failuresToOpen: 3, halfOpenAfterMs: 400 });
       for (let n = 0; n < 3; n += 1) await failure(embedder.embed([TEXT]), EmbedderUnavailable);
-      assert.match(await failure(embedder.embed([TEXT]), EmbedderUnavailable), /down/);
-      assert.equal(provider.asked.length, 3, 'the provider is left alone');
-      assert.match(logged, /provider is down/);
+      expect(await failure(embedder.embed([TEXT]), EmbedderUnavailable)).toMatch(/down/);
+      expect(provider.asked, 'the provider is left alone').toHaveLength(3);
+      expect(logged).toMatch(/provider is down/);
 
       provider.script.length = 0;
       await sleep(450);
-      assert.equal((await embedder.embed([TEXT])).length, 1);
-      assert.equal((await embedder.embed([TEXT])).length, 1);
-      assert.match(logged, /provider is back/);
+      expect(await embedder.embed([TEXT])).toHaveLength(1);
+      expect(await embedder.embed([TEXT])).toHaveLength(1);
+      expect(logged).toMatch(/provider is back/);
     });
 
     it('does not open for texts that are refused', async () => {
       provider.script.push({ status: 400 });
       const embedder = embedderWith({}, { failuresToOpen: 2 });
       for (let n = 0; n < 4; n += 1) await failure(embedder.embed([TEXT]), EmbeddingRejected);
-      assert.equal(provider.asked.length, 4);
+      expect(provider.asked).toHaveLength(4);
     });
   });
 
   it('chunks by about 800 tokens, without asking the provider', async () => {
     const embedder = embedderWith();
     const text = 'Every packet belongs to one tenant and to one scope. '.repeat(200);
-    assert.deepEqual(await embedder.chunk('a few words'), []);
+    expect(await embedder.chunk('a few words')).toStrictEqual([]);
     const chunks = await embedder.chunk(text);
-    assert.ok(chunks.length >= 2 && chunks.length <= 5);
-    assert.equal(chunks.at(-1)!.end, text.length);
-    assert.equal(provider.asked.length, 0);
+    expect(chunks.length).toBeGreaterThanOrEqual(2);
+    expect(chunks.length).toBeLessThanOrEqual(5);
+    expect(chunks.at(-1)!.end).toBe(text.length);
+    expect(provider.asked).toHaveLength(0);
   });
 });

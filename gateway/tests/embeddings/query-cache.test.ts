@@ -1,5 +1,3 @@
-import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { cachedQueryEmbedder } from '../../src/embeddings/cache.ts';
 import { EmbedderUnavailable } from '../../src/embeddings/embedder.ts';
@@ -21,17 +19,17 @@ describe('cachedQueryEmbedder', () => {
   it('asks once for a query, however it is spaced', async () => {
     const provider = counting();
     const embed = cachedQueryEmbedder(provider);
-    assert.deepEqual(await embed('who decides'), [11]);
-    assert.deepEqual(await embed('  who decides\n'), [11]);
-    assert.deepEqual(await embed('Who decides'), [11]);
-    assert.deepEqual(provider.asked, ['who decides', 'Who decides']);
+    expect(await embed('who decides')).toStrictEqual([11]);
+    expect(await embed('  who decides\n')).toStrictEqual([11]);
+    expect(await embed('Who decides')).toStrictEqual([11]);
+    expect(provider.asked).toStrictEqual(['who decides', 'Who decides']);
   });
 
   it('shares one call among equal queries at the same time', async () => {
     const provider = counting();
     const embed = cachedQueryEmbedder(provider);
     await Promise.all(Array.from({ length: 10 }, () => embed('same')));
-    assert.deepEqual(provider.asked, ['same']);
+    expect(provider.asked).toStrictEqual(['same']);
   });
 
   it('does not remember a failure', async () => {
@@ -39,16 +37,16 @@ describe('cachedQueryEmbedder', () => {
     const embed = cachedQueryEmbedder(provider);
     provider.state.down = true;
     const both = [embed('a query'), embed('a query')];
-    await Promise.all(both.map((call) => assert.rejects(call, EmbedderUnavailable)));
+    await Promise.all(both.map((call) => expect(call).rejects.toThrow(EmbedderUnavailable)));
     provider.state.down = false;
-    assert.deepEqual(await embed('a query'), [7]);
-    assert.equal(provider.asked.length, 2);
+    expect(await embed('a query')).toStrictEqual([7]);
+    expect(provider.asked).toHaveLength(2);
   });
 
   it('forgets the least recently used', async () => {
     const provider = counting();
     const embed = cachedQueryEmbedder(provider, { max: 2 });
     for (const query of ['a', 'b', 'a', 'c', 'a', 'b']) await embed(query);
-    assert.deepEqual(provider.asked, ['a', 'b', 'c', 'b']);
+    expect(provider.asked).toStrictEqual(['a', 'b', 'c', 'b']);
   });
 });

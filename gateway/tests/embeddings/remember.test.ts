@@ -1,5 +1,3 @@
-import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
 import { cachedEmbedder } from '../../src/embeddings/cache.ts';
 import { type Embedder, EmbedderUnavailable } from '../../src/embeddings/index.ts';
 
@@ -21,21 +19,21 @@ describe('an embedder that remembers', () => {
 
   it('asks once for a text that comes again, also while the first is under way', async () => {
     const both = await Promise.all([remembering.embed(['abc']), remembering.embed(['abc'])]);
-    assert.deepEqual([...both, await remembering.embed(['abc'])], [[[3]], [[3]], [[3]]]);
-    assert.deepEqual(asked.splice(0), [['abc']]);
+    expect([...both, await remembering.embed(['abc'])]).toStrictEqual([[[3]], [[3]], [[3]]]);
+    expect(asked.splice(0)).toStrictEqual([['abc']]);
   });
 
   it('passes on several at once, and what is long', async () => {
-    assert.deepEqual(await remembering.embed(['abc', 'de']), [[3], [2]]);
+    expect(await remembering.embed(['abc', 'de'])).toStrictEqual([[3], [2]]);
     const long = 'x'.repeat(20_000);
-    for (let i = 0; i < 2; i++) assert.deepEqual(await remembering.embed([long]), [[20_000]]);
-    assert.equal(asked.splice(0).length, 3);
+    for (let i = 0; i < 2; i++) expect(await remembering.embed([long])).toStrictEqual([[20_000]]);
+    expect(asked.splice(0)).toHaveLength(3);
   });
 
   it('does not remember a failure', async () => {
     isDown = true;
-    await assert.rejects(remembering.embed(['fails']), EmbedderUnavailable);
+    await expect(remembering.embed(['fails'])).rejects.toThrow(EmbedderUnavailable);
     isDown = false;
-    assert.deepEqual(await remembering.embed(['fails']), [[5]]);
+    expect(await remembering.embed(['fails'])).toStrictEqual([[5]]);
   });
 });

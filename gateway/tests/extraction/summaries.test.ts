@@ -1,11 +1,9 @@
 // Summaries that a chat model writes: of what it may read, for those alone who may read all of it.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { save } from '../../../db/tests/importance/support.ts';
 import { openaiChat } from '../../src/extraction/chat.ts';
 import { writeSummaries } from '../../src/extraction/write-summaries.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 import { type ChatServer, startChatServer } from './chat-server.ts';
 
@@ -19,30 +17,30 @@ const SUMMARY = {
 };
 
 describe('summaries by a chat model', () => {
-  let house: House;
+  let gateway: TestGateway;
   let server: ChatServer;
-  before(async () => {
+  beforeAll(async () => {
     server = await startChatServer();
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
     for (const scope of ['developer', 'l-private']) {
       for (let at = 0; at < 6; at++) {
-        await save(house, 'L', `step ${at} in ${scope}`, { scope, correlation_id: `T-${scope}` });
+        await save(gateway, 'L', `step ${at} in ${scope}`, { scope, correlation_id: `T-${scope}` });
       }
     }
   });
-  after(async () => {
-    await house.close();
+  afterAll(async () => {
+    await gateway.close();
     await server.close();
   });
 
   const run = () => {
     const chat = openaiChat({ model: 'a-model', baseUrl: server.baseUrl, apiKey: 'k', timeoutMs: 30_000 }, logger);
-    const pool = house.gateway.database.workerPool;
+    const pool = gateway.instance.database.workerPool;
     return writeSummaries({ pool, chat, logger, leaseMs: 60_000 }, new AbortController().signal);
   };
-  const settings = (args: string) => house.sql('L', `select public.set_extraction_settings(${args})`);
+  const settings = (args: string) => gateway.sql('L', `select public.set_extraction_settings(${args})`);
   const summaries = (caller: string) =>
-    house.sql(
+    gateway.sql(
       caller,
       'select scope_type, scope_value, scope, packet_count, creator from public.memory_summaries order by 3',
     );
@@ -51,37 +49,37 @@ describe('summaries by a chat model', () => {
     await run();
     await settings("is_enabled => true, kinds => '{note}'");
     await run();
-    assert.equal(server.asked.length, 0);
+    expect(server.asked).toHaveLength(0);
   });
 
   it('are tried again after garbage, later', async () => {
     await settings('writes_summaries => true');
     server.answer = () => ({ says: 'no JSON' });
     await run();
-    assert.equal(server.asked.length, 1);
+    expect(server.asked).toHaveLength(1);
     await run();
-    assert.equal(server.asked.length, 1);
-    assert.deepEqual(await summaries('L'), []);
-    await house.asSuperuser('update extraction.summary_leases set next_attempt_at = now()');
+    expect(server.asked).toHaveLength(1);
+    expect(await summaries('L')).toStrictEqual([]);
+    await gateway.asSuperuser('update extraction.summary_leases set next_attempt_at = now()');
   });
 
   it('are not stored where a source was changed meanwhile', async () => {
-    const [{ packet_id: id }] = await house.asSuperuser(
+    const [{ packet_id: id }] = await gateway.asSuperuser(
       "select packet_id from public.packet_store where content = 'step 3 in developer'",
     );
     let change: Promise<unknown> | undefined;
     server.asked.length = 0;
     server.answer = () => {
-      change ??= house.sql('L', "select public.update_memory($1, content => 'step 3, another')", [id]);
+      change ??= gateway.sql('L', "select public.update_memory($1, content => 'step 3, another')", [id]);
       return { says: SUMMARY, afterMs: 500 };
     };
     await run();
     await change;
     // Asked once for the old text, and then for the new one.
-    assert.deepEqual(
-      server.asked.map(({ data }) => (data.memories as { text: string }[])[3]!.text),
-      ['step 3 in developer', 'step 3, another'],
-    );
+    expect(server.asked.map(({ data }) => (data.memories as { text: string }[])[3]!.text)).toStrictEqual([
+      'step 3 in developer',
+      'step 3, another',
+    ]);
   });
 
   it('rest on their sources, are for those who read these, and take nothing else from an answer', async () => {
@@ -92,13 +90,13 @@ describe('summaries by a chat model', () => {
       packet_count: 6,
       creator: 'job',
     };
-    assert.deepEqual(await summaries('C'), [written]);
-    assert.deepEqual(await summaries('L'), [written], 'the private scope was not named');
-    const [row] = await house.sql(
+    expect(await summaries('C')).toStrictEqual([written]);
+    expect(await summaries('L'), 'the private scope was not named').toStrictEqual([written]);
+    const [row] = await gateway.sql(
       'C',
       "select public.memory_summaries_summary_text(s) as text, s.key_entities, p.metadata ->> 'model' as model from public.memory_summaries s join public.packet_store p on p.packet_id = s.source_packet",
     );
-    assert.deepEqual(row, { text: 'All is well.', key_entities: ['ship'], model: 'a-model' });
+    expect(row).toStrictEqual({ text: 'All is well.', key_entities: ['ship'], model: 'a-model' });
 
     server.asked.length = 0;
     server.answer = () => ({
@@ -112,22 +110,19 @@ describe('summaries by a chat model', () => {
     });
     await settings("scopes => '{developer,l-private}'");
     await run();
-    assert.equal(server.asked.length, 1);
-    assert.ok(server.asked[0]!.body.messages[1]!.content.includes('in l-private'));
-    assert.deepEqual(await summaries('C'), [written]);
-    assert.deepEqual((await summaries('L'))[1], { ...written, scope_value: 'T-l-private', scope: 'l-private' });
-    const [{ key_facts: facts, confidence }] = await house.sql(
+    expect(server.asked).toHaveLength(1);
+    expect(server.asked[0]!.body.messages[1]!.content).toContain('in l-private');
+    expect(await summaries('C')).toStrictEqual([written]);
+    expect((await summaries('L'))[1]).toStrictEqual({ ...written, scope_value: 'T-l-private', scope: 'l-private' });
+    const [{ key_facts: facts, confidence }] = await gateway.sql(
       'L',
       "select key_facts, confidence from public.memory_summaries where scope = 'l-private'",
     );
-    assert.deepEqual([facts.length, facts[0].length, confidence], [20, 200, 1]);
-    const tasks = await house.sql(
+    expect([facts.length, facts[0].length, confidence]).toStrictEqual([20, 200, 1]);
+    const tasks = await gateway.sql(
       'C',
       "select status, result from public.tasks where type = 'summarize' order by created_at",
     );
-    assert.deepEqual(
-      tasks.map(({ status }) => status),
-      ['failed', 'completed', 'completed'],
-    );
+    expect(tasks.map(({ status }) => status)).toStrictEqual(['failed', 'completed', 'completed']);
   });
 });

@@ -1,49 +1,45 @@
 // Requests that no well-meaning client sends.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { getIntrospectionQuery } from 'postgraphile/graphql';
 import { assertDocumented, assertNoTrace, cheapEmbedder, plantHidden } from '../access/attacker.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-describe('the GraphQL door', () => {
-  let house: House;
+describe('the GraphQL API', () => {
+  let gateway: TestGateway;
   let traces: string[];
   let token: string;
-  before(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
-    ({ traces } = await plantHidden(house));
-    await house.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
-    token = await house.token({ caller: 'C' });
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
+    ({ traces } = await plantHidden(gateway));
+    await gateway.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
+    token = await gateway.token({ caller: 'C' });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const send = async (path: string, init: RequestInit, headers: Record<string, string> = {}) => {
-    const response = await fetch(`${house.gateway.url}${path}`, {
+    const response = await fetch(`${gateway.instance.url}${path}`, {
       ...init,
       headers: { 'content-type': 'application/json', authorization: `Bearer ${token}`, ...headers },
     });
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
   const refused = async (query: string, what: RegExp) => {
-    const { status, errors } = await house.graphql({ token }, query);
-    assert.equal(status, 400);
-    assert.match(errors?.[0]?.message ?? '', what);
+    const { status, errors } = await gateway.graphql({ token }, query);
+    expect(status).toBe(400);
+    expect(errors?.[0]?.message ?? '').toMatch(what);
   };
 
   it('says in its schema nothing of anybody, to any caller the same', async () => {
     const [ofC, ofL] = [
-      await house.graphql('C', getIntrospectionQuery()),
-      await house.graphql('L', getIntrospectionQuery()),
+      await gateway.graphql('C', getIntrospectionQuery()),
+      await gateway.graphql('L', getIntrospectionQuery()),
     ];
-    assert.deepEqual(ofC, ofL);
+    expect(ofC).toStrictEqual(ofL);
     assertNoTrace(JSON.stringify(ofC), traces, 'the schema');
-    assert.ok(
-      !/l-private/.test(
-        JSON.stringify(ofC.data.__schema.types.filter(({ kind }: { kind: string }) => kind === 'ENUM')),
-      ),
+    expect(JSON.stringify(ofC.data.__schema.types.filter(({ kind }: { kind: string }) => kind === 'ENUM'))).not.toMatch(
+      /l-private/,
     );
     // A misspelt name brings names of the schema to mind, which is the same for all; never of rows.
-    const { errors } = await house.graphql(
+    const { errors } = await gateway.graphql(
       'C',
       '{ memorys(condition: { projectid: "quincunx" }) { nodes { contents } } }',
     );
@@ -95,7 +91,7 @@ describe('the GraphQL door', () => {
         body: `{"query":"${query}","variables":{"m":${deep}}}`,
       });
       const { errors } = JSON.parse(text);
-      assert.equal(errors[0].extensions.code, 'LIMIT_EXCEEDED', `${levels}: ${text.slice(0, 200)}`);
+      expect(errors[0].extensions.code, `${levels}: ${text.slice(0, 200)}`).toBe('LIMIT_EXCEEDED');
     }
   });
 
@@ -106,12 +102,12 @@ describe('the GraphQL door', () => {
       Buffer.from('{"a":').toString('base64'),
     ]) {
       for (const place of ['after', 'before']) {
-        const { errors } = await house.graphql(
+        const { errors } = await gateway.graphql(
           { token },
           `{ memories(${place}: "${cursor}", orderBy: SCOPE_ASC) { nodes { packetId } } }`,
         );
-        assert.equal(errors?.[0]?.extensions?.code, 'INVALID_INPUT', cursor);
-        assert.match(errors![0]!.message, /cursor/);
+        expect(errors?.[0]?.extensions?.code, cursor).toBe('INVALID_INPUT');
+        expect(errors![0]!.message).toMatch(/cursor/);
       }
     }
     for (const page of [
@@ -121,7 +117,7 @@ describe('the GraphQL door', () => {
       'first: 2147483647, offset: 2147483647',
       'first: 1, last: 1',
     ]) {
-      const { errors } = await house.graphql({ token }, `{ memories(${page}) { totalCount nodes { packetId } } }`);
+      const { errors } = await gateway.graphql({ token }, `{ memories(${page}) { totalCount nodes { packetId } } }`);
       if (errors) assertDocumented(errors[0]?.extensions?.code, page);
     }
   });
@@ -166,12 +162,11 @@ describe('the GraphQL door', () => {
     ];
     for (const [path, init, headers, status] of cases) {
       const answer = await send(path, init, headers);
-      assert.equal(
+      expect(
         answer.status,
-        status,
         `${init.method} ${path} ${init.body} ${JSON.stringify(headers)}: ${answer.text.slice(0, 200)}`,
-      );
-      assert.ok(!/"data":\{/.test(answer.text));
+      ).toBe(status);
+      expect(answer.text).not.toMatch(/"data":\{/);
     }
     for (const path of [
       '/graphql/',
@@ -184,11 +179,11 @@ describe('the GraphQL door', () => {
       '/%67raphql',
     ]) {
       const { status } = await send(path, { method: 'POST', body: query }, { authorization: '' });
-      assert.ok([401, 404].includes(status), `${path} without a token: ${status}`);
+      expect([401, 404], `${path} without a token: ${status}`).toContain(status);
     }
-    const socket = await fetch(`${house.gateway.url}/graphql`, {
+    const socket = await fetch(`${gateway.instance.url}/graphql`, {
       headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream' },
     });
-    assert.notEqual(socket.status, 200);
+    expect(socket.status).not.toBe(200);
   });
 });

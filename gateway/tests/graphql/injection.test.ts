@@ -1,23 +1,21 @@
 // Texts that mean something to somebody, in every argument of every query that the schema offers.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { getIntrospectionQuery } from 'postgraphile/graphql';
 import { assertDocumented, assertNoTrace, payloadsFor } from '../access/attacker.ts';
-import { askEach, openWatchedHouse, type WatchedHouse } from '../access/watched-house.ts';
-import type { House } from '../support/house.ts';
+import { askEach, startWatchedGateway, type WatchedGateway } from '../access/watched-gateway.ts';
+import type { TestGateway } from '../support/gateway.ts';
 
 describe('no text in a GraphQL query is ever more than a text', () => {
-  let watched: WatchedHouse;
-  let house: House;
+  let watched: WatchedGateway;
+  let gateway: TestGateway;
   let traces: string[];
-  before(async () => {
-    watched = await openWatchedHouse();
-    ({ house, traces } = watched);
+  beforeAll(async () => {
+    watched = await startWatchedGateway();
+    ({ gateway, traces } = watched);
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   it('in every argument of every GraphQL query: conditions, cursors, ids', async () => {
-    const { data } = await house.graphql('C', getIntrospectionQuery());
+    const { data } = await gateway.graphql('C', getIntrospectionQuery());
     const types = new Map<string, Type>(data.__schema.types.map((type: Type) => [type.name, type]));
     const named = (ref: TypeRef): string => ref.name ?? named(ref.ofType!);
     const spelled = (ref: TypeRef): string =>
@@ -91,7 +89,7 @@ describe('no text in a GraphQL query is ever more than a text', () => {
         }
       }
     }
-    assert.ok(asked > 250, String(asked));
+    expect(asked, String(asked)).toBeGreaterThan(250);
     await watched.unharmed();
   });
 

@@ -1,22 +1,20 @@
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { getIntrospectionQuery } from 'postgraphile/graphql';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 describe('GraphQL', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse();
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const save = async (caller: string, input: object) => {
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       caller,
       'mutation ($input: SaveMemoryInput!) { saveMemory(input: $input) { clientMutationId status memory { packetId content kind scope projectId tags metadata parentIds } } }',
       { input },
     );
-    assert.equal(errors, undefined);
+    expect(errors).toBeUndefined();
     return data.saveMemory;
   };
 
@@ -27,9 +25,14 @@ describe('GraphQL', () => {
       tags: ['x'],
       metadata: { notes: { a: 1 } },
     });
-    assert.equal(status, 'inserted');
-    assert.deepEqual([memory.kind, memory.scope, memory.projectId, memory.tags], ['note', 'developer', 'l9', ['x']]);
-    assert.deepEqual(memory.metadata, {
+    expect(status).toBe('inserted');
+    expect([memory.kind, memory.scope, memory.projectId, memory.tags]).toStrictEqual([
+      'note',
+      'developer',
+      'l9',
+      ['x'],
+    ]);
+    expect(memory.metadata).toStrictEqual({
       agent: 'cursor',
       creator: 'Cursor-IDE',
       source: 'cursor-ide',
@@ -38,31 +41,30 @@ describe('GraphQL', () => {
     });
 
     const id = memory.packetId;
-    const updated = await house.graphql(
+    const updated = await gateway.graphql(
       'C',
       'mutation ($id: UUID!) { updateMemory(input: { packetId: $id, kind: "decision" }) { status memory { kind content } } }',
       { id },
     );
-    assert.deepEqual(updated.data.updateMemory, {
+    expect(updated.data.updateMemory).toStrictEqual({
       status: 'updated',
       memory: { kind: 'decision', content: 'From GraphQL' },
     });
 
-    const deleted = await house.graphql(
+    const deleted = await gateway.graphql(
       'C',
       'mutation ($id: UUID!) { deleteMemory(input: { packetId: $id }) { status packetId } }',
       { id },
     );
-    assert.deepEqual(deleted.data.deleteMemory, { status: 'deleted', packetId: id });
-    assert.equal(
-      (await house.graphql('C', 'query ($id: UUID!) { memoryByPacketId(packetId: $id) { content } }', { id })).data
+    expect(deleted.data.deleteMemory).toStrictEqual({ status: 'deleted', packetId: id });
+    expect(
+      (await gateway.graphql('C', 'query ($id: UUID!) { memoryByPacketId(packetId: $id) { content } }', { id })).data
         .memoryByPacketId,
-      null,
-    );
+    ).toBeNull();
   });
 
   it('runs mutations of one request in order, each with its own answer', async () => {
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       'C',
       `mutation {
         a: saveMemory(input: { content: "in order", projectId: "l9" }) { status }
@@ -70,17 +72,16 @@ describe('GraphQL', () => {
         c: saveMemory(input: { content: "x", scope: "l-private", projectId: "l9" }) { status }
       }`,
     );
-    assert.deepEqual(data, { a: { status: 'inserted' }, b: { status: 'skipped_dedupe' }, c: null });
-    assert.deepEqual(
-      errors?.map(({ extensions }) => [extensions?.code, extensions?.field]),
-      [['SCOPE_DENIED', 'scope']],
-    );
+    expect(data).toStrictEqual({ a: { status: 'inserted' }, b: { status: 'skipped_dedupe' }, c: null });
+    expect(errors?.map(({ extensions }) => [extensions?.code, extensions?.field])).toStrictEqual([
+      ['SCOPE_DENIED', 'scope'],
+    ]);
   });
 
   it('searches, and follows a hit to its memory and vectors', async () => {
     await save('C', { content: 'Otters hold hands while they sleep.', projectId: 'l9' });
-    await house.embedded();
-    const { data, errors } = await house.graphql(
+    await gateway.embedded();
+    const { data, errors } = await gateway.graphql(
       'C',
       `query ($q: String!) { searchMemory(query: $q, k: 1, mode: hybrid) {
         hits { packetId score snippet memory { content embeddings { nodes { model chunkIndex } } } }
@@ -88,11 +89,11 @@ describe('GraphQL', () => {
       } }`,
       { q: 'animals holding paws at night' },
     );
-    assert.equal(errors, undefined);
+    expect(errors).toBeUndefined();
     const [hit] = data.searchMemory.hits;
-    assert.equal(hit.memory.content, 'Otters hold hands while they sleep.');
-    assert.deepEqual(hit.memory.embeddings.nodes, [{ model: 'all-MiniLM-L6-v2-int8', chunkIndex: 0 }]);
-    assert.deepEqual(data.searchMemory.searched, {
+    expect(hit.memory.content).toBe('Otters hold hands while they sleep.');
+    expect(hit.memory.embeddings.nodes).toStrictEqual([{ model: 'all-MiniLM-L6-v2-int8', chunkIndex: 0 }]);
+    expect(data.searchMemory.searched).toStrictEqual({
       mode: 'hybrid',
       scopes: ['developer', 'global'],
       projects: ['*'],
@@ -103,37 +104,34 @@ describe('GraphQL', () => {
   it('lists with conditions, order and pages', async () => {
     for (const n of [1, 2, 3])
       await save('C', { content: `page ${n}`, projectId: 'paged', kind: n === 3 ? 'todo' : 'note' });
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       'C',
       `{ memories(first: 2, orderBy: TIMESTAMP_DESC, condition: { projectId: "paged" }) { totalCount nodes { content } pageInfo { hasNextPage } }
          todos: memories(condition: { projectId: "paged", kind: "todo" }) { nodes { content } } }`,
     );
-    assert.equal(errors, undefined);
-    assert.deepEqual(data.memories, {
+    expect(errors).toBeUndefined();
+    expect(data.memories).toStrictEqual({
       totalCount: 3,
       nodes: [{ content: 'page 3' }, { content: 'page 2' }],
       pageInfo: { hasNextPage: true },
     });
-    assert.deepEqual(data.todos.nodes, [{ content: 'page 3' }]);
+    expect(data.todos.nodes).toStrictEqual([{ content: 'page 3' }]);
   });
 
   it('counts', async () => {
-    const { data } = await house.graphql(
+    const { data } = await gateway.graphql(
       'C',
       '{ memoryStats(projectId: "paged") { total byKind byScope byProject byCreator awaitingEmbedding oldest } }',
     );
-    assert.deepEqual(
-      { ...data.memoryStats, awaitingEmbedding: 0, oldest: typeof data.memoryStats.oldest },
-      {
-        total: 3,
-        byKind: { note: 2, todo: 1 },
-        byScope: { developer: 3 },
-        byProject: { paged: 3 },
-        byCreator: { 'Cursor-IDE': 3 },
-        awaitingEmbedding: 0,
-        oldest: 'string',
-      },
-    );
+    expect({ ...data.memoryStats, awaitingEmbedding: 0, oldest: typeof data.memoryStats.oldest }).toStrictEqual({
+      total: 3,
+      byKind: { note: 2, todo: 1 },
+      byScope: { developer: 3 },
+      byProject: { paged: 3 },
+      byCreator: { 'Cursor-IDE': 3 },
+      awaitingEmbedding: 0,
+      oldest: 'string',
+    });
   });
 
   it('names the field of bad input, and masks nothing that the caller can mend', async () => {
@@ -153,29 +151,29 @@ describe('GraphQL', () => {
       ],
     ];
     for (const [query, code, field] of cases) {
-      const { errors } = await house.graphql('C', query);
-      assert.deepEqual([errors?.[0]?.extensions?.code, errors?.[0]?.extensions?.field], [code, field], query);
+      const { errors } = await gateway.graphql('C', query);
+      expect([errors?.[0]?.extensions?.code, errors?.[0]?.extensions?.field], query).toStrictEqual([code, field]);
     }
   });
 
   it('ends queries that go round in circles, and lets an editor look at the schema', async () => {
     const circle = (turns: number): string =>
       turns === 0 ? '{ content }' : `{ embeddings { nodes { memory ${circle(turns - 1)} } } }`;
-    assert.equal((await house.graphql('C', `{ memories { nodes ${circle(1)} } }`)).errors, undefined);
-    const { status, errors } = await house.graphql('C', `{ memories { nodes ${circle(8)} } }`);
-    assert.equal(status, 400);
-    assert.match(errors?.[0]?.message ?? '', /depth|nest|limit/i);
-    assert.equal((await house.graphql('C', getIntrospectionQuery())).errors, undefined);
+    expect((await gateway.graphql('C', `{ memories { nodes ${circle(1)} } }`)).errors).toBeUndefined();
+    const { status, errors } = await gateway.graphql('C', `{ memories { nodes ${circle(8)} } }`);
+    expect(status).toBe(400);
+    expect(errors?.[0]?.message ?? '').toMatch(/depth|nest|limit/i);
+    expect((await gateway.graphql('C', getIntrospectionQuery())).errors).toBeUndefined();
   });
 
   it('offers a GraphQL editor at / unless in production', async () => {
-    const page = await fetch(`${house.gateway.url}/`, { headers: { accept: 'text/html' } });
-    assert.equal(page.status, 200);
-    assert.match(await page.text(), /ruru|graphiql/i);
-    const production = await openHouse({ env: { NODE_ENV: 'production' } });
+    const page = await fetch(`${gateway.instance.url}/`, { headers: { accept: 'text/html' } });
+    expect(page.status).toBe(200);
+    expect(await page.text()).toMatch(/ruru|graphiql/i);
+    const production = await startTestGateway({ env: { NODE_ENV: 'production' } });
     try {
-      assert.equal((await fetch(`${production.gateway.url}/`, { headers: { accept: 'text/html' } })).status, 404);
-      assert.equal((await production.graphql('C', '{ __typename }')).status, 200);
+      expect((await fetch(`${production.instance.url}/`, { headers: { accept: 'text/html' } })).status).toBe(404);
+      expect((await production.graphql('C', '{ __typename }')).status).toBe(200);
     } finally {
       await production.close();
     }

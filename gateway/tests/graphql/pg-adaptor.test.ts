@@ -1,21 +1,20 @@
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import type { WithPgClient } from 'postgraphile/@dataplan/pg';
+import { claimsOf } from '../../../db/tests/support/sessions.ts';
 import { createWithPgClient } from '../../src/graphql/pg-adaptor.ts';
-import { claimsOf, type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
 describe("PostGraphile's way to the pool", () => {
-  let house: House;
+  let gateway: TestGateway;
   let withPgClient: WithPgClient;
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
-    withPgClient = createWithPgClient(house.gateway.database.pool);
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
+    withPgClient = createWithPgClient(gateway.instance.database.pool);
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const statements = () =>
-    house.gateway.database.pool
+    gateway.instance.database.pool
       .query('select count(*)::integer as n from pg_prepared_statements')
       .then(({ rows }) => rows[0].n as number);
 
@@ -25,10 +24,10 @@ describe("PostGraphile's way to the pool", () => {
         const { rows } = await withPgClient(claimsOf('C'), (client) =>
           client.query<[number]>({ text: `select ${n}::integer`, name: `statement ${n}`, values: [], arrayMode: true }),
         );
-        assert.equal(rows[0]?.[0], n);
+        expect(rows[0]?.[0]).toBe(n);
       }
     }
-    assert.ok((await statements()) <= 101);
+    expect(await statements()).toBeLessThanOrEqual(101);
   });
 
   it('gives up a statement in a transaction that is aborted, and uses it again', async () => {
@@ -36,8 +35,8 @@ describe("PostGraphile's way to the pool", () => {
       const asked = withPgClient(claimsOf('C'), (client) =>
         client.query({ text: `select 1 / ${n % 2}, ${n % 150}`, name: `divides ${n % 150}`, values: [] }),
       );
-      if (n % 2 === 0) await assert.rejects(asked, { code: '22012' });
-      else assert.equal((await asked).rows.length, 1);
+      if (n % 2 === 0) await expect(asked).rejects.toMatchObject({ code: '22012' });
+      else expect((await asked).rows).toHaveLength(1);
     }
   });
 
@@ -48,11 +47,11 @@ describe("PostGraphile's way to the pool", () => {
           await inner.query({ text: "select set_config('l9.tool_name', 'inner', true)" });
           await inner.query({ text: 'select 1/0' });
         });
-        await assert.rejects(nested, { code: '22012' });
+        await expect(nested).rejects.toMatchObject({ code: '22012' });
         return (await transaction.query<{ tool: string }>({ text: "select current_setting('l9.tool_name') as tool" }))
           .rows;
       }),
     );
-    assert.deepEqual(rows, [{ tool: 'outer' }]);
+    expect(rows).toStrictEqual([{ tool: 'outer' }]);
   });
 });

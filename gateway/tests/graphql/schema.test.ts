@@ -1,30 +1,28 @@
-import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
 import { buildClientSchema, getIntrospectionQuery, lexicographicSortSchema, printSchema } from 'postgraphile/graphql';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
 const file = join(import.meta.dirname, '..', '..', 'schema.graphql');
 
 describe('the GraphQL schema', () => {
-  let house: House;
+  let gateway: TestGateway;
   let printed: string;
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
-    const { data } = await house.graphql('C', getIntrospectionQuery());
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
+    const { data } = await gateway.graphql('C', getIntrospectionQuery());
     printed = `${printSchema(lexicographicSortSchema(buildClientSchema(data)))}\n`;
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   it('is the one in gateway/schema.graphql, so that a change of grants shows in a diff', () => {
-    assert.equal(printed, readFileSync(file, 'utf8'), 'run `npm run generate`');
+    expect(printed, 'run `npm run generate`').toBe(readFileSync(file, 'utf8'));
   });
 
   it('never sends a vector out, nor the list of what waits for one', () => {
-    assert.ok(!/\bvector\b/i.test(printed.replace(/"""[\s\S]*?"""/g, '')));
-    assert.ok(!/pendingEmbedding|idempotency_?keys?\b.*Connection/i.test(printed));
+    expect(printed.replace(/"""[\s\S]*?"""/g, '')).not.toMatch(/\bvector\b/i);
+    expect(printed).not.toMatch(/pendingEmbedding|idempotency_?keys?\b.*Connection/i);
   });
 
   it('writes by the operations, the functions of the world model, and those of administrators, only', () => {
@@ -32,7 +30,7 @@ describe('the GraphQL schema', () => {
       .exec(printed)?.[1]
       ?.match(/^ {2}(\w+)\(/gm)
       ?.map((line) => line.trim().slice(0, -1));
-    assert.deepEqual(mutations, [
+    expect(mutations).toStrictEqual([
       'addAlias',
       'applyWorldUpdate',
       'assertFact',
@@ -80,10 +78,10 @@ describe('the GraphQL schema', () => {
   });
 
   it('has no way to take on other claims than those of the token', () => {
-    assert.ok(!/\bactAs\b/.test(printed));
+    expect(printed).not.toMatch(/\bactAs\b/);
   });
 
   it('carries the comments of the database', () => {
-    assert.match(printed, /What decides who sees it: developer, l-private, global/);
+    expect(printed).toMatch(/What decides who sees it: developer, l-private, global/);
   });
 });

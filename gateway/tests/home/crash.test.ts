@@ -1,19 +1,17 @@
 // kill -9 of the server: what was acknowledged is there afterwards, and what was not finished is finished once.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
+import { engine } from '../../../db/tests/support/engine.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/index.ts';
 import { createLogger } from '../../src/logger.ts';
-import { engine } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
 import { callTool, createProcessHome, kill, metric, type ProcessHome } from './processes.ts';
 
 let home: ProcessHome;
-before(async () => {
+beforeAll(async () => {
   home = await createProcessHome();
 });
-after(() => home.close());
+afterAll(() => home.close());
 
 /** SQL as the jobs' role, on a database that no server has open. */
 // biome-ignore lint/suspicious/noExplicitAny: rows differ by query
@@ -74,7 +72,7 @@ describe('after kill -9', () => {
             const { memory } = await callTool(url, key, 'save_memory', { content, project_id: 'crash' });
             acknowledged.set(memory.packet_id, `word${round}x${saver}x${n}`);
           } catch (error) {
-            assert.ok(isKilled, `a save failed before the kill: ${error}`);
+            expect(isKilled, `a save failed before the kill: ${error}`).toBe(true);
           }
         }
       });
@@ -90,31 +88,28 @@ describe('after kill -9', () => {
     const key = home.key('C');
     for (const [packet_id, word] of acknowledged) {
       const { hits } = await callTool(server.url, key, 'search_memory', { query: word, mode: 'lexical', k: 1 });
-      assert.equal(hits[0]?.packet_id, packet_id, `${word} is found`);
+      expect(hits[0]?.packet_id, `${word} is found`).toBe(packet_id);
     }
     await drained(server.url);
     server.process.kill('SIGTERM');
-    assert.equal(await server.exit, 0);
+    expect(await server.exit).toBe(0);
 
     const [now] = await sql(counts);
-    assert.ok(now.packets >= acknowledged.size);
-    assert.deepEqual([now.embedded, now.pending, now.doubled], [now.packets, 0, 0]);
+    expect(now.packets).toBeGreaterThanOrEqual(acknowledged.size);
+    expect([now.embedded, now.pending, now.doubled]).toStrictEqual([now.packets, 0, 0]);
 
     // Every acknowledged save is on the record, and no row of either without the other.
     const onRecord = await rootSql(
       "select row_id from public.audit_log where operation = 'INSERT' and status = 'success'",
     );
     const recorded = new Set(onRecord.map(({ row_id }) => row_id));
-    assert.equal(onRecord.length, recorded.size);
-    assert.deepEqual(
-      [...acknowledged.keys()].filter((id) => !recorded.has(id)),
-      [],
-    );
+    expect(onRecord).toHaveLength(recorded.size);
+    expect([...acknowledged.keys()].filter((id) => !recorded.has(id))).toStrictEqual([]);
     const stored = await rootSql('select packet_id from public.packet_store');
-    assert.deepEqual(stored.map(({ packet_id }) => packet_id).sort(), [...recorded].sort());
+    expect(stored.map(({ packet_id }) => packet_id).sort()).toStrictEqual([...recorded].sort());
     const [verified] = await rootSql('select v.* from public.verify_audit() v');
-    assert.equal(verified.ok, true, verified.reason);
-    assert.ok(Number(verified.rows) > 0, 'and it was sealed meanwhile');
+    expect(verified.ok, verified.reason).toBe(true);
+    expect(Number(verified.rows), 'and it was sealed meanwhile').toBeGreaterThan(0);
   });
 
   it('in the middle of a backlog, each memory is embedded once', async () => {
@@ -135,18 +130,18 @@ describe('after kill -9', () => {
     await first.exit;
 
     const [before] = await sql(counts);
-    assert.ok(before.pending > 0, 'the backlog was not done');
-    assert.ok(before.vectors > lasting.vectors, 'but begun');
-    assert.deepEqual([before.embedded + before.pending, before.doubled], [before.packets, 0]);
+    expect(before.pending, 'the backlog was not done').toBeGreaterThan(0);
+    expect(before.vectors, 'but begun').toBeGreaterThan(lasting.vectors);
+    expect([before.embedded + before.pending, before.doubled]).toStrictEqual([before.packets, 0]);
 
     await endLeases();
     const second = await home.serve();
     await drained(second.url);
     const embeddedAfterwards = await metric(second.url, 'l9_embedded_memories_total');
     second.process.kill('SIGTERM');
-    assert.equal(await second.exit, 0);
+    expect(await second.exit).toBe(0);
     const [now] = await sql(counts);
-    assert.deepEqual([now.embedded, now.pending, now.doubled], [now.packets, 0, 0]);
-    assert.equal(embeddedAfterwards, before.pending, 'what had been embedded was not embedded again');
+    expect([now.embedded, now.pending, now.doubled]).toStrictEqual([now.packets, 0, 0]);
+    expect(embeddedAfterwards, 'what had been embedded was not embedded again').toBe(before.pending);
   });
 });

@@ -1,10 +1,8 @@
-import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, it } from 'node:test';
 import { loadConfig } from '../../src/config.ts';
 import { credentialsPath, loadCredentials } from '../../src/home/credentials.ts';
 
@@ -22,36 +20,36 @@ describe('the credentials of a home folder', () => {
 
   it('are made on first use, each of its own, for their owner alone', () => {
     const { jwtSecret, mcpApiKeys, archiveKey } = load();
-    assert.deepEqual(Object.keys(mcpApiKeys).sort(), ['C', 'L']);
+    expect(Object.keys(mcpApiKeys).sort()).toStrictEqual(['C', 'L']);
     const all = [jwtSecret, archiveKey, ...Object.values(mcpApiKeys).flat()];
-    assert.equal(new Set(all).size, 4);
-    for (const secret of all) assert.match(secret ?? '', /^[\w-]{43}$/);
-    assert.equal(mode(home), 0o700);
-    assert.equal(mode(credentialsPath(home)), 0o600);
-    assert.deepEqual(readdirSync(home), ['credentials.json']);
+    expect(new Set(all).size).toBe(4);
+    for (const secret of all) expect(secret ?? '').toMatch(/^[\w-]{43}$/);
+    expect(mode(home)).toBe(0o700);
+    expect(mode(credentialsPath(home))).toBe(0o600);
+    expect(readdirSync(home)).toStrictEqual(['credentials.json']);
   });
 
   it('never change', () => {
     const first = load();
     const written = readFileSync(credentialsPath(home), 'utf8');
     load({ JWT_SECRET: 'x'.repeat(40) });
-    assert.deepEqual(load(), first);
-    assert.equal(readFileSync(credentialsPath(home), 'utf8'), written);
+    expect(load()).toStrictEqual(first);
+    expect(readFileSync(credentialsPath(home), 'utf8')).toBe(written);
   });
 
   it('are closed to others again where somebody opened them', () => {
     load();
     chmodSync(credentialsPath(home), 0o644);
     load();
-    assert.equal(mode(credentialsPath(home)), 0o600);
+    expect(mode(credentialsPath(home))).toBe(0o600);
   });
 
   it('give way to the environment, one by one', () => {
     const stored = load();
     const given = load({ JWT_SECRET: 's'.repeat(32), MCP_API_KEY_C: 'c'.repeat(16), MCP_API_KEY_ci: 'i'.repeat(16) });
-    assert.equal(given.jwtSecret, 's'.repeat(32));
-    assert.deepEqual(given.mcpApiKeys, { L: stored.mcpApiKeys.L, C: ['c'.repeat(16)], ci: ['i'.repeat(16)] });
-    assert.equal(given.archiveKey, stored.archiveKey);
+    expect(given.jwtSecret).toBe('s'.repeat(32));
+    expect(given.mcpApiKeys).toStrictEqual({ L: stored.mcpApiKeys.L, C: ['c'.repeat(16)], ci: ['i'.repeat(16)] });
+    expect(given.archiveKey).toBe(stored.archiveKey);
   });
 
   it('are the same for all processes that start first at once', async () => {
@@ -74,8 +72,8 @@ describe('the credentials of a home folder', () => {
         return output;
       }),
     );
-    assert.deepEqual(JSON.parse(outputs[0] as string), load());
-    assert.equal(new Set(outputs).size, 1);
-    assert.deepEqual(readdirSync(home), ['credentials.json']);
+    expect(JSON.parse(outputs[0] as string)).toStrictEqual(load());
+    expect(new Set(outputs).size).toBe(1);
+    expect(readdirSync(home)).toStrictEqual(['credentials.json']);
   });
 });

@@ -1,10 +1,9 @@
-import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, it } from 'node:test';
+import { errorOf } from '../../../db/tests/support/errors.ts';
 import { HomeLocked, lockHome, readHolder } from '../../src/home/lock.ts';
 
 const module = join(import.meta.dirname, '..', '..', 'src', 'home', 'lock.ts');
@@ -32,31 +31,29 @@ describe('the lock of a home folder', () => {
       warnings += data;
     });
     await Promise.race([once(child.stdout, 'data'), once(child, 'close')]);
-    assert.doesNotMatch(warnings, /SQLite is an experimental feature/);
+    expect(warnings).not.toMatch(/SQLite is an experimental feature/);
     return child;
   }
 
   it('keeps a second process out and names the first; the kernel frees it when that is killed', async () => {
     const first = await holder();
     try {
-      await assert.rejects(lockHome(home), (error: HomeLocked) => {
-        assert.ok(error instanceof HomeLocked);
-        assert.equal(error.holder?.pid, first.pid);
-        assert.match(error.message, new RegExp(`process ${first.pid} serves it at http://127.0.0.1:1$`));
-        return true;
-      });
+      const error = await errorOf(lockHome(home));
+      expect(error).toBeInstanceOf(HomeLocked);
+      expect(error.holder?.pid).toBe(first.pid);
+      expect(error.message).toMatch(new RegExp(`process ${first.pid} serves it at http://127.0.0.1:1$`));
     } finally {
       first.kill('SIGKILL');
       await once(first, 'close');
     }
-    assert.equal(readHolder(home), null, 'what a dead process announced counts for nothing');
+    expect(readHolder(home), 'what a dead process announced counts for nothing').toBeNull();
     (await lockHome(home)).release();
   });
 
   it('holds within one process too, and is not lost to a failed attempt', async () => {
     const lock = await lockHome(home);
-    await assert.rejects(lockHome(home), HomeLocked);
-    await assert.rejects(lockHome(home), HomeLocked);
+    await expect(lockHome(home)).rejects.toThrow(HomeLocked);
+    await expect(lockHome(home)).rejects.toThrow(HomeLocked);
     lock.release();
     lock.release();
     (await lockHome(home)).release();
@@ -64,16 +61,16 @@ describe('the lock of a home folder', () => {
 
   it('tells where its holder is until it is released, to its owner alone', async () => {
     const lock = await lockHome(home);
-    assert.equal(readHolder(home), null);
+    expect(readHolder(home)).toBeNull();
     lock.announce({ url: 'http://127.0.0.1:2', onDemand: true });
-    assert.equal(readHolder(home)?.url, 'http://127.0.0.1:2');
-    for (const file of ['server.json', 'lock']) assert.equal(statSync(join(home, file)).mode & 0o777, 0o600, file);
+    expect(readHolder(home)?.url).toBe('http://127.0.0.1:2');
+    for (const file of ['server.json', 'lock']) expect(statSync(join(home, file)).mode & 0o777, file).toBe(0o600);
     lock.release();
-    assert.equal(readHolder(home), null);
+    expect(readHolder(home)).toBeNull();
   });
 
   it('does not call a folder in use that can not be locked', async () => {
     mkdirSync(join(home, 'lock'));
-    await assert.rejects(lockHome(home), (error: Error) => !(error instanceof HomeLocked));
+    await expect(lockHome(home)).rejects.not.toBeInstanceOf(HomeLocked);
   });
 });

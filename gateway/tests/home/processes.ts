@@ -3,10 +3,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { loadConfig } from '../../src/config.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
-import { createTestHome, type TestHome } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
+import { readHolder } from '../../src/home/lock.ts';
+import { createTestHome, type TestHome } from '../support/home.ts';
 
 export const root = join(import.meta.dirname, '..', '..', '..');
 export const main = join(root, 'gateway', 'src', 'main.ts');
@@ -91,7 +92,8 @@ export async function createProcessHome(): Promise<ProcessHome> {
       const server = run([main, ...args], more);
       const url = await eventually(() => {
         if (server.process.exitCode !== null) throw new Error(`the server ended: ${server.stdout}${server.stderr}`);
-        return /MCP +(http:\S+)\/mcp/.exec(server.stdout)?.[1];
+        const holder = readHolder(test.home);
+        return holder?.pid === server.pid && holder.url;
       });
       return Object.assign(server, { url });
     },

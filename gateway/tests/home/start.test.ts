@@ -1,26 +1,24 @@
-import assert from 'node:assert/strict';
 import { existsSync, rmSync, statSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { itOnServer } from '../../../db/tests/support/on-engine.ts';
 import { lockHome, readHolder } from '../../src/home/lock.ts';
-import { engine } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
 import { createProcessHome, main, type ProcessHome, pidAt, type Running } from './processes.ts';
 
 let home: ProcessHome;
-before(async () => {
+beforeAll(async () => {
   home = await createProcessHome();
 });
-after(() => home.close());
+afterAll(() => home.close());
 
 const isFree = async () => (await lockHome(home.home)).release();
 
 async function end(server: Running) {
   server.process.kill('SIGTERM');
-  assert.equal(await server.exit, 0);
+  expect(await server.exit).toBe(0);
 }
 
 /** A request whose body is still to come: it is in flight until `finish`. */
@@ -54,34 +52,34 @@ describe('a server', () => {
   it('says where it is, to its owner alone, and leaves the folder free when it ends', async () => {
     const server = await home.serve();
     const holder = readHolder(home.home);
-    assert.deepEqual([holder?.pid, holder?.url, holder?.onDemand], [server.pid, server.url, false]);
+    expect([holder?.pid, holder?.url, holder?.onDemand]).toStrictEqual([server.pid, server.url, false]);
     for (const file of ['server.json', 'credentials.json', 'lock']) {
-      assert.equal(statSync(join(home.home, file)).mode & 0o777, 0o600, file);
+      expect(statSync(join(home.home, file)).mode & 0o777, file).toBe(0o600);
     }
-    assert.doesNotMatch(server.stdout + server.stderr, /SQLite is an experimental/);
+    expect(server.stdout + server.stderr).not.toMatch(/SQLite is an experimental/);
     await end(server);
-    assert.equal(existsSync(join(home.home, 'server.json')), false);
+    expect(existsSync(join(home.home, 'server.json'))).toBe(false);
     await isFree();
   });
 
   it('keeps a second one off its folder, which says who is there', async () => {
     const server = await home.serve();
     const second = home.run([main]);
-    assert.equal(await second.exit, 1);
-    assert.match(second.stderr, new RegExp(`in use: process ${server.pid} serves it at ${server.url}\n`));
-    assert.doesNotMatch(second.stderr, /editor/);
-    assert.equal(await pidAt(server.url), server.pid);
+    expect(await second.exit).toBe(1);
+    expect(second.stderr).toMatch(new RegExp(`in use: process ${server.pid} serves it at ${server.url}\n`));
+    expect(second.stderr).not.toMatch(/editor/);
+    expect(await pidAt(server.url)).toBe(server.pid);
     await end(server);
   });
 
   it('started by an editor, tells a second one so, and what to do', async () => {
     const server = await home.serve(['--on-demand']);
     const second = home.run([main]);
-    assert.equal(await second.exit, 1);
-    assert.match(second.stderr, /An editor started it/);
-    assert.match(second.stderr, new RegExp(`kill ${server.pid}`));
+    expect(await second.exit).toBe(1);
+    expect(second.stderr).toMatch(/An editor started it/);
+    expect(second.stderr).toMatch(new RegExp(`kill ${server.pid}`));
     const third = home.run([main, '--on-demand']);
-    assert.equal(await third.exit, 0, 'of several started by editors, those that are not needed end well');
+    expect(await third.exit, 'of several started by editors, those that are not needed end well').toBe(0);
     await end(server);
   });
 
@@ -91,8 +89,8 @@ describe('a server', () => {
     const server = home.run([main]);
     await eventually(() => existsSync(join(home.home, 'lock')));
     server.process.kill('SIGTERM');
-    assert.equal(await server.exit, 0, server.stderr);
-    assert.doesNotMatch(server.stdout, /is ready/);
+    expect(await server.exit, server.stderr).toBe(0);
+    expect(server.stdout).not.toMatch(/is ready/);
     await isFree();
     await end(await home.serve());
   });
@@ -103,11 +101,11 @@ describe('a server', () => {
       await eventually(() => other.listening);
       const PORT = String((other.address() as AddressInfo).port);
       const server = home.run([main], { PORT });
-      assert.equal(await server.exit, 1);
-      assert.match(server.stderr, /^PORT: something else listens there already/);
+      expect(await server.exit).toBe(1);
+      expect(server.stderr).toMatch(/^PORT: something else listens there already/);
       await isFree();
       const onDemand = await home.serve(['--on-demand'], { PORT });
-      assert.notEqual(new URL(onDemand.url).port, PORT, 'an editor is content with any port');
+      expect(new URL(onDemand.url).port, 'an editor is content with any port').not.toBe(PORT);
       await end(onDemand);
     } finally {
       other.close();
@@ -116,9 +114,9 @@ describe('a server', () => {
 
   it('says that its database is not there, without its password', async () => {
     const server = home.run([main], { DATABASE_URL: 'postgres://l9_gateway:hush-hush@127.0.0.1:1/nowhere' });
-    assert.equal(await server.exit, 1);
-    assert.match(server.stderr, /could not start: .*ECONNREFUSED/);
-    assert.doesNotMatch(server.stdout + server.stderr, /hush-hush/);
+    expect(await server.exit).toBe(1);
+    expect(server.stderr).toMatch(/could not start: .*ECONNREFUSED/);
+    expect(server.stdout + server.stderr).not.toMatch(/hush-hush/);
     await isFree();
   });
 
@@ -132,8 +130,8 @@ describe('a server', () => {
         () => true,
       ),
     );
-    assert.equal(await asked.finish(), 200);
-    assert.equal(await server.exit, 0);
+    expect(await asked.finish()).toBe(200);
+    expect(await server.exit).toBe(0);
   });
 
   it('ends at once on a second signal', async () => {
@@ -142,26 +140,20 @@ describe('a server', () => {
     server.process.kill('SIGTERM');
     await sleep(1_500);
     server.process.kill('SIGTERM');
-    assert.equal(await server.exit, 143);
+    expect(await server.exit).toBe(143);
     await asked.finish();
     await isFree();
   });
 
-  it(
-    'shares a database server with others, each on its own folder',
-    {
-      skip: engine === 'embedded' && 'needs a server',
-    },
-    async () => {
-      const other = await createProcessHome();
-      try {
-        const DATABASE_URL = home.env.DATABASE_URL as string;
-        const servers = await Promise.all([home.serve(), other.serve([], { DATABASE_URL })]);
-        assert.notEqual(await pidAt(servers[0].url), await pidAt(servers[1].url));
-        await Promise.all(servers.map(end));
-      } finally {
-        await other.close();
-      }
-    },
-  );
+  itOnServer('shares a database server with others, each on its own folder', async () => {
+    const other = await createProcessHome();
+    try {
+      const DATABASE_URL = home.env.DATABASE_URL as string;
+      const servers = await Promise.all([home.serve(), other.serve([], { DATABASE_URL })]);
+      expect(await pidAt(servers[0].url)).not.toBe(await pidAt(servers[1].url));
+      await Promise.all(servers.map(end));
+    } finally {
+      await other.close();
+    }
+  });
 });

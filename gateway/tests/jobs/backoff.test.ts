@@ -1,15 +1,12 @@
-import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
 import { EmbedderUnavailable } from '../../src/embeddings/index.ts';
 import { backoffSeconds, outagePause } from '../../src/jobs/backoff.ts';
 
 describe('the wait after failures', () => {
   it('doubles with each failure in a row, up to its limit', () => {
-    assert.deepEqual(
-      [0, 1, 2, 3, 4, 5, 6, 100].map((failures) => backoffSeconds(failures, 60)),
-      [2, 2, 4, 8, 16, 32, 60, 60],
-    );
-    assert.equal(backoffSeconds(5_000, 3600), 3600);
+    expect([0, 1, 2, 3, 4, 5, 6, 100].map((failures) => backoffSeconds(failures, 60))).toStrictEqual([
+      2, 2, 4, 8, 16, 32, 60, 60,
+    ]);
+    expect(backoffSeconds(5_000, 3600)).toBe(3600);
   });
 });
 
@@ -30,29 +27,29 @@ describe('the pause of a provider that is down', () => {
     const pause = pauseAt();
     pause.recordFailure(down);
     pause.wait(1.9);
-    assert.equal(pause.isPausing(), true);
+    expect(pause.isPausing()).toBe(true);
     pause.wait(0.1);
-    assert.equal(pause.isPausing(), false);
+    expect(pause.isPausing()).toBe(false);
     pause.recordFailure(down);
     pause.wait(3.9);
-    assert.equal(pause.isPausing(), true);
+    expect(pause.isPausing()).toBe(true);
     pause.recordSuccess();
-    assert.equal(pause.isPausing(), false);
+    expect(pause.isPausing()).toBe(false);
     pause.recordFailure(down);
     pause.wait(2);
-    assert.equal(pause.isPausing(), false);
+    expect(pause.isPausing()).toBe(false);
   });
 
   it('counts an outage once that several jobs meet', () => {
     const pause = pauseAt();
     for (let job = 0; job < 5; job++) pause.recordFailure(down);
     pause.wait(2);
-    assert.equal(pause.isPausing(), false);
+    expect(pause.isPausing()).toBe(false);
   });
 
   it('is not for failures of the database', () => {
     const pause = pauseAt();
     pause.recordFailure(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }));
-    assert.equal(pause.isPausing(), false);
+    expect(pause.isPausing()).toBe(false);
   });
 });

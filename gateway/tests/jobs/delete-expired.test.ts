@@ -1,29 +1,27 @@
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { eventually } from '../support/eventually.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
 describe('memories whose ttl has passed', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: standIn, env: { CLEANUP_INTERVAL_SECONDS: '1' } });
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn, env: { CLEANUP_INTERVAL_SECONDS: '1' } });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   it('are deleted by themselves, on the record', async () => {
-    await house.sql(
+    await gateway.sql(
       'C',
       "select public.save_memory('gone soon', project_id => 'l9', ttl => now() + interval '1 second')",
     );
-    await house.sql('C', "select public.save_memory('here to stay', project_id => 'l9')");
+    await gateway.sql('C', "select public.save_memory('here to stay', project_id => 'l9')");
     const contents = async () =>
-      (await house.asSuperuser('select content from public.packet_store order by content')).map(
+      (await gateway.asSuperuser('select content from public.packet_store order by content')).map(
         ({ content }) => content,
       );
     await eventually(async () => (await contents()).length === 1);
-    assert.deepEqual(await contents(), ['here to stay']);
-    const [row] = await house.sql('L', "select caller, details from public.audit_log where operation = 'CLEANUP'");
-    assert.deepEqual([row.caller, row.details.deleted], ['db:l9_worker', 1]);
+    expect(await contents()).toStrictEqual(['here to stay']);
+    const [row] = await gateway.sql('L', "select caller, details from public.audit_log where operation = 'CLEANUP'");
+    expect([row.caller, row.details.deleted]).toStrictEqual(['db:l9_worker', 1]);
   });
 });

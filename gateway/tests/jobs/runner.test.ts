@@ -1,22 +1,20 @@
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { engine } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
-describe('background jobs', { skip: engine === 'embedded' && 'one at a time, none waits for another' }, () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
+describeOnServer('background jobs', () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   it('go on after one could not be ticked off while others were under way', async () => {
     const isSealed = async () =>
-      !(await house.gateway.database.workerPool.query('select audit.is_audit_unsealed() as due')).rows[0].due;
+      !(await gateway.instance.database.workerPool.query('select audit.is_audit_unsealed() as due')).rows[0].due;
     // That the first failed is refused by the database while the others are under way: one fails, then the last is done.
-    await house.asSuperuser(`
+    await gateway.asSuperuser(`
       alter function audit.seal_audit rename to seal_audit_later;
       alter function facts.roll_up_accesses rename to roll_up_accesses_later;
       create function audit.seal_audit() returns bigint language plpgsql as
@@ -40,16 +38,16 @@ describe('background jobs', { skip: engine === 'embedded' && 'one at a time, non
       end $$;
       create trigger refuse before update on graphile_worker._private_jobs
         for each row execute function public.refuse();`);
-    await house.sql('C', "select public.save_memory('the lighthouse keeper', project_id => 'l9')");
-    await house.gateway.database.workerPool.query(`
+    await gateway.sql('C', "select public.save_memory('the lighthouse keeper', project_id => 'l9')");
+    await gateway.instance.database.workerPool.query(`
       select graphile_worker.add_job(task, '{}', job_key => key)
       from (values (1, 'seal_audit', 'seal_audit'), (2, 'roll_up_accesses', 'roll_up_accesses'), (3, 'roll_up_accesses', 'last'))
         j (n, task, key) order by n`);
     const isLastDone = async () =>
-      (await house.asSuperuser("select from graphile_worker._private_jobs where key = 'last'")).length === 0;
+      (await gateway.asSuperuser("select from graphile_worker._private_jobs where key = 'last'")).length === 0;
     await eventually(isLastDone);
-    assert.equal(await isSealed(), false);
-    await house.asSuperuser(`
+    expect(await isSealed()).toBe(false);
+    await gateway.asSuperuser(`
       drop trigger refuse on graphile_worker._private_jobs;
       drop function audit.seal_audit();
       drop function facts.roll_up_accesses();

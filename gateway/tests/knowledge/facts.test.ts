@@ -1,35 +1,36 @@
 // Facts by GraphQL, with relations, and by MCP.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { cheapEmbedder } from '../access/attacker.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 describe('facts', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const assertFact = async (caller: string, input: object) => {
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       caller,
       `mutation ($input: AssertFactInput!) { assertFact(input: $input) { fact {
          factId subject predicate object confidence validFrom validTo supersededById contradictionCount supportingPacketCount
          sourceMemory { packetId content kind } replaced { nodes { object } } evidence { nodes { confidence memory { packetId } } } } } }`,
       { input },
     );
-    assert.equal(errors, undefined, JSON.stringify(errors));
+    expect(errors, JSON.stringify(errors)).toBeUndefined();
     return data.assertFact.fact;
   };
 
   it('lead in GraphQL from a memory to what it says, and on to what took its place', async () => {
-    const registered = await house.graphql(
+    const registered = await gateway.graphql(
       'L',
       'mutation { registerPredicate(input: { predicate: "deploys on", isSingleValued: true }) { predicate { predicate isSingleValued } } }',
     );
-    assert.deepEqual(registered.data.registerPredicate.predicate, { predicate: 'deploys on', isSingleValued: true });
-    const { result } = await house.tool('L', 'save_memory', { content: 'We deploy on Mondays.', project_id: 'l9' });
+    expect(registered.data.registerPredicate.predicate).toStrictEqual({
+      predicate: 'deploys on',
+      isSingleValued: true,
+    });
+    const { result } = await gateway.tool('L', 'save_memory', { content: 'We deploy on Mondays.', project_id: 'l9' });
     const packetId = result.memory.packet_id;
     const first = await assertFact('L', {
       subject: 'billing',
@@ -37,18 +38,18 @@ describe('facts', () => {
       object: 'Monday',
       sourcePacket: packetId,
     });
-    assert.equal(first.sourceMemory.packetId, packetId);
-    assert.deepEqual(first.evidence.nodes, [{ confidence: 0.8, memory: { packetId } }]);
+    expect(first.sourceMemory.packetId).toBe(packetId);
+    expect(first.evidence.nodes).toStrictEqual([{ confidence: 0.8, memory: { packetId } }]);
     const second = await assertFact('C', {
       subject: 'Billing',
       predicate: 'deploys on',
       object: 'Tuesday',
       projectId: 'l9',
     });
-    assert.deepEqual([second.sourceMemory.kind, second.contradictionCount], ['fact', 1]);
-    assert.deepEqual(second.replaced.nodes, [{ object: 'Monday' }]);
+    expect([second.sourceMemory.kind, second.contradictionCount]).toStrictEqual(['fact', 1]);
+    expect(second.replaced.nodes).toStrictEqual([{ object: 'Monday' }]);
 
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       'C',
       `query ($id: UUID!) {
          memoryByPacketId(packetId: $id) { contradictionCount facts { nodes {
@@ -60,69 +61,71 @@ describe('facts', () => {
        }`,
       { id: packetId },
     );
-    assert.equal(errors, undefined, JSON.stringify(errors));
+    expect(errors, JSON.stringify(errors)).toBeUndefined();
     const [fact] = data.memoryByPacketId.facts.nodes;
-    assert.equal(fact.supersededBy.object, 'Tuesday');
-    assert.equal(fact.supersededBy.evidence.nodes[0].memory.content, 'Billing deploys on: Tuesday');
-    assert.equal(data.memoryByPacketId.contradictionCount, 1);
-    assert.equal(data.facts.totalCount, 2);
-    assert.deepEqual(data.findFacts, [
+    expect(fact.supersededBy.object).toBe('Tuesday');
+    expect(fact.supersededBy.evidence.nodes[0].memory.content).toBe('Billing deploys on: Tuesday');
+    expect(data.memoryByPacketId.contradictionCount).toBe(1);
+    expect(data.facts.totalCount).toBe(2);
+    expect(data.findFacts).toStrictEqual([
       { object: 'Tuesday', confidence: 0.8, sourceMemory: { content: 'Billing deploys on: Tuesday' } },
     ]);
-    assert.deepEqual(data.old, [{ object: 'Monday' }]);
-    assert.deepEqual(data.factsAsOf, [{ validTo: null, fact: { object: 'Tuesday' }, replaced: { object: 'Monday' } }]);
+    expect(data.old).toStrictEqual([{ object: 'Monday' }]);
+    expect(data.factsAsOf).toStrictEqual([
+      { validTo: null, fact: { object: 'Tuesday' }, replaced: { object: 'Monday' } },
+    ]);
 
-    const refused = await house.graphql(
+    const refused = await gateway.graphql(
       'C',
       'mutation ($id: UUID!) { retractFact(input: { factId: $id, reason: "no" }) { fact { factId } } }',
       { id: first.factId },
     );
-    assert.equal(refused.errors![0]!.extensions!.sqlstate, 'L9OWN');
-    const retracted = await house.graphql(
+    expect(refused.errors![0]!.extensions!.sqlstate).toBe('L9OWN');
+    const retracted = await gateway.graphql(
       'C',
       'mutation ($id: UUID!) { retractFact(input: { factId: $id, reason: "a slip" }) { fact { retractionReason } } }',
       { id: second.factId },
     );
-    assert.deepEqual(retracted.data.retractFact, { fact: { retractionReason: 'a slip' } });
-    const now = await house.graphql('C', 'query { findFacts(subject: "billing") { object } }');
-    assert.deepEqual(now.data.findFacts, [{ object: 'Monday' }]);
+    expect(retracted.data.retractFact).toStrictEqual({ fact: { retractionReason: 'a slip' } });
+    const now = await gateway.graphql('C', 'query { findFacts(subject: "billing") { object } }');
+    expect(now.data.findFacts).toStrictEqual([{ object: 'Monday' }]);
   });
 
   it('are stated and found by the tools', async () => {
-    const stated = await house.tool('C', 'assert_fact', {
+    const stated = await gateway.tool('C', 'assert_fact', {
       subject: 'the gateway',
       predicate: 'listens on',
       object: 9001,
       project_id: 'l9',
     });
-    assert.equal(stated.isError, false, stated.text);
-    assert.equal(stated.text, 'Noted: the gateway listens on: 9001 (0.80).');
-    assert.equal(stated.result.fact.object, 9001);
-    const { result, text } = await house.tool('C', 'find_facts', { subject: 'The Gateway' });
-    assert.equal(result.facts.length, 1);
-    assert.equal(result.facts[0].fact_id, stated.result.fact.fact_id);
-    assert.equal(text, '1 fact:\nthe gateway listens on: 9001 (0.80)');
-    const nothing = await house.tool('C', 'find_facts', { subject: 'nobody knows' });
-    assert.deepEqual(nothing.result, { facts: [] });
-    assert.match(nothing.text, /No such fact/);
+    expect(stated.isError, stated.text).toBe(false);
+    expect(stated.text).toBe('Noted: the gateway listens on: 9001 (0.80).');
+    expect(stated.result.fact.object).toBe(9001);
+    const { result, text } = await gateway.tool('C', 'find_facts', { subject: 'The Gateway' });
+    expect(result.facts.length).toBe(1);
+    expect(result.facts[0].fact_id).toBe(stated.result.fact.fact_id);
+    expect(text).toBe('1 fact:\nthe gateway listens on: 9001 (0.80)');
+    const nothing = await gateway.tool('C', 'find_facts', { subject: 'nobody knows' });
+    expect(nothing.result).toStrictEqual({ facts: [] });
+    expect(nothing.text).toMatch(/No such fact/);
 
-    await house.tool('L', 'assert_fact', {
+    await gateway.tool('L', 'assert_fact', {
       subject: 'the gateway',
       predicate: 'guards',
       object: ['a', { b: 'secret' }],
       scope: 'l-private',
       project_id: 'l9',
     });
-    assert.equal((await house.tool('C', 'find_facts', { object: ['a', { b: 'secret' }] })).result.facts.length, 0);
-    assert.equal((await house.tool('L', 'find_facts', { object: ['a', { b: 'secret' }] })).result.facts.length, 1);
-    const refused = await house.tool('C', 'assert_fact', {
+    expect((await gateway.tool('C', 'find_facts', { object: ['a', { b: 'secret' }] })).result.facts.length).toBe(0);
+    expect((await gateway.tool('L', 'find_facts', { object: ['a', { b: 'secret' }] })).result.facts.length).toBe(1);
+    const refused = await gateway.tool('C', 'assert_fact', {
       subject: 'x',
       predicate: 'y',
       object: 'z',
       scope: 'l-private',
     });
-    assert.match(refused.text, /L9SCP/);
-    const missing = await house.tool('C', 'assert_fact', { subject: 'x', predicate: 'y', project_id: 'l9' });
-    assert.match(missing.text, /L9VAL.*object/);
+    expect(refused.text).toMatch(/L9SCP/);
+    const missing = await gateway.tool('C', 'assert_fact', { subject: 'x', predicate: 'y', project_id: 'l9' });
+    expect(missing.text).toMatch(/L9VAL.*object/);
   });
 });

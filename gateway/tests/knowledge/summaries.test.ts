@@ -1,24 +1,22 @@
-// Summaries through the doors: an agent asks what is due, writes it, and everyone reads what they may.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { type House, openHouse } from '../support/house.ts';
+// Summaries through the APIs: an agent asks what is due, writes it, and everyone reads what they may.
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
 describe('summarize', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: standIn });
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const say = async (caller: string, content: string, args: object = {}) =>
-    (await house.tool(caller, 'save_memory', { content, project_id: 'l9', thread_id: 'rollout', ...args })).result
+    (await gateway.tool(caller, 'save_memory', { content, project_id: 'l9', thread_id: 'rollout', ...args })).result
       .memory.packet_id as string;
 
   it('tells what is due with its sources, and saves what was made of them', async () => {
     for (let i = 0; i < 10; i++) await say('C', `Step ${i} of the rollout: ${'as planned, '.repeat(60)}`);
     const secret = await say('L', 'The rollout of the private part', { scope: 'l-private' });
-    const client = await house.mcp('C');
+    const client = await gateway.mcp('C');
     await client.listTools(); // so that the client checks what it gets against the schema
     const asked = await client.callTool({
       name: 'summarize',
@@ -32,19 +30,19 @@ describe('summarize', () => {
         sources: { packet_id: string; content: string; is_truncated: boolean }[];
       }[];
     };
-    assert.equal(status, 'due');
-    assert.equal(due.length, 1);
-    assert.deepEqual([due[0]!.scope_value, due[0]!.reason], ['rollout', 'none']);
+    expect(status).toBe('due');
+    expect(due).toHaveLength(1);
+    expect([due[0]!.scope_value, due[0]!.reason]).toStrictEqual(['rollout', 'none']);
     const { sources } = due[0]!;
-    assert.match(sources.at(-1)!.content, /^Step 9/);
-    assert.ok(sources.every(({ is_truncated }) => is_truncated));
-    assert.ok(JSON.stringify(sources).length < 6000);
-    assert.ok(!JSON.stringify(asked).includes(secret));
-    const [read] = await house.sql(
+    expect(sources.at(-1)!.content).toMatch(/^Step 9/);
+    expect(sources.every(({ is_truncated }) => is_truncated)).toBe(true);
+    expect(JSON.stringify(sources).length).toBeLessThan(6000);
+    expect(JSON.stringify(asked)).not.toContain(secret);
+    const [read] = await gateway.sql(
       'L',
       "select details from public.audit_log where operation = 'READ' order by occurred_at desc, audit_id desc limit 1",
     );
-    assert.deepEqual(new Set(read.details.ids), new Set(sources.map(({ packet_id }) => packet_id)));
+    expect(new Set(read.details.ids)).toStrictEqual(new Set(sources.map(({ packet_id }) => packet_id)));
 
     const saved = await client.callTool({
       name: 'summarize',
@@ -56,32 +54,32 @@ describe('summarize', () => {
         key_facts: ['ten steps'],
       },
     });
-    assert.equal(saved.isError, undefined);
+    expect(saved.isError).toBeUndefined();
     const { summary } = saved.structuredContent as { summary: { summary_text: string; scope: string } };
-    assert.deepEqual([summary.summary_text, summary.scope], ['The rollout goes as planned.', 'developer']);
-    const nothing = await house.tool('C', 'summarize', { scope_type: 'thread', project_id: 'l9' });
-    assert.deepEqual([nothing.result.status, nothing.text], ['nothing_due', 'No summary is due.']);
+    expect([summary.summary_text, summary.scope]).toStrictEqual(['The rollout goes as planned.', 'developer']);
+    const nothing = await gateway.tool('C', 'summarize', { scope_type: 'thread', project_id: 'l9' });
+    expect([nothing.result.status, nothing.text]).toStrictEqual(['nothing_due', 'No summary is due.']);
 
-    const refused = await house.tool('C', 'summarize', {
+    const refused = await gateway.tool('C', 'summarize', {
       scope_type: 'thread',
       scope_value: 'rollout',
       summary_text: 'x',
       source_packet_ids: [secret],
     });
-    assert.match(refused.text, /^NOT_YOURS \(L9OWN\)/);
+    expect(refused.text).toMatch(/^NOT_YOURS \(L9OWN\)/);
   });
 
   it('is dueSummaries and saveSummary in GraphQL, with relations', async () => {
     const id = await say('C', 'A memory on its own', { thread_id: 'alone', project_id: 'solo' });
-    const asked = await house.graphql(
+    const asked = await gateway.graphql(
       'C',
       '{ dueSummaries(scopeTypes: ["thread"], projectId: "solo", minPackets: 1) { scopeType scopeValue reason sourcePacketIds } }',
     );
-    assert.equal(asked.errors, undefined);
-    assert.deepEqual(asked.data.dueSummaries, [
+    expect(asked.errors).toBeUndefined();
+    expect(asked.data.dueSummaries).toStrictEqual([
       { scopeType: 'thread', scopeValue: 'alone', reason: 'none', sourcePacketIds: [id] },
     ]);
-    const saved = await house.graphql(
+    const saved = await gateway.graphql(
       'C',
       `mutation ($ids: [UUID]!) {
         saveSummary(input: { scopeType: "thread", scopeValue: "alone", summaryText: "It is alone.", sourcePacketIds: $ids }) {
@@ -90,8 +88,8 @@ describe('summarize', () => {
       }`,
       { ids: [id] },
     );
-    assert.equal(saved.errors, undefined);
-    assert.deepEqual(saved.data.saveSummary.summary, {
+    expect(saved.errors).toBeUndefined();
+    expect(saved.data.saveSummary.summary).toStrictEqual({
       summaryText: 'It is alone.',
       sourcePacketIds: [id],
       isStale: false,
@@ -99,7 +97,7 @@ describe('summarize', () => {
       sources: { nodes: [{ content: 'A memory on its own' }] },
     });
     const hidden = await say('L', 'More, in private', { thread_id: 'alone', project_id: 'solo', scope: 'l-private' });
-    await house.graphql(
+    await gateway.graphql(
       'L',
       `mutation ($ids: [UUID]!) {
         saveSummary(input: { scopeType: "thread", scopeValue: "alone", summaryText: "In private.", sourcePacketIds: $ids }) { summary { scope } }
@@ -107,8 +105,8 @@ describe('summarize', () => {
       { ids: [id, hidden] },
     );
     const list = `{ memorySummaries(condition: { scopeValue: "alone" }) { nodes { scope summaryText memory { summary { scopeType } } } totalCount } }`;
-    assert.equal((await house.graphql('L', list)).data.memorySummaries.totalCount, 2);
-    assert.deepEqual((await house.graphql('C', list)).data.memorySummaries, {
+    expect((await gateway.graphql('L', list)).data.memorySummaries.totalCount).toBe(2);
+    expect((await gateway.graphql('C', list)).data.memorySummaries).toStrictEqual({
       nodes: [{ scope: 'developer', summaryText: 'It is alone.', memory: { summary: { scopeType: 'thread' } } }],
       totalCount: 1,
     });

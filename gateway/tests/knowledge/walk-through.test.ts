@@ -1,30 +1,28 @@
-// One story, end to end, through the doors that agents and applications use: from two memories that disagree to what is known
+// One story, end to end, through the APIs that agents and applications use: from two memories that disagree to what is known
 // now, with a part of it that is L's alone.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const project_id = 'l9';
 // In every private text, and nowhere else.
 const SECRET = 'zephyrine';
 
 describe('from memories to knowledge', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse();
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const tool = async (caller: string, name: string, args: object) => {
-    const { isError, text, result } = await house.tool(caller, name, args);
-    assert.equal(isError, false, text);
+    const { isError, text, result } = await gateway.tool(caller, name, args);
+    expect(isError, text).toBe(false);
     return result;
   };
   const save = async (caller: string, content: string, more: object = {}) =>
     (await tool(caller, 'save_memory', { content, project_id, ...more })).memory.packet_id as string;
   const graphql = async (caller: string, query: string, variables: object = {}) => {
-    const { data, errors } = await house.graphql(caller, query, variables);
-    assert.equal(errors, undefined, JSON.stringify(errors));
+    const { data, errors } = await gateway.graphql(caller, query, variables);
+    expect(errors, JSON.stringify(errors)).toBeUndefined();
     return data;
   };
   const importanceOf = async (packetId: string) =>
@@ -54,7 +52,7 @@ describe('from memories to knowledge', () => {
       object: 'Tuesday',
       source_packet: decision,
     });
-    assert.equal(fact.scope, 'developer');
+    expect(fact.scope).toBe('developer');
 
     plan = await save('L', `The website will be sold to ${SECRET} Ltd.`, { scope: 'l-private' });
     await tool('L', 'assert_fact', {
@@ -93,7 +91,7 @@ describe('from memories to knowledge', () => {
         expected_version: version - 1,
         project_id,
       });
-      assert.equal(now, version);
+      expect(now).toBe(version);
     }
     await tool('L', 'update_world_model', {
       insight: {
@@ -116,22 +114,24 @@ describe('from memories to knowledge', () => {
       object: 'Thursday',
       source_packet: contradiction,
     });
-    assert.equal(fact.contradiction_count, 1);
+    expect(fact.contradiction_count).toBe(1);
 
     const { findFacts } = await graphql(
       'C',
       '{ findFacts(subject: "website", predicate: "goes out on") { object sourceMemory { packetId } replaced { nodes { object validTo sourceMemory { packetId } } } } }',
     );
-    assert.equal(findFacts.length, 1);
-    assert.equal(findFacts[0].object, 'Thursday');
-    assert.equal(findFacts[0].sourceMemory.packetId, contradiction);
-    assert.equal(findFacts[0].replaced.nodes[0].object, 'Tuesday');
-    assert.equal(findFacts[0].replaced.nodes[0].sourceMemory.packetId, decision);
-    assert.notEqual(findFacts[0].replaced.nodes[0].validTo, null);
+    expect(findFacts.length).toBe(1);
+    expect(findFacts[0].object).toBe('Thursday');
+    expect(findFacts[0].sourceMemory.packetId).toBe(contradiction);
+    expect(findFacts[0].replaced.nodes[0].object).toBe('Tuesday');
+    expect(findFacts[0].replaced.nodes[0].sourceMemory.packetId).toBe(decision);
+    expect(findFacts[0].replaced.nodes[0].validTo).not.toBeNull();
 
     const now = await importanceOf(decision);
-    assert.equal(now.contradictionCount, before.contradictionCount + 1);
-    assert.ok(now.importanceScore < before.importanceScore, `${now.importanceScore} < ${before.importanceScore}`);
+    expect(now.contradictionCount).toBe(before.contradictionCount + 1);
+    expect(now.importanceScore, `${now.importanceScore} < ${before.importanceScore}`).toBeLessThan(
+      before.importanceScore,
+    );
   });
 
   it('the lesson of it is recalled in the next task, by who asks in other words', async () => {
@@ -142,35 +142,34 @@ describe('from memories to knowledge', () => {
       learned_from: [contradiction],
       project_id,
     });
-    await house.embedded();
+    await gateway.embedded();
     const { lessons } = await tool('C', 'recall_lessons', {
       query: 'choosing a date to ship the new version',
       project_id,
     });
-    assert.match(lessons[0].content, /^Before you name a day/);
+    expect(lessons[0].content).toMatch(/^Before you name a day/);
   });
 
   it('the world model moves from version 7 to 8, once: who expected 7 after that is told 8', async () => {
     const { version, entities } = await tool('C', 'get_world_model', { project_id });
-    assert.equal(version, 7);
-    assert.deepEqual(entities[0].attributes, { deployments: 7, day: 'Tuesday' });
+    expect(version).toBe(7);
+    expect(entities[0].attributes).toStrictEqual({ deployments: 7, day: 'Tuesday' });
     const move = {
       insight: { insight_type: 'change', entities: [{ entity_id: 'Website', attributes: { day: 'Thursday' } }] },
       source_packet: contradiction,
       expected_version: 7,
     };
-    assert.equal((await tool('C', 'update_world_model', move)).version, 8);
-    const late = await house.tool('L', 'update_world_model', { ...move, source_packet: decision });
-    assert.equal(
-      late.text,
+    expect((await tool('C', 'update_world_model', move)).version).toBe(8);
+    const late = await gateway.tool('L', 'update_world_model', { ...move, source_packet: decision });
+    expect(late.text).toBe(
       'INVALID_INPUT (L9VAL): expected_version: the world is at version 8. Read it again, and decide anew.',
     );
     const { getWorldModel } = await graphql(
       'C',
       '{ getWorldModel(projectId: "l9") { version entities { entityId version attributes } } }',
     );
-    assert.equal(getWorldModel.version, 8);
-    assert.deepEqual(getWorldModel.entities[0], {
+    expect(getWorldModel.version).toBe(8);
+    expect(getWorldModel.entities[0]).toStrictEqual({
       entityId: 'Website',
       version: 8,
       attributes: { deployments: 7, day: 'Thursday' },
@@ -200,8 +199,8 @@ describe('from memories to knowledge', () => {
     const without = (answers: string) =>
       answers.replaceAll(`website ${SECRET}`, '').replaceAll(`${SECRET} website`, '');
     const toC = without(await told('C'));
-    assert.ok(!toC.includes(SECRET), toC);
-    assert.ok(!toC.includes('l-private'));
+    expect(toC, toC).not.toContain(SECRET);
+    expect(toC).not.toContain('l-private');
     const ofL = JSON.parse(await told('L'))[0];
     const ofC = JSON.parse(toC)[0];
     for (const [table, more] of Object.entries({
@@ -211,25 +210,25 @@ describe('from memories to knowledge', () => {
       worldModelEntities: 1,
       worldModelUpdates: 1,
     })) {
-      assert.equal(ofL[table].totalCount - ofC[table].totalCount, more, table);
+      expect(ofL[table].totalCount - ofC[table].totalCount, table).toBe(more);
     }
-    assert.ok(JSON.stringify(ofL).includes(SECRET));
+    expect(JSON.stringify(ofL)).toContain(SECRET);
   });
 
   it('and of an erased memory nothing is left in any of it', async () => {
-    const { data, errors } = await house.graphql(
+    const { data, errors } = await gateway.graphql(
       'L',
       'mutation ($id: UUID!) { eraseMemory(input: { packetId: $id, reason: "sold" }) { result { memories } } }',
       { id: plan },
     );
-    assert.equal(errors, undefined, JSON.stringify(errors));
-    assert.ok(data.eraseMemory.result.memories >= 1);
+    expect(errors, JSON.stringify(errors)).toBeUndefined();
+    expect(data.eraseMemory.result.memories).toBeGreaterThanOrEqual(1);
     const left = await graphql(
       'L',
       `{
       facts { nodes { object } } entityRelationships { nodes { targetEntity } } worldModelEntities { nodes { attributes } }
     }`,
     );
-    assert.ok(!JSON.stringify(left).includes(SECRET), JSON.stringify(left));
+    expect(JSON.stringify(left), JSON.stringify(left)).not.toContain(SECRET);
   });
 });

@@ -1,25 +1,23 @@
 // The world model, events, traces and tasks through MCP and GraphQL.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { cheapEmbedder } from '../access/attacker.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-describe('the world model through the doors', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
+describe('the world model through the APIs', () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const update = (caller: string, entities: object[], more: object = {}) =>
-    house.tool(caller, 'update_world_model', {
+    gateway.tool(caller, 'update_world_model', {
       insight: { insight_type: 'observation', content: `seen ${Math.random()}`, entities },
       project_id: 'l9',
       ...more,
     });
   const ask = async (caller: string, query: string, variables: object = {}) => {
-    const { data, errors } = await house.graphql(caller, query, variables);
-    assert.equal(errors, undefined, JSON.stringify(errors));
+    const { data, errors } = await gateway.graphql(caller, query, variables);
+    expect(errors, JSON.stringify(errors)).toBeUndefined();
     return data;
   };
 
@@ -27,44 +25,41 @@ describe('the world model through the doors', () => {
     const { result, isError, text } = await update('C', [
       { entity_id: 'api', entity_type: 'service', attributes: { port: 80 } },
     ]);
-    assert.equal(isError, false, text);
-    assert.deepEqual([result.status, result.version, result.entities], ['applied', 1, ['api']]);
-    assert.equal(text, 'The world is at version 1: api.');
+    expect(isError, text).toBe(false);
+    expect([result.status, result.version, result.entities]).toStrictEqual(['applied', 1, ['api']]);
+    expect(text).toBe('The world is at version 1: api.');
     await update('L', [{ entity_id: 'api', attributes: { port: 443 } }], { expected_version: 1 });
     const stale = await update('C', [{ entity_id: 'api', attributes: { port: 8080 } }], { expected_version: 1 });
-    assert.equal(stale.isError, true);
-    assert.match(stale.text, /^INVALID_INPUT \(L9VAL\): expected_version: the world is at version 2/);
-    const world = await house.tool('C', 'get_world_model', { project_id: 'l9' });
-    assert.deepEqual(world.result.entities[0].attributes, { port: 443 });
-    assert.deepEqual([world.result.version, world.result.entities[0].version], [2, 2]);
-    const former = await house.tool('C', 'get_world_model', { project_id: 'l9', version: 1 });
-    assert.deepEqual(former.result.entities[0].attributes, { port: 80 });
-    const looks = await house.sql(
+    expect(stale.isError).toBe(true);
+    expect(stale.text).toMatch(/^INVALID_INPUT \(L9VAL\): expected_version: the world is at version 2/);
+    const world = await gateway.tool('C', 'get_world_model', { project_id: 'l9' });
+    expect(world.result.entities[0].attributes).toStrictEqual({ port: 443 });
+    expect([world.result.version, world.result.entities[0].version]).toStrictEqual([2, 2]);
+    const former = await gateway.tool('C', 'get_world_model', { project_id: 'l9', version: 1 });
+    expect(former.result.entities[0].attributes).toStrictEqual({ port: 80 });
+    const looks = await gateway.sql(
       'L',
       "select scope, details from public.audit_log where operation = 'READ' and details ->> 'tool_name' = 'get_world_model'",
     );
-    assert.deepEqual(
-      looks.map(({ scope, details }) => [scope, details.tables.world_model_entities]),
-      [
-        ['developer', 1],
-        ['developer', 1],
-      ],
-    );
-    const refusals = await house.sql(
+    expect(looks.map(({ scope, details }) => [scope, details.tables.world_model_entities])).toStrictEqual([
+      ['developer', 1],
+      ['developer', 1],
+    ]);
+    const refusals = await gateway.sql(
       'L',
       "select sqlstate from public.audit_log where status = 'error' and details ->> 'tool_name' = 'update_world_model'",
     );
-    assert.deepEqual(refusals, [{ sqlstate: 'L9VAL' }]);
+    expect(refusals).toStrictEqual([{ sqlstate: 'L9VAL' }]);
     const typo = await update('C', [{ entity_id: 'api', atributes: {} }]);
-    assert.match(typo.text, /L9VAL.*atributes/s);
+    expect(typo.text).toMatch(/L9VAL.*atributes/s);
   });
 
-  it('keeps a private world from C on both doors', async () => {
+  it('keeps a private world from C on both APIs', async () => {
     const { result } = await update('L', [{ entity_id: 'hush', attributes: { hush: 'hush' } }], { scope: 'l-private' });
-    const tried = await house.tool('C', 'get_world_model', { project_id: 'l9', scope: 'l-private' });
-    const nowhere = await house.tool('C', 'get_world_model', { project_id: 'l9', scope: 'no-such' });
-    assert.equal(tried.text, nowhere.text);
-    assert.equal((await update('C', [], { scope: 'l-private' })).isError, true);
+    const tried = await gateway.tool('C', 'get_world_model', { project_id: 'l9', scope: 'l-private' });
+    const nowhere = await gateway.tool('C', 'get_world_model', { project_id: 'l9', scope: 'no-such' });
+    expect(tried.text).toBe(nowhere.text);
+    expect((await update('C', [], { scope: 'l-private' })).isError).toBe(true);
     const data = await ask(
       'C',
       `query ($id: UUID!) {
@@ -74,7 +69,7 @@ describe('the world model through the doors', () => {
       }`,
       { id: result.audience_id },
     );
-    assert.deepEqual(data, {
+    expect(data).toStrictEqual({
       worldModelEntities: { nodes: [{ entityId: 'api' }], totalCount: 1 },
       worldModelUpdates: { nodes: [], totalCount: 0 },
       memoryByPacketId: null,
@@ -95,7 +90,7 @@ describe('the world model through the doors', () => {
         },
       },
     );
-    assert.deepEqual(applyWorldUpdate.update.memory, {
+    expect(applyWorldUpdate.update.memory).toStrictEqual({
       kind: 'insight',
       content: 'a queue came',
       worldModelEntities: { nodes: [{ entityId: 'queue', version: 1, attributes: { of: 'api' } }] },
@@ -105,7 +100,7 @@ describe('the world model through the doors', () => {
       'mutation { snapshotWorld(input: { description: "one", projectId: "gql" }) { snapshot { snapshotId stateVersion entityCount relationCount createdBy memory { kind } } } }',
     );
     const { snapshotId, ...snapshot } = snapshotWorld.snapshot;
-    assert.deepEqual(snapshot, {
+    expect(snapshot).toStrictEqual({
       stateVersion: 1,
       entityCount: 1,
       relationCount: 0,
@@ -127,8 +122,8 @@ describe('the world model through the doors', () => {
       }`,
       { a: snapshotId },
     );
-    assert.deepEqual(diffWorld.nodes, [{ entityId: 'queue', change: 'removed', formerAttributes: { of: 'api' } }]);
-    assert.deepEqual(getWorldModel, {
+    expect(diffWorld.nodes).toStrictEqual([{ entityId: 'queue', change: 'removed', formerAttributes: { of: 'api' } }]);
+    expect(getWorldModel).toStrictEqual({
       version: 1,
       entityCount: 1,
       entities: [{ entityId: 'queue', attributes: { of: 'api' } }],
@@ -138,19 +133,19 @@ describe('the world model through the doors', () => {
       'mutation ($a: String!) { restoreWorld(input: { snapshot: $a, expectedVersion: 2 }) { update { insightType restoredVersion stateVersionAfter } } }',
       { a: snapshotId },
     );
-    assert.deepEqual(restoreWorld.update, { insightType: 'restore', restoredVersion: 1, stateVersionAfter: 3 });
+    expect(restoreWorld.update).toStrictEqual({ insightType: 'restore', restoredVersion: 1, stateVersionAfter: 3 });
   });
 
   it('shows events and traces with their memories', async () => {
-    await house.tool('C', 'save_memory', {
+    await gateway.tool('C', 'save_memory', {
       content: 'it happened',
       project_id: 'l9',
       kind: 'event',
       envelope: { event_type: 'done' },
     });
-    const bad = await house.tool('C', 'save_memory', { content: 'it happened too', project_id: 'l9', kind: 'event' });
-    assert.match(bad.text, /L9VAL\): envelope.event_type: a text is required/);
-    await house.tool('C', 'save_memory', {
+    const bad = await gateway.tool('C', 'save_memory', { content: 'it happened too', project_id: 'l9', kind: 'event' });
+    expect(bad.text).toMatch(/L9VAL\): envelope.event_type: a text is required/);
+    await gateway.tool('C', 'save_memory', {
       content: 'thus',
       project_id: 'l9',
       kind: 'reasoning_trace',
@@ -161,24 +156,26 @@ describe('the world model through the doors', () => {
       `{ agentMemoryEvents(condition: { eventType: "done" }) { nodes { agentId content memory { content event { eventType } } } }
          reasoningTraces { nodes { steps memory { kind reasoningTrace { steps } } } } }`,
     );
-    assert.deepEqual(agentMemoryEvents.nodes, [
+    expect(agentMemoryEvents.nodes).toStrictEqual([
       {
         agentId: 'cursor',
         content: { content: 'it happened' },
         memory: { content: 'it happened', event: { eventType: 'done' } },
       },
     ]);
-    assert.deepEqual(reasoningTraces.nodes, [
+    expect(reasoningTraces.nodes).toStrictEqual([
       { steps: ['so'], memory: { kind: 'reasoning_trace', reasoningTrace: { steps: ['so'] } } },
     ]);
   });
 
   it('lists tasks to those whom they concern', async () => {
-    const { rows } = await house.gateway.database.workerPool.query(
+    const { rows } = await gateway.instance.database.workerPool.query(
       "select tasks.start_task('summarise', '00000000-0000-7000-8000-000000000001', '{\"memories\": 3}', scope => 'developer', project_id => 'l9') as ids",
     );
-    await house.gateway.database.workerPool.query('select tasks.finish_task($1, \'{"summaries": 1}\')', [rows[0].ids]);
-    await house.gateway.database.workerPool.query("select tasks.start_task('reembed')");
+    await gateway.instance.database.workerPool.query('select tasks.finish_task($1, \'{"summaries": 1}\')', [
+      rows[0].ids,
+    ]);
+    await gateway.instance.database.workerPool.query("select tasks.start_task('reembed')");
     const query = '{ tasks(orderBy: [CREATED_AT_ASC]) { nodes { type status payload result error } } }';
     const done = {
       type: 'summarise',
@@ -187,10 +184,10 @@ describe('the world model through the doors', () => {
       result: { summaries: 1 },
       error: null,
     };
-    assert.deepEqual((await ask('C', query)).tasks.nodes, [done]);
-    assert.deepEqual(
-      (await ask('L', query)).tasks.nodes.map(({ type }: { type: string }) => type),
-      ['summarise', 'reembed'],
-    );
+    expect((await ask('C', query)).tasks.nodes).toStrictEqual([done]);
+    expect((await ask('L', query)).tasks.nodes.map(({ type }: { type: string }) => type)).toStrictEqual([
+      'summarise',
+      'reembed',
+    ]);
   });
 });

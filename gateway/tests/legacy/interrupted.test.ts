@@ -1,12 +1,10 @@
 // A move that ends half way goes on where it was.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
 import { counts, createOldHome, GIVE_TO_OWNER, type OldHome } from './old-database.ts';
 
 describe('a move that is killed', () => {
   const ROWS = 2_500;
   let old: OldHome;
-  before(async () => {
+  beforeAll(async () => {
     old = await createOldHome();
     await old.superuser(async (query) => {
       await query(`create schema memory;
@@ -16,7 +14,7 @@ describe('a move that is killed', () => {
       await query(GIVE_TO_OWNER);
     });
   });
-  after(() => old.drop());
+  afterAll(() => old.drop());
 
   const state = () =>
     old.query(`select
@@ -26,16 +24,17 @@ describe('a move that is killed', () => {
       (select count(*)::int from audit_log where operation = 'INSERT') as audited`);
 
   it('goes on where it was, and moves each row once', async () => {
-    assert.equal(await old.migrateAndKill('--apply'), 'SIGKILL');
+    expect(await old.migrateAndKill('--apply')).toBe('SIGKILL');
     const [now] = await state();
-    assert.ok(now.packets >= 1_000 && now.packets < ROWS, `it was killed in the middle, at ${now.packets}`);
+    expect(now.packets, `it was killed in the middle, at ${now.packets}`).toBeGreaterThanOrEqual(1_000);
+    expect(now.packets, `it was killed in the middle, at ${now.packets}`).toBeLessThan(ROWS);
     const whole = (n: number) => ({ packets: n, known: n, ids: n, audited: n });
-    assert.deepEqual(now, whole(now.packets), 'what was moved is whole');
+    expect(now, 'what was moved is whole').toStrictEqual(whole(now.packets));
 
     const ran = await old.migrate('--apply');
-    assert.equal(ran.code, 0, ran.err);
-    assert.deepEqual(counts(ran), { 'memory.shortterm': { kept: now.packets, moved: ROWS - now.packets } });
-    assert.ok(ran.report.rowsPerSecond > 0);
-    assert.deepEqual((await state())[0], whole(ROWS));
+    expect(ran.code, ran.err).toBe(0);
+    expect(counts(ran)).toStrictEqual({ 'memory.shortterm': { kept: now.packets, moved: ROWS - now.packets } });
+    expect(ran.report.rowsPerSecond).toBeGreaterThan(0);
+    expect((await state())[0]).toStrictEqual(whole(ROWS));
   });
 });

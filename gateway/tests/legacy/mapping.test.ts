@@ -1,6 +1,4 @@
 // What an old row becomes, value by value; the whole way is in old-tables.test.ts.
-import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
 import { auditMapper, operationOf } from '../../src/commands/migrate-legacy/audit.ts';
 import {
   type Column,
@@ -66,7 +64,7 @@ function moved(
   embedding: string | null = null,
 ) {
   const judged = judge({ scope: ['text', 'global'], ...rest }, more, embedding);
-  assert.ok('record' in judged, JSON.stringify(judged));
+  if (!('record' in judged)) throw new Error(JSON.stringify(judged));
   return judged.record;
 }
 
@@ -82,59 +80,55 @@ describe('columns of old tables', () => {
     );
 
   it('are known by many names, in any spelling', () => {
-    assert.deepEqual(
+    expect(
       mapped({ userid: 'uuid', memoryType: 'text', body: 'text', Importance: 'number', created: 'local time' }),
-      {
-        user: 'userid',
-        kind: 'memoryType',
-        content: 'body',
-        importance: 'Importance',
-        created: 'created',
-      },
-    );
+    ).toStrictEqual({
+      user: 'userid',
+      kind: 'memoryType',
+      content: 'body',
+      importance: 'Importance',
+      created: 'created',
+    });
   });
 
   it('are not taken for what their type can not hold, nor twice', () => {
-    assert.deepEqual(mapped({ content: 'number', text: 'text', timestamp: 'boolean', created_at: 'instant' }), {
+    expect(mapped({ content: 'number', text: 'text', timestamp: 'boolean', created_at: 'instant' })).toStrictEqual({
       content: 'text',
       created: 'created_at',
     });
-    assert.deepEqual(
+    expect(
       Object.keys(
         mapAuditColumns([column('id', 'number'), column('timestamp', 'instant'), column('type', 'text')], 'id'),
       ),
-      ['operation', 'time'],
-    );
+    ).toStrictEqual(['operation', 'time']);
   });
 });
 
 describe('times', () => {
   it('are read as they are written, without a zone as UTC, and from numbers of any size', () => {
-    assert.equal(instantOf('2024-01-02T03:04:05.123456+02:00', 'instant'), '2024-01-02T03:04:05.123456+02:00');
-    assert.equal(instantOf('2024-01-02T03:04:05', 'local time'), '2024-01-02T03:04:05Z');
-    assert.equal(instantOf('2024-01-02 03:04', 'text'), '2024-01-02T03:04Z');
-    assert.equal(instantOf('2024-01-02', 'local time'), '2024-01-02T00:00:00Z');
+    expect(instantOf('2024-01-02T03:04:05.123456+02:00', 'instant')).toBe('2024-01-02T03:04:05.123456+02:00');
+    expect(instantOf('2024-01-02T03:04:05', 'local time')).toBe('2024-01-02T03:04:05Z');
+    expect(instantOf('2024-01-02 03:04', 'text')).toBe('2024-01-02T03:04Z');
+    expect(instantOf('2024-01-02', 'local time')).toBe('2024-01-02T00:00:00Z');
     for (const epoch of [1704067200, 1704067200000, 1704067200000000, '1704067200'])
-      assert.equal(instantOf(epoch, 'number'), '2024-01-01T00:00:00.000Z');
+      expect(instantOf(epoch, 'number')).toBe('2024-01-01T00:00:00.000Z');
   });
 
   it('that are none are null, not another time', () => {
     for (const value of ['yesterday', '2024-02-31', '2024-13-01', '', null, {}, 'infinity', '0044-03-15T00:00:00 BC'])
-      assert.equal(instantOf(value, 'text'), null);
+      expect(instantOf(value, 'text')).toBeNull();
   });
 
   it('of expiry may be spans', () => {
     const created = '2024-01-01T00:00:00Z';
-    assert.equal(lifetimeOf(60, column('ttl', 'number'), created), '2024-01-01T00:01:00.000Z');
-    assert.equal(
-      lifetimeOf(1704067200, column('ttl', 'number'), created),
+    expect(lifetimeOf(60, column('ttl', 'number'), created)).toBe('2024-01-01T00:01:00.000Z');
+    expect(lifetimeOf(1704067200, column('ttl', 'number'), created), 'a date of this age').toBe(
       '2024-01-01T00:00:00.000Z',
-      'a date of this age',
     );
-    assert.equal(lifetimeOf(86400, column('expires', 'interval'), created), '2024-01-02T00:00:00.000Z');
-    assert.equal(lifetimeOf('infinity', column('expires_at', 'instant'), created), 'infinity');
-    assert.equal(lifetimeOf(60, column('ttl', 'number'), null), null);
-    assert.equal(lifetimeOf(null, column('ttl', 'number'), created), null);
+    expect(lifetimeOf(86400, column('expires', 'interval'), created)).toBe('2024-01-02T00:00:00.000Z');
+    expect(lifetimeOf('infinity', column('expires_at', 'instant'), created)).toBe('infinity');
+    expect(lifetimeOf(60, column('ttl', 'number'), null)).toBeNull();
+    expect(lifetimeOf(null, column('ttl', 'number'), created)).toBeNull();
   });
 });
 
@@ -143,8 +137,8 @@ describe('an old memory', () => {
     const { metadata } = moved({
       metadata: ['json', parseJson('{"id": 12345678901234567890, "one": 1.0, "tiny": 1e-400}')],
     });
-    assert.equal(JSON.stringify(metadata).match(/"id":(\d+)/)![1], '12345678901234567890');
-    assert.match(JSON.stringify(metadata), /"one":1.0,"tiny":1e-400/);
+    expect(JSON.stringify(metadata).match(/"id":(\d+)/)![1]).toBe('12345678901234567890');
+    expect(JSON.stringify(metadata)).toMatch(/"one":1.0,"tiny":1e-400/);
   });
 
   it('is of the actor that its metadata names, by any of its names; else of whose scope it was', () => {
@@ -153,12 +147,12 @@ describe('an old memory', () => {
         { metadata: ['json', metadata], scope: ['text', scope], project: ['text', 'p'] },
         { scopeNames: new Map([['cursor', 'developer']]) },
       ).metadata.creator;
-    assert.equal(creator({ creator: 'cursor-ide' }), 'Cursor-IDE');
-    assert.equal(creator({ creator: 'c' }), 'Cursor-IDE');
-    assert.equal(creator({ source: 'l9-kernel' }, 'cursor'), 'L-CTO');
-    assert.equal(creator({ creator: 'alice' }, 'cursor'), 'Cursor-IDE');
-    assert.equal(creator({ creator: 'alice' }), 'L-CTO');
-    assert.equal(creator({ creator: { not: 'a name' } }), 'L-CTO');
+    expect(creator({ creator: 'cursor-ide' })).toBe('Cursor-IDE');
+    expect(creator({ creator: 'c' })).toBe('Cursor-IDE');
+    expect(creator({ source: 'l9-kernel' }, 'cursor')).toBe('L-CTO');
+    expect(creator({ creator: 'alice' }, 'cursor')).toBe('Cursor-IDE');
+    expect(creator({ creator: 'alice' })).toBe('L-CTO');
+    expect(creator({ creator: { not: 'a name' } })).toBe('L-CTO');
   });
 
   it('says why it can not be moved', () => {
@@ -166,19 +160,18 @@ describe('an old memory', () => {
       const judged = judge(rest, more);
       return 'reason' in judged ? judged.reason : 'none';
     };
-    assert.equal(reason({}), 'scope');
-    assert.equal(reason({ scope: ['text', 'mars'] }), 'scope');
-    assert.equal(reason({ scope: ['text', 'developer'] }), 'project');
-    assert.equal(
-      reason({ scope: ['text', 'developer'], project: ['text', 'two words'] }, { defaultProject: 'p' }),
+    expect(reason({})).toBe('scope');
+    expect(reason({ scope: ['text', 'mars'] })).toBe('scope');
+    expect(reason({ scope: ['text', 'developer'] })).toBe('project');
+    expect(reason({ scope: ['text', 'developer'], project: ['text', 'two words'] }, { defaultProject: 'p' })).toBe(
       'project',
     );
-    assert.equal(reason({ scope: ['text', 'developer'] }, { defaultProject: 'p' }), 'none');
-    assert.equal(reason({ scope: ['text', 'shared'], deleted_at: ['instant', '2020-01-01T00:00:00Z'] }), 'deleted');
-    assert.equal(reason({ scope: ['text', 'shared'], is_deleted: ['boolean', false] }), 'none');
-    assert.equal(reason({ scope: ['text', 'shared'], expires: ['instant', '2025-01-01T00:00:00Z'] }), 'expired');
-    assert.equal(reason({ scope: ['text', 'shared'], expires: ['instant', '-infinity'] }), 'expired');
-    assert.equal(reason({ metadata: ['json', { scope: 'shared' }] }), 'none', 'its metadata may know');
+    expect(reason({ scope: ['text', 'developer'] }, { defaultProject: 'p' })).toBe('none');
+    expect(reason({ scope: ['text', 'shared'], deleted_at: ['instant', '2020-01-01T00:00:00Z'] })).toBe('deleted');
+    expect(reason({ scope: ['text', 'shared'], is_deleted: ['boolean', false] })).toBe('none');
+    expect(reason({ scope: ['text', 'shared'], expires: ['instant', '2025-01-01T00:00:00Z'] })).toBe('expired');
+    expect(reason({ scope: ['text', 'shared'], expires: ['instant', '-infinity'] })).toBe('expired');
+    expect(reason({ metadata: ['json', { scope: 'shared' }] }), 'its metadata may know').toBe('none');
   });
 
   it('has its importance scaled to 1 and cut off there', () => {
@@ -186,63 +179,60 @@ describe('an old memory', () => {
       const record = moved({ importance: ['number', value] }, { importanceScale: scale });
       return [record.importance, record.legacy.importance];
     };
-    assert.deepEqual(importance(5), [0.5, 5]);
-    assert.deepEqual(importance(0.25, 1), [0.25, undefined]);
-    assert.deepEqual(importance(99), [1, 99]);
-    assert.deepEqual(importance(-1), [0, -1]);
-    assert.deepEqual(importance('high'), [0.5, 'high']);
-    assert.deepEqual(importance('NaN'), [0.5, 'NaN']);
-    assert.deepEqual(importance(700, null), [0.5, 700]);
-    assert.deepEqual(importance(null), [0.5, undefined]);
+    expect(importance(5)).toStrictEqual([0.5, 5]);
+    expect(importance(0.25, 1)).toStrictEqual([0.25, undefined]);
+    expect(importance(99)).toStrictEqual([1, 99]);
+    expect(importance(-1)).toStrictEqual([0, -1]);
+    expect(importance('high')).toStrictEqual([0.5, 'high']);
+    expect(importance('NaN')).toStrictEqual([0.5, 'NaN']);
+    expect(importance(700, null)).toStrictEqual([0.5, 700]);
+    expect(importance(null)).toStrictEqual([0.5, undefined]);
   });
 
   it('has its tags read from any form, and none lost', () => {
     const tags = (family: Family, value: unknown) => moved({ tags: [family, value] }).tags;
-    assert.deepEqual(tags('texts', ['a', ' a ', null, 'b']), ['a', 'b']);
-    assert.deepEqual(tags('text', '["a","b"]'), ['a', 'b']);
-    assert.deepEqual(tags('text', 'a, b ,,a'), ['a', 'b']);
-    assert.deepEqual(tags('text', '{a,"b c"}'), ['a', 'b c']);
-    assert.deepEqual(tags('text', '2024'), ['2024']);
+    expect(tags('texts', ['a', ' a ', null, 'b'])).toStrictEqual(['a', 'b']);
+    expect(tags('text', '["a","b"]')).toStrictEqual(['a', 'b']);
+    expect(tags('text', 'a, b ,,a')).toStrictEqual(['a', 'b']);
+    expect(tags('text', '{a,"b c"}')).toStrictEqual(['a', 'b c']);
+    expect(tags('text', '2024')).toStrictEqual(['2024']);
     const many = Array.from({ length: 70 }, (_, i) => `t${i}`);
     const record = moved({ tags: ['json', many] });
-    assert.deepEqual([record.tags.length, record.legacy.tags], [64, many]);
-    assert.deepEqual(moved({ tags: ['json', { a: 1 }] }).legacy.tags, { a: 1 });
+    expect([record.tags.length, record.legacy.tags]).toStrictEqual([64, many]);
+    expect(moved({ tags: ['json', { a: 1 }] }).legacy.tags).toStrictEqual({ a: 1 });
   });
 
   it('has its metadata read wherever it is an object', () => {
     const { creator: _, source: __, agent: ___, ...rest } = moved({ metadata: ['json', '"{\\"a\\": 1}"'] }).metadata;
-    assert.deepEqual(rest, { a: 1 }, 'written as a string, twice');
-    assert.deepEqual(moved({ metadata: ['json', { notes: 'text' }] }).metadata.notes, { legacy: 'text' });
-    assert.equal(moved({ metadata: ['text', 'plain words'] }).legacy.metadata, 'plain words');
-    assert.equal(moved({ metadata: ['json', { agent: 'claude' }] }).metadata.agent, 'claude');
+    expect(rest, 'written as a string, twice').toStrictEqual({ a: 1 });
+    expect(moved({ metadata: ['json', { notes: 'text' }] }).metadata.notes).toStrictEqual({ legacy: 'text' });
+    expect(moved({ metadata: ['text', 'plain words'] }).legacy.metadata).toBe('plain words');
+    expect(moved({ metadata: ['json', { agent: 'claude' }] }).metadata.agent).toBe('claude');
   });
 
   it('belongs to a user only by a UUID, and only where that is wanted', () => {
     const id = '12345678-1111-4222-8333-444444444444';
-    assert.equal(moved({ user_id: ['text', id] }).user_id, id);
-    assert.deepEqual(
-      [
-        moved({ user_id: ['text', id] }, { keepUsers: false }).user_id,
-        moved({ user_id: ['text', id] }, { keepUsers: false }).legacy.user,
-      ],
-      [null, id],
-    );
-    assert.deepEqual(
-      [moved({ user_id: ['number', 7] }).user_id, moved({ user_id: ['number', 7] }).legacy.user],
-      [null, 7],
-    );
+    expect(moved({ user_id: ['text', id] }).user_id).toBe(id);
+    expect([
+      moved({ user_id: ['text', id] }, { keepUsers: false }).user_id,
+      moved({ user_id: ['text', id] }, { keepUsers: false }).legacy.user,
+    ]).toStrictEqual([null, id]);
+    expect([moved({ user_id: ['number', 7] }).user_id, moved({ user_id: ['number', 7] }).legacy.user]).toStrictEqual([
+      null,
+      7,
+    ]);
   });
 
   it('brings a vector of the model named, in any form, and no other', () => {
-    assert.equal(moved({}, {}, '[1,2,3]').embedding, '[1,2,3]');
-    assert.equal(moved({}, {}, '{1,2,3}').embedding, '[1,2,3]');
-    assert.equal(moved({}, {}, '[1,2]').embedding, null);
-    assert.equal(moved({ embedding_model: ['text', 'other'] }, {}, '[1,2,3]').embedding, null);
-    assert.equal(moved({}, { model: null }, '[1,2,3]').embedding, null);
+    expect(moved({}, {}, '[1,2,3]').embedding).toBe('[1,2,3]');
+    expect(moved({}, {}, '{1,2,3}').embedding).toBe('[1,2,3]');
+    expect(moved({}, {}, '[1,2]').embedding).toBeNull();
+    expect(moved({ embedding_model: ['text', 'other'] }, {}, '[1,2,3]').embedding).toBeNull();
+    expect(moved({}, { model: null }, '[1,2,3]').embedding).toBeNull();
   });
 
   it('has the columns that nobody knows in its provenance', () => {
-    assert.deepEqual(moved({ mood: ['text', 'grim'], empty: ['text', null] }).legacy, {
+    expect(moved({ mood: ['text', 'grim'], empty: ['text', null] }).legacy).toStrictEqual({
       source: 'old',
       table: 'memory.x',
       id: '1',
@@ -266,7 +256,7 @@ describe('an old audit row', () => {
       fetch: 'READ',
       frobnicate: null,
     })) {
-      assert.equal(operationOf(old), operation, old);
+      expect(operationOf(old), old).toBe(operation);
     }
   });
 
@@ -303,11 +293,11 @@ describe('an old audit row', () => {
         ip: '10.0.0.1',
       },
     });
-    assert.ok('record' in judged);
+    if (!('record' in judged)) throw new Error(judged.reason);
     const { legacy, query_sha256, ...details } = judged.record.details;
-    assert.deepEqual(details, { k: 5, ids: ['a', 'b'], ip: '10.0.0.1' });
-    assert.match(String(query_sha256), /^[0-9a-f]{64}$/);
-    assert.deepEqual(legacy, { source: 'old', table: 'memory.audit', id: '1', operation: 'search' });
-    assert.ok(Object.keys(tally.notes).includes('texts in audit rows: left out (old_content)'));
+    expect(details).toStrictEqual({ k: 5, ids: ['a', 'b'], ip: '10.0.0.1' });
+    expect(String(query_sha256)).toMatch(/^[0-9a-f]{64}$/);
+    expect(legacy).toStrictEqual({ source: 'old', table: 'memory.audit', id: '1', operation: 'search' });
+    expect(Object.keys(tally.notes)).toContain('texts in audit rows: left out (old_content)');
   });
 });

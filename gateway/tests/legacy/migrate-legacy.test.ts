@@ -1,19 +1,17 @@
 // The command itself: what it asks for, refuses and says.
-import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { after, before, describe, it } from 'node:test';
 import { counts, createOldHome, GIVE_TO_OWNER, type OldHome, uuid } from './old-database.ts';
 
 describe('migrate-legacy', () => {
   let old: OldHome;
-  before(async () => {
+  beforeAll(async () => {
     old = await createOldHome();
   });
-  after(() => old.drop());
+  afterAll(() => old.drop());
 
   it('says so where there are no old tables', async () => {
     const ran = await old.migrate();
-    assert.deepEqual([ran.code, ran.report.tables, ran.report.drop], [0, [], null]);
+    expect([ran.code, ran.report.tables, ran.report.drop]).toStrictEqual([0, [], null]);
   });
 
   it('names the option that is no good', async () => {
@@ -30,9 +28,9 @@ describe('migrate-legacy', () => {
       [['--scope', 'old=nowhere'], /--scope: nowhere is no scope of this tenant \(developer, l-private, global\)/],
     ] as const) {
       const ran = await old.migrate(...args);
-      assert.deepEqual([ran.code, ran.out], [1, ''], args.join(' '));
-      assert.match(ran.err, said);
-      assert.ok(!ran.err.includes('    at '), ran.err);
+      expect([ran.code, ran.out], args.join(' ')).toStrictEqual([1, '']);
+      expect(ran.err).toMatch(said);
+      expect(ran.err, ran.err).not.toContain('    at ');
     }
   });
 
@@ -42,14 +40,14 @@ describe('migrate-legacy', () => {
       await query("insert into memory.short_term values (1, 'a'), (1, 'b')");
       await query(GIVE_TO_OWNER);
     });
-    assert.match((await old.migrate()).err, /memory.short_term has no column whose values tell its rows apart/);
+    expect((await old.migrate()).err).toMatch(/memory.short_term has no column whose values tell its rows apart/);
     await old.query("update memory.short_term set id = 2 where content = 'b'");
-    assert.deepEqual(counts(await old.migrate('--scope', '=global')), { 'memory.short_term': { moved: 2 } });
+    expect(counts(await old.migrate('--scope', '=global'))).toStrictEqual({ 'memory.short_term': { moved: 2 } });
     await old.query('alter table memory.short_term rename content to stuff');
-    assert.match((await old.migrate()).err, /memory.short_term has no column that could be the content/);
+    expect((await old.migrate()).err).toMatch(/memory.short_term has no column that could be the content/);
     await old.query(`alter table memory.short_term rename stuff to content; alter table memory.short_term enable row level security;
       alter table memory.short_term owner to postgres; grant select on memory.short_term to l9_owner`);
-    assert.match((await old.migrate()).err, /row-level security hides rows of memory.short_term from l9_owner/);
+    expect((await old.migrate()).err).toMatch(/row-level security hides rows of memory.short_term from l9_owner/);
   });
 
   it('prints a report for people', async () => {
@@ -63,12 +61,12 @@ describe('migrate-legacy', () => {
       env: old.env,
       encoding: 'utf8',
     });
-    assert.equal(status, 0);
-    assert.match(stdout, /^Dry run, nothing was changed: /);
-    assert.match(stdout, /memory.longterm: 2 rows\n {2}id +→ id\n/);
-    assert.match(stdout, /1 would be moved\n/);
-    assert.match(stdout, new RegExp(`1 NOT moved: scope unknown .*: ${uuid(2)}\n`));
-    assert.match(stdout, /scope mars → unknown: 1\n/);
-    assert.match(stdout, /rows\/s\nTo move them, run it again with --apply.\n$/);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^Dry run, nothing was changed: /);
+    expect(stdout).toMatch(/memory.longterm: 2 rows\n {2}id +→ id\n/);
+    expect(stdout).toMatch(/1 would be moved\n/);
+    expect(stdout).toMatch(new RegExp(`1 NOT moved: scope unknown .*: ${uuid(2)}\n`));
+    expect(stdout).toMatch(/scope mars → unknown: 1\n/);
+    expect(stdout).toMatch(/rows\/s\nTo move them, run it again with --apply.\n$/);
   });
 });

@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import type { Report, TableReport } from '../../src/commands/migrate-legacy/report.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openEmbedded } from '../../src/database/embedded.ts';
-import { createTestHome, type TestHome } from '../support/databases.ts';
+import { createTestHome, type TestHome } from '../support/home.ts';
 
 const cli = join(import.meta.dirname, '..', '..', 'src', 'cli.ts');
 const killer = join(import.meta.dirname, 'kill-in-the-middle.ts');

@@ -1,10 +1,9 @@
 // The old memory.* tables, with all that had gone wrong in them, into packet_store.
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+
+import { serverUrl } from '../../../db/tests/support/engine.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
-import { serverUrl } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
-import { openHouse } from '../support/house.ts';
+import { startTestGateway } from '../support/gateway.ts';
 import {
   counts,
   createOldHome,
@@ -24,7 +23,7 @@ describe('the old tables', () => {
   let pristine: Rows;
   // What there is after the move; each look into the embedded engine starts it anew.
   let now: { packets: Rows; known: Rows; vectors: Rows; waiting: Rows; audit: Rows; dump: Rows };
-  before(async () => {
+  beforeAll(async () => {
     old = await createOldHome();
     await old.superuser(async (query) => {
       await query(OLD_SCHEMA);
@@ -32,47 +31,48 @@ describe('the old tables', () => {
       pristine = await query(DUMP);
     });
   });
-  after(() => old.drop());
+  afterAll(() => old.drop());
 
   const PACKETS = `select packet_id, packet_type, left(content, 100) as content, "timestamp"::text, updated_at::text,
     provenance -> 'legacy' as legacy, metadata, metadata::text as metadata_text, tags, ttl::text, project_id, scope,
     importance_score, user_id, session_id, tenant_id from packet_store`;
   const packet = (which: string) => {
     const found = now.packets.filter(({ packet_id, content }) => packet_id === which || content === which);
-    assert.equal(found.length, 1, which);
+    expect(found, which).toHaveLength(1);
     return found[0];
   };
 
   it('are not read without the rights to, which are named', async () => {
     const refused = await old.migrate();
-    assert.equal(refused.code, 1);
-    assert.match(
-      refused.err,
+    expect(refused.code).toBe(1);
+    expect(refused.err).toMatch(
       /grant usage on schema memory to l9_owner;\n\s+grant select on memory.audit_log to l9_owner;/,
     );
-    assert.match(refused.err, /grant select on memory."shortTerm" to l9_owner;/);
-    assert.equal(refused.out, '');
+    expect(refused.err).toMatch(/grant select on memory."shortTerm" to l9_owner;/);
+    expect(refused.out).toBe('');
     const rights = refused.err.match(/grant .*;/g)!.join('\n');
     await old.query(rights);
   });
 
   it('are only looked at by a dry run, which is the default: the database is the same to the last byte', async () => {
     const dry = await old.migrate('--embedding-model', 'old-model');
-    assert.equal(dry.code, 0, dry.err);
-    assert.equal(dry.report.applied, false);
-    assert.deepEqual(counts(dry), FIRST);
-    assert.deepEqual(await old.query(DUMP), pristine);
+    expect(dry.code, dry.err).toBe(0);
+    expect(dry.report.applied).toBe(false);
+    expect(counts(dry)).toStrictEqual(FIRST);
+    expect(await old.query(DUMP)).toStrictEqual(pristine);
   });
 
   it('are dropped by nobody but their owner, and not before all is moved', async () => {
     const dry = await old.migrate('--drop');
-    assert.equal(dry.code, 1);
-    assert.ok(dry.report.drop!.obstacles.some((text) => text.includes('alter schema memory owner to l9_owner;')));
+    expect(dry.code).toBe(1);
+    expect(dry.report.drop!.obstacles.some((text) => text.includes('alter schema memory owner to l9_owner;'))).toBe(
+      true,
+    );
     await old.superuser(async (query) => {
       await query(GIVE_TO_OWNER);
     });
     const again = await old.migrate('--drop', '--skip', 'blank,long,expired,deleted,scope,operation,time,texts');
-    assert.deepEqual(again.report.drop, {
+    expect(again.report.drop).toStrictEqual({
       done: false,
       obstacles: [
         `memory.long_term: 1 rows not moved (project); --skip project lets them go (${uuid(3)})`,
@@ -83,7 +83,7 @@ describe('the old tables', () => {
 
   it('are moved by --apply, and the report of the dry run held', async () => {
     const applied = await old.migrate('--apply', '--embedding-model', 'old-model');
-    assert.equal(applied.code, 0, applied.err);
+    expect(applied.code, applied.err).toBe(0);
     await old.superuser(async (query) => {
       now = {
         packets: await query(PACKETS),
@@ -100,123 +100,122 @@ describe('the old tables', () => {
         dump: await query(DUMP),
       };
     });
-    assert.deepEqual(counts(applied), FIRST);
+    expect(counts(applied)).toStrictEqual(FIRST);
     const { columns } = applied.table('memory.long_term');
     const becomes = Object.fromEntries(columns.map((column) => [column.name, column.becomes]));
-    assert.equal(becomes.mood, 'unmapped: provenance.legacy.columns');
-    assert.equal(becomes.words, 'left behind: made from other columns');
-    assert.equal(columns.find(({ name }) => name === 'mood')!.values, 1);
-    assert.deepEqual(applied.report.importance, { highest: 10, scale: 10 });
-    assert.deepEqual(applied.table('memory.long_term').vectors, { moved: 3 });
-    assert.deepEqual(applied.table('memory.mediumterm').vectors, { 'of other dimensions': 1 });
-    assert.deepEqual(
+    expect(becomes.mood).toBe('unmapped: provenance.legacy.columns');
+    expect(becomes.words).toBe('left behind: made from other columns');
+    expect(columns.find(({ name }) => name === 'mood')!.values).toBe(1);
+    expect(applied.report.importance).toStrictEqual({ highest: 10, scale: 10 });
+    expect(applied.table('memory.long_term').vectors).toStrictEqual({ moved: 3 });
+    expect(applied.table('memory.mediumterm').vectors).toStrictEqual({ 'of other dimensions': 1 });
+    expect(
       applied.table('memory.long_term').writers.toSorted((a, b) => a.how.localeCompare(b.how) || a.rows - b.rows),
-      [
-        { creator: 'Cursor-IDE', how: 'named', rows: 1 },
-        { creator: 'L-CTO', how: 'named', rows: 1 },
-        { creator: 'L-CTO', how: 'nobody named', rows: 3 },
-      ],
-    );
+    ).toStrictEqual([
+      { creator: 'Cursor-IDE', how: 'named', rows: 1 },
+      { creator: 'L-CTO', how: 'named', rows: 1 },
+      { creator: 'L-CTO', how: 'nobody named', rows: 3 },
+    ]);
   });
 
   it('keep ids, times, writers, numbers and notes, and lose no column', async () => {
     const one = packet(uuid(1));
-    assert.equal(one.content, 'We ship on Tuesdays.');
-    assert.deepEqual(
-      [one.packet_type, one.scope, one.project_id, one.tenant_id],
-      ['decision', 'developer', 'l9', DEFAULT_TENANT],
-    );
-    assert.equal(new Date(one.timestamp).toISOString(), '2024-03-01T10:00:00.123Z');
-    assert.match(one.timestamp, /\.123456/);
-    assert.deepEqual(
-      [one.metadata.creator, one.metadata.source, one.metadata.notes],
-      ['Cursor-IDE', 'cursor-ide', { by: 'hand' }],
-    );
-    assert.match(one.metadata_text, /"ticket": 12345678901234567890/);
-    assert.ok(Math.abs(one.importance_score - 0.8) < 1e-6);
-    assert.deepEqual(one.legacy.columns, { mood: 'happy' });
-    assert.deepEqual([one.legacy.table, one.legacy.id, one.legacy.importance], ['memory.long_term', uuid(1), 8]);
+    expect(one.content).toBe('We ship on Tuesdays.');
+    expect([one.packet_type, one.scope, one.project_id, one.tenant_id]).toStrictEqual([
+      'decision',
+      'developer',
+      'l9',
+      DEFAULT_TENANT,
+    ]);
+    expect(new Date(one.timestamp).toISOString()).toBe('2024-03-01T10:00:00.123Z');
+    expect(one.timestamp).toMatch(/\.123456/);
+    expect([one.metadata.creator, one.metadata.source, one.metadata.notes]).toStrictEqual([
+      'Cursor-IDE',
+      'cursor-ide',
+      { by: 'hand' },
+    ]);
+    expect(one.metadata_text).toMatch(/"ticket": 12345678901234567890/);
+    expect(Math.abs(one.importance_score - 0.8)).toBeLessThan(1e-6);
+    expect(one.legacy.columns).toStrictEqual({ mood: 'happy' });
+    expect([one.legacy.table, one.legacy.id, one.legacy.importance]).toStrictEqual(['memory.long_term', uuid(1), 8]);
 
     const two = packet(uuid(2));
-    assert.deepEqual(
-      [two.scope, two.project_id, two.packet_type, two.user_id],
-      ['global', null, 'user_preference', USER],
-    );
-    assert.deepEqual(
-      [two.legacy.kind, two.legacy.project, two.legacy.creator],
-      ['User Preference', 'l9', 'somebody else'],
-    );
-    assert.equal(two.metadata.creator, 'L-CTO');
+    expect([two.scope, two.project_id, two.packet_type, two.user_id]).toStrictEqual([
+      'global',
+      null,
+      'user_preference',
+      USER,
+    ]);
+    expect([two.legacy.kind, two.legacy.project, two.legacy.creator]).toStrictEqual([
+      'User Preference',
+      'l9',
+      'somebody else',
+    ]);
+    expect(two.metadata.creator).toBe('L-CTO');
 
     const four = packet(uuid(4));
-    assert.deepEqual(
-      [four.scope, four.metadata.creator],
-      ['l-private', 'L-CTO'],
-      'metadata written as a string is read',
-    );
+    expect([four.scope, four.metadata.creator], 'metadata written as a string is read').toStrictEqual([
+      'l-private',
+      'L-CTO',
+    ]);
     const nine = packet(uuid(9));
-    assert.deepEqual([nine.legacy.metadata, nine.legacy.created], [[1, 2], '2999-01-01T00:00:00+00:00']);
-    assert.ok(Date.parse(nine.timestamp) <= Date.now());
+    expect([nine.legacy.metadata, nine.legacy.created]).toStrictEqual([[1, 2], '2999-01-01T00:00:00+00:00']);
+    expect(Date.parse(nine.timestamp)).toBeLessThanOrEqual(Date.now());
 
     const heron = packet('The staging host is called heron.');
-    assert.equal(heron.packet_id[14], '7', 'a bigint becomes a version 7 UUID …');
-    assert.equal(
-      Number.parseInt(heron.packet_id.replace('-', '').slice(0, 12), 16),
+    expect(heron.packet_id[14], 'a bigint becomes a version 7 UUID …').toBe('7');
+    expect(Number.parseInt(heron.packet_id.replace('-', '').slice(0, 12), 16), '… of its time').toBe(
       Date.parse('2024-01-02T08:00:00Z'),
-      '… of its time',
     );
-    assert.equal(heron.legacy.id, '2');
-    assert.equal(heron.legacy.session.length, 300);
-    assert.deepEqual([heron.user_id, heron.project_id, heron.tags], [USER, 'l9', ['infra']]);
+    expect(heron.legacy.id).toBe('2');
+    expect(heron.legacy.session.length).toBe(300);
+    expect([heron.user_id, heron.project_id, heron.tags]).toStrictEqual([USER, 'l9', ['infra']]);
     const broken = packet('Meta that is no JSON.');
-    assert.deepEqual([broken.legacy.metadata, broken.legacy.tags], ['not json {', { a: 1 }]);
+    expect([broken.legacy.metadata, broken.legacy.tags]).toStrictEqual(['not json {', { a: 1 }]);
 
     const line = packet('A line of JSON.');
-    assert.deepEqual([line.scope, line.tags], ['global', ['one', 'two']]);
-    assert.equal(new Date(line.timestamp).toISOString(), '2024-01-01T00:00:00.000Z');
+    expect([line.scope, line.tags]).toStrictEqual(['global', ['one', 'two']]);
+    expect(new Date(line.timestamp).toISOString()).toBe('2024-01-01T00:00:00.000Z');
     const object = packet('Taken out of an object.');
-    assert.deepEqual(object.legacy.content, { content: 'Taken out of an object.', lang: 'en' });
-    assert.match(object.ttl, /^3024-/, 'an interval counts from when it was made');
+    expect(object.legacy.content).toStrictEqual({ content: 'Taken out of an object.', lang: 'en' });
+    expect(object.ttl, 'an interval counts from when it was made').toMatch(/^3024-/);
   });
 
   it('with the same content become one memory, which lives as long and weighs as much as any of them', async () => {
     const one = packet(uuid(1));
-    assert.deepEqual([one.tags, one.ttl], [['release', 'weekly', 'calendar'], null]);
+    expect([one.tags, one.ttl]).toStrictEqual([['release', 'weekly', 'calendar'], null]);
     const known = now.known.find(
       ({ source_table, source_id }) => source_table === 'memory.mediumterm' && source_id === '1',
     );
-    assert.deepEqual([known.new_id, known.outcome], [uuid(1), 'merged']);
-    assert.deepEqual(
-      [known.leftover.importance, known.leftover.columns, known.leftover.metadata.project],
-      [2.5, { big: { n: 1000 } }, 'l9'],
-    );
+    expect([known.new_id, known.outcome]).toStrictEqual([uuid(1), 'merged']);
+    expect([known.leftover.importance, known.leftover.columns, known.leftover.metadata.project]).toStrictEqual([
+      2.5,
+      { big: { n: 1000 } },
+      'l9',
+    ]);
   });
 
   it('bring vectors of the named model, at length 1; what waits for another is for the first gateway to say', async () => {
     const rows = now.vectors;
-    assert.deepEqual(
-      rows.map(({ packet_id, model, scope }) => [packet_id, model, scope]),
-      [
-        [uuid(1), 'old-model', 'developer'],
-        [uuid(4), 'old-model', 'l-private'],
-        [uuid(9), 'old-model', 'developer'],
-      ],
-    );
-    for (const { norm } of rows) assert.ok(Math.abs(norm - 1) < 1e-6);
-    assert.equal(rows[0].start, '[0.2,0.4,0.4,0.8,0]');
+    expect(rows.map(({ packet_id, model, scope }) => [packet_id, model, scope])).toStrictEqual([
+      [uuid(1), 'old-model', 'developer'],
+      [uuid(4), 'old-model', 'l-private'],
+      [uuid(9), 'old-model', 'developer'],
+    ]);
+    for (const { norm } of rows) expect(Math.abs(norm - 1)).toBeLessThan(1e-6);
+    expect(rows[0].start).toBe('[0.2,0.4,0.4,0.8,0]');
     const [{ waiting, indexes }] = now.waiting;
     // No gateway has started here yet, so no model serves. The one that will then lists all that lacks its vectors.
-    assert.deepEqual([waiting, indexes], [0, serverUrl ? 50 : 5]);
+    expect([waiting, indexes]).toStrictEqual([0, serverUrl ? 50 : 5]);
   });
 
   it('leave an audit row for each memory, and bring their own, at the time they had', async () => {
     const legacy = now.audit.filter(({ details }) => details.legacy);
     const others = now.audit.filter(({ details }) => !details.legacy);
-    assert.deepEqual(others.map(({ caller, tool_name, operation }) => `${operation} ${caller} ${tool_name}`).sort(), [
-      ...Array(8).fill('INSERT db:l9_owner migrate-legacy'),
-      'UPDATE db:l9_owner migrate-legacy',
-    ]);
-    assert.deepEqual(
+    expect(
+      others.map(({ caller, tool_name, operation }) => `${operation} ${caller} ${tool_name}`).sort(),
+    ).toStrictEqual([...Array(8).fill('INSERT db:l9_owner migrate-legacy'), 'UPDATE db:l9_owner migrate-legacy']);
+    expect(
       legacy.map(({ occurred_at, operation, caller, scope, status, sqlstate }) => [
         occurred_at.toISOString(),
         operation,
@@ -225,87 +224,90 @@ describe('the old tables', () => {
         status,
         sqlstate,
       ]),
-      [
-        ['2024-03-01T10:00:00.000Z', 'INSERT', 'C', 'developer', 'success', null],
-        ['2024-03-01T10:05:00.000Z', 'SEARCH', 'legacy:unnamed', 'global', 'error', 'XX000'],
-        ['2024-03-01T10:06:00.000Z', 'DELETE', 'L', null, 'success', null],
-      ],
-    );
+    ).toStrictEqual([
+      ['2024-03-01T10:00:00.000Z', 'INSERT', 'C', 'developer', 'success', null],
+      ['2024-03-01T10:05:00.000Z', 'SEARCH', 'legacy:unnamed', 'global', 'error', 'XX000'],
+      ['2024-03-01T10:06:00.000Z', 'DELETE', 'L', null, 'success', null],
+    ]);
     const heron = packet('The staging host is called heron.');
-    assert.deepEqual(
-      [legacy[0].row_id, legacy[2].row_id],
-      [uuid(1), heron.packet_id],
-      'a row is about what became of it',
-    );
-    assert.deepEqual([legacy[0].details.k, legacy[0].details.ids, legacy[0].details.legacy.id], [3, ['a', 'b'], '1']);
-    assert.match(legacy[0].details.query_sha256, /^[0-9a-f]{64}$/);
-    assert.ok(!/heron|short|word/.test(JSON.stringify(legacy)), 'no words of anybody are on the record');
+    expect([legacy[0].row_id, legacy[2].row_id], 'a row is about what became of it').toStrictEqual([
+      uuid(1),
+      heron.packet_id,
+    ]);
+    expect([legacy[0].details.k, legacy[0].details.ids, legacy[0].details.legacy.id]).toStrictEqual([
+      3,
+      ['a', 'b'],
+      '1',
+    ]);
+    expect(legacy[0].details.query_sha256).toMatch(/^[0-9a-f]{64}$/);
+    expect(JSON.stringify(legacy), 'no words of anybody are on the record').not.toMatch(/heron|short|word/);
   });
 
   it('move nothing twice', async () => {
     const second = await old.migrate('--apply', '--embedding-model', 'old-model');
-    assert.equal(second.code, 0, second.err);
+    expect(second.code, second.err).toBe(0);
     for (const outcomes of Object.values(counts(second)))
-      assert.deepEqual([outcomes.moved, outcomes.merged, outcomes.recorded], [undefined, undefined, undefined]);
-    assert.equal(counts(second)['memory.long_term']!.kept, 4);
-    assert.deepEqual(await old.query(DUMP), now.dump);
+      expect([outcomes.moved, outcomes.merged, outcomes.recorded]).toStrictEqual([undefined, undefined, undefined]);
+    expect(counts(second)['memory.long_term']!.kept).toBe(4);
+    expect(await old.query(DUMP)).toStrictEqual(now.dump);
   });
 
   it('take options for what was left, and go on from there', async () => {
     const more = await old.migrate('--apply', '--project', 'l9', '--scope', 'team-red=developer', '--scope', '=global');
-    assert.equal(more.code, 0, more.err);
+    expect(more.code, more.err).toBe(0);
     const { 'memory.long_term': long, 'memory.mediumterm': medium, 'memory."shortTerm"': short } = counts(more);
-    assert.deepEqual([long!.moved, medium!.moved, short!.moved], [2, 1, 1]);
+    expect([long!.moved, medium!.moved, short!.moved]).toStrictEqual([2, 1, 1]);
     now.packets = await old.query(PACKETS);
     const three = packet(uuid(3));
-    assert.deepEqual([three.metadata.creator, three.project_id, three.importance_score], ['Cursor-IDE', 'l9', 0]);
-    assert.deepEqual([three.legacy.user, three.legacy.importance], ['igor', -3]);
-    assert.match(three.ttl, /^2999-/);
+    expect([three.metadata.creator, three.project_id, three.importance_score]).toStrictEqual(['Cursor-IDE', 'l9', 0]);
+    expect([three.legacy.user, three.legacy.importance]).toStrictEqual(['igor', -3]);
+    expect(three.ttl).toMatch(/^2999-/);
   });
 
   it('are found by whoever may see them: C what is developer and global, L all', async () => {
-    const house = await openHouse({ home: { ...old.home, drop: async () => {} } });
+    const gateway = await startTestGateway({ home: { ...old.home, drop: async () => {} } });
     try {
       // The gateway lists what has no vector yet by itself, but perhaps after we have looked.
-      await house.gateway.database.workerPool.query(
+      await gateway.instance.database.workerPool.query(
         "select embeddings.enqueue_missing_embeddings(m.model) from public.embedding_models m where m.state = 'serving'",
       );
-      await house.embedded();
+      await gateway.embedded();
       const seen = async (caller: string) =>
-        (await house.sql(caller, 'select content from packet_store order by content')).map(({ content }) => content);
+        (await gateway.sql(caller, 'select content from packet_store order by content')).map(({ content }) => content);
       const ofC = await seen('C');
-      assert.ok(ofC.includes('We ship on Tuesdays.') && ofC.includes('A cursor memory without a writer.'));
-      assert.ok(
-        !ofC.includes('Only for L.') && !ofC.some((content) => content.includes('heron')),
+      expect(ofC).toContain('We ship on Tuesdays.');
+      expect(ofC).toContain('A cursor memory without a writer.');
+      expect(ofC, 'not private, not of a user').not.toContain('Only for L.');
+      expect(
+        ofC.some((content) => content.includes('heron')),
         'not private, not of a user',
-      );
-      assert.ok((await seen('L')).includes('Only for L.'));
-      const found = await house.tool('C', 'search_memory', {
+      ).toBe(false);
+      expect(await seen('L')).toContain('Only for L.');
+      const found = await gateway.tool('C', 'search_memory', {
         query: 'on which day do releases leave?',
         mode: 'semantic',
         k: 1,
       });
-      assert.equal(found.result.hits[0].content, 'We ship on Tuesdays.', 'by meaning, embedded anew');
+      expect(found.result.hits[0].content, 'by meaning, embedded anew').toBe('We ship on Tuesdays.');
       // Ids of the old tables say nothing of time; memories can rest on them all the same, and never in a circle.
-      const saved = await house.tool('C', 'save_memory', {
+      const saved = await gateway.tool('C', 'save_memory', {
         content: 'So no release on Friday.',
         project_id: 'l9',
         parent_ids: [uuid(1)],
       });
-      assert.deepEqual(saved.result.memory.parent_ids, [uuid(1)]);
-      await assert.rejects(
-        house.sql('C', 'select update_memory($1, parent_ids => $2)', [uuid(1), [saved.result.memory.packet_id]]),
-        { code: 'L9VAL' },
-      );
+      expect(saved.result.memory.parent_ids).toStrictEqual([uuid(1)]);
+      await expect(
+        gateway.sql('C', 'select update_memory($1, parent_ids => $2)', [uuid(1), [saved.result.memory.packet_id]]),
+      ).rejects.toMatchObject({ code: 'L9VAL' });
       // C wrote this one, before and now.
-      await house.tool('C', 'update_memory', { packet_id: uuid(1), content: 'We ship on Wednesdays.' });
-      await house.tool('L', 'delete_memory', { packet_id: uuid(4) });
-      await house.embedded();
-      // A house that closes while a job is being ticked off leaves a connection behind that is waited for in vain.
-      const jobs = () => house.gateway.database.workerPool.query('select 1 from graphile_worker.jobs');
+      await gateway.tool('C', 'update_memory', { packet_id: uuid(1), content: 'We ship on Wednesdays.' });
+      await gateway.tool('L', 'delete_memory', { packet_id: uuid(4) });
+      await gateway.embedded();
+      // A gateway that closes while a job is being ticked off leaves a connection behind that is waited for in vain.
+      const jobs = () => gateway.instance.database.workerPool.query('select 1 from graphile_worker.jobs');
       await eventually(async () => (await jobs()).rowCount === 0);
     } finally {
-      await house.close();
+      await gateway.close();
     }
   });
 
@@ -321,7 +323,9 @@ describe('the old tables', () => {
       gone = await query('select source_hash, leftover from legacy.legacy_ids where new_id = $1', [uuid(4)]);
       before = await query(DUMP);
     });
-    assert.deepEqual(gone, [{ source_hash: null, leftover: null }], 'with a memory goes what was known of its content');
+    expect(gone, 'with a memory goes what was known of its content').toStrictEqual([
+      { source_hash: null, leftover: null },
+    ]);
     const refused = await old.migrate(
       '--apply',
       '--project',
@@ -332,9 +336,9 @@ describe('the old tables', () => {
       '=global',
       '--drop',
     );
-    assert.equal(refused.code, 1);
+    expect(refused.code).toBe(1);
     const { done, obstacles } = refused.report.drop!;
-    assert.equal(done, false);
+    expect(done).toBe(false);
     for (const expected of [
       /^function memory.report\(\) is in schema memory too/,
       /^view memory.recent is in schema memory too/,
@@ -345,13 +349,16 @@ describe('the old tables', () => {
       /^memory.audit_log: 1 rows not moved \(operation\); --skip operation/,
       /^memory.audit_log: texts in audit rows would be lost; --skip texts lets them go \(content, said\)/,
     ]) {
-      assert.ok(
+      expect(
         obstacles.some((text) => expected.test(text)),
         `${expected} in\n${obstacles.join('\n')}`,
-      );
+      ).toBe(true);
     }
-    assert.ok(!obstacles.some((text) => text.includes(uuid(1))), 'changed by its writer here: accounted for');
-    assert.deepEqual(await old.query(DUMP), before);
+    expect(
+      obstacles.some((text) => text.includes(uuid(1))),
+      'changed by its writer here: accounted for',
+    ).toBe(false);
+    expect(await old.query(DUMP)).toStrictEqual(before);
   });
 
   it('go by --drop once every row is accounted for', async () => {
@@ -374,18 +381,18 @@ describe('the old tables', () => {
       await query('create view public.of_old as select id from memory.long_term');
     });
     const depended = await old.migrate(...args);
-    assert.match(depended.report.drop!.obstacles.join(), /view of_old depends on table memory.long_term/);
+    expect(depended.report.drop!.obstacles.join()).toMatch(/view of_old depends on table memory.long_term/);
     await old.query('drop view public.of_old');
 
     const dropped = await old.migrate(...args);
-    assert.deepEqual(dropped.report.drop, { done: true, obstacles: [] });
-    assert.equal(dropped.code, 0);
+    expect(dropped.report.drop).toStrictEqual({ done: true, obstacles: [] });
+    expect(dropped.code).toBe(0);
     const [{ left, audit }] = await old.query(
       `select (select count(*)::int from pg_namespace where nspname = 'memory') as left,
         (select to_jsonb(a) from audit_log a where operation = 'CLEANUP' and table_name = 'memory') as audit`,
     );
-    assert.equal(left, 0);
-    assert.equal(audit.caller, 'db:l9_owner');
-    assert.equal(audit.details.dropped_tables.length, 4);
+    expect(left).toBe(0);
+    expect(audit.caller).toBe('db:l9_owner');
+    expect(audit.details.dropped_tables.length).toBe(4);
   });
 });

@@ -1,14 +1,14 @@
 // Old tables that are elsewhere, are written to meanwhile, or come with an application of their own.
-import assert from 'node:assert/strict';
+
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
+import { serverUrl } from '../../../db/tests/support/engine.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
+import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
-import { serverUrl } from '../support/databases.ts';
-import { eventually } from '../support/eventually.ts';
 import {
   counts,
   createOldHome,
@@ -21,13 +21,11 @@ import {
   type Ran,
 } from './old-database.ts';
 
-const server = { skip: serverUrl ? false : 'needs a server: TEST_DATABASE_URL' };
-
-describe('another database', server, () => {
+describeOnServer('another database', () => {
   const name = `l9_old_${process.pid}`;
   let root: pg.Client;
   let url: string;
-  before(async () => {
+  beforeAll(async () => {
     root = new pg.Client({ connectionString: serverUrl! });
     await root.connect();
     await root.query(`create database ${name}`);
@@ -40,7 +38,7 @@ describe('another database', server, () => {
     await client.query(OLD_ROWS);
     await client.end();
   });
-  after(async () => {
+  afterAll(async () => {
     await root.query(`drop database if exists ${name} with (force)`);
     await root.end();
   });
@@ -55,12 +53,12 @@ describe('another database', server, () => {
           ['gateway/src/cli.ts', 'migrate-legacy', '--json', '--from', url, ...args],
           { env, encoding: 'utf8' },
         );
-        assert.equal(ran.stderr, '');
+        expect(ran.stderr).toBe('');
         return { status: ran.status, report: JSON.parse(ran.stdout) };
       };
       const moved = run('--apply', '--label', 'laptop', '--embedding-model', 'old-model');
-      assert.deepEqual(counts(moved as unknown as Ran), FIRST);
-      assert.equal(moved.report.tables[0].vectors.moved, 3);
+      expect(counts(moved as unknown as Ran)).toStrictEqual(FIRST);
+      expect(moved.report.tables[0].vectors.moved).toBe(3);
       const again = run(
         '--apply',
         '--label',
@@ -69,21 +67,21 @@ describe('another database', server, () => {
         '--skip',
         'blank,long,expired,deleted,scope,project,operation,time,texts',
       );
-      assert.deepEqual([again.status, again.report.drop], [0, { done: true, obstacles: [] }]);
+      expect([again.status, again.report.drop]).toStrictEqual([0, { done: true, obstacles: [] }]);
       const client = new pg.Client({ connectionString: url });
       await client.connect();
       const { rows } = await client.query("select count(*)::int as n from pg_namespace where nspname = 'memory'");
       await client.end();
-      assert.equal(rows[0].n, 0);
+      expect(rows[0].n).toBe(0);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
   });
 });
 
-describe('callers who write meanwhile', server, () => {
+describeOnServer('callers who write meanwhile', () => {
   let old: OldHome;
-  before(async () => {
+  beforeAll(async () => {
     old = await createOldHome();
     await old.superuser(async (query) => {
       await query(
@@ -93,7 +91,7 @@ describe('callers who write meanwhile', server, () => {
       await query(GIVE_TO_OWNER);
     });
   });
-  after(() => old.drop());
+  afterAll(() => old.drop());
 
   it('say the same: one memory stays, which no longer expires', async () => {
     const client = new pg.Client({ connectionString: old.home.superuserUrl! });
@@ -110,30 +108,31 @@ describe('callers who write meanwhile', server, () => {
       await eventually(async () => (await old.query(waits)).length > 0);
       await client.query('commit');
       const ran = await moving;
-      assert.deepEqual(counts(ran), { 'memory.long_term': { moved: 1, merged: 1 } }, ran.err);
+      expect(counts(ran), ran.err).toStrictEqual({ 'memory.long_term': { moved: 1, merged: 1 } });
       const [packet] = await old.query(
         "select packet_id, ttl, importance_score, metadata from packet_store where content ilike '%both%'",
       );
-      assert.deepEqual(
-        [packet.packet_id, packet.ttl, packet.metadata.creator],
-        [rows[0].packet_id, null, 'Cursor-IDE'],
-      );
-      assert.ok(Math.abs(packet.importance_score - 0.9) < 1e-6);
+      expect([packet.packet_id, packet.ttl, packet.metadata.creator]).toStrictEqual([
+        rows[0].packet_id,
+        null,
+        'Cursor-IDE',
+      ]);
+      expect(Math.abs(packet.importance_score - 0.9)).toBeLessThan(1e-6);
     } finally {
       await client.end();
     }
   });
 });
 
-describe('a database of the old application', server, () => {
+describeOnServer('a database of the old application', () => {
   const name = `l9_grown_${process.pid}`;
   let root: pg.Client;
-  before(async () => {
+  beforeAll(async () => {
     root = new pg.Client({ connectionString: serverUrl! });
     await root.connect();
     await root.query(`create database ${name}`);
   });
-  after(async () => {
+  afterAll(async () => {
     await root.query(`drop database if exists ${name} with (force)`);
     await root.end();
   });
@@ -153,7 +152,7 @@ describe('a database of the old application', server, () => {
           encoding: 'utf8',
         });
       const setup = cli({}, 'db', 'setup', '--root-url', serverUrl!, '--database', name);
-      assert.equal(setup.status, 0, setup.stderr);
+      expect(setup.status, setup.stderr).toBe(0);
       await client.query(GIVE_TO_OWNER);
       const ran = cli(
         { DATABASE_OWNER_URL: ownerUrlOf(url, old.env.DATABASE_URL!) },
@@ -164,10 +163,10 @@ describe('a database of the old application', server, () => {
         'm',
       );
       await old.drop();
-      assert.equal(ran.status, 0, ran.stderr);
+      expect(ran.status, ran.stderr).toBe(0);
       const report = JSON.parse(ran.stdout);
-      assert.deepEqual(counts({ report } as Ran), FIRST);
-      assert.equal(report.tables[0].vectors.moved, 3);
+      expect(counts({ report } as Ran)).toStrictEqual(FIRST);
+      expect(report.tables[0].vectors.moved).toBe(3);
     } finally {
       await client.end();
     }

@@ -1,24 +1,22 @@
-// Requests to /mcp that no client makes, and pages in a browser that try both doors.
-import assert from 'node:assert/strict';
+// Requests to /mcp that no client makes, and pages in a browser that try both APIs.
 import { request } from 'node:http';
-import { after, before, describe, it } from 'node:test';
 import { cheapEmbedder } from '../access/attacker.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-describe('the MCP door', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
+describe('the MCP API', () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   const send = async (body: string, headers: Record<string, string> = {}) => {
-    const response = await fetch(`${house.gateway.url}/mcp`, {
+    const response = await fetch(`${gateway.instance.url}/mcp`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
-        'x-api-key': house.apiKey('C'),
+        'x-api-key': gateway.apiKey('C'),
         ...headers,
       },
       body,
@@ -45,9 +43,9 @@ describe('the MCP door', () => {
       'x'.repeat(100_000),
     ]) {
       const { status, text } = await call(name, '{"content":"x","project_id":"l9"}');
-      assert.equal(status, 200);
-      assert.match(text, /INVALID_INPUT \(L9VAL\): there is no tool/, name.slice(0, 40));
-      assert.ok(text.length < 1_000);
+      expect(status).toBe(200);
+      expect(text, name.slice(0, 40)).toMatch(/INVALID_INPUT \(L9VAL\): there is no tool/);
+      expect(text.length).toBeLessThan(1_000);
     }
   });
 
@@ -64,17 +62,17 @@ describe('the MCP door', () => {
       '"content"',
     ]) {
       const { status, text } = await call('save_memory', args);
-      assert.ok([200, 400].includes(status), args);
-      assert.ok(!/INTERNAL/.test(text), `${args}: ${text}`);
-      assert.equal(({} as Record<string, unknown>).polluted, undefined);
+      expect([200, 400], args).toContain(status);
+      expect(text, `${args}: ${text}`).not.toMatch(/INTERNAL/);
+      expect(({} as Record<string, unknown>).polluted).toBeUndefined();
     }
     const refused = await call('save_memory', '{"content":"h","project_id":"l9","metadata":{"__proto__":{"a":1}}}');
-    assert.match(refused.text, /L9VAL\): metadata: __proto__/, 'rather than dropped without a word');
-    const [{ kept }] = await house.sql(
+    expect(refused.text, 'rather than dropped without a word').toMatch(/L9VAL\): metadata: __proto__/);
+    const [{ kept }] = await gateway.sql(
       'C',
       "select metadata -> 'constructor' as kept from public.packet_store where content = 'e'",
     );
-    assert.deepEqual(kept, { prototype: { polluted: 1 } }, 'a name like any other is kept');
+    expect(kept, 'a name like any other is kept').toStrictEqual({ prototype: { polluted: 1 } });
   });
 
   it('answers messages that are none, ids out of all measure and batches without falling over', async () => {
@@ -101,11 +99,11 @@ describe('the MCP door', () => {
     for (const [body, headers, status] of cases) {
       const answer = await send(body, headers);
       const what = `${body.slice(0, 80)} ${JSON.stringify(headers)}: ${answer.status} ${answer.text.slice(0, 300)}`;
-      assert.ok(
+      expect(
         answer.status === status || (status === 400 && answer.status === 200 && /"error"/.test(answer.text)),
         what,
-      );
-      assert.ok(!/INTERNAL|node_modules|passwd:/.test(answer.text), what);
+      ).toBe(true);
+      expect(answer.text, what).not.toMatch(/INTERNAL|node_modules|passwd:/);
     }
     const batch = JSON.stringify(
       ['C of a batch', 'L of a batch'].map((content, id) => ({
@@ -121,33 +119,32 @@ describe('the MCP door', () => {
     const answers = (JSON.parse((await send(batch)).text) as { id: number; result: { isError?: boolean } }[]).toSorted(
       (a, b) => a.id - b.id,
     );
-    assert.deepEqual(
+    expect(
       answers.map(({ result }) => result.isError === true),
-      [false, true],
       "each call of a batch is its caller's",
-    );
+    ).toStrictEqual([false, true]);
   });
 
   it('answers arguments that nest without end in documented words', async () => {
     for (const levels of [100, 5_000, 100_000]) {
       const deep = `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
       const { text } = await call('save_memory', `{"content":"deep","project_id":"l9","metadata":${deep}}`);
-      assert.match(text, /LIMIT_EXCEEDED \(L9LIM\): metadata: at most 64 levels deep/, String(levels));
+      expect(text, String(levels)).toMatch(/LIMIT_EXCEEDED \(L9LIM\): metadata: at most 64 levels deep/);
     }
   });
 });
 
 describe('a page in a browser', () => {
-  let house: House;
-  before(async () => {
-    house = await openHouse({ embedder: cheapEmbedder });
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
-  after(() => house.close());
+  afterAll(() => gateway.close());
 
   /** fetch would not let Host be set. */
-  const knock = (of: House, path: string, headers: Record<string, string>) =>
+  const knock = (of: TestGateway, path: string, headers: Record<string, string>) =>
     new Promise<{ status: number; text: string }>((resolve, reject) => {
-      const { port } = new URL(of.gateway.url);
+      const { port } = new URL(of.instance.url);
       const method = path === '/attach' ? 'GET' : 'POST';
       const asked = request(
         {
@@ -180,7 +177,7 @@ describe('a page in a browser', () => {
             : '',
       );
     });
-  const everyDoor = async (of: House, headers: Record<string, string>, status: number) => {
+  const everyApi = async (of: TestGateway, headers: Record<string, string>, status: number) => {
     const token = await of.token({ caller: 'C' });
     for (const [path, key] of [
       ['/mcp', of.apiKey('C')],
@@ -188,13 +185,13 @@ describe('a page in a browser', () => {
       ['/attach', of.apiKey('C')],
     ] as const) {
       const answer = await knock(of, path, { authorization: `Bearer ${key}`, ...headers });
-      assert.equal(answer.status, status, `${path} ${JSON.stringify(headers)}: ${answer.text}`);
-      if (status === 403) assert.match(answer.text, /SCOPE_DENIED|L9SCP/);
+      expect(answer.status, `${path} ${JSON.stringify(headers)}: ${answer.text}`).toBe(status);
+      if (status === 403) expect(answer.text).toMatch(/SCOPE_DENIED|L9SCP/);
     }
   };
-  const port = (of: House) => new URL(of.gateway.url).port;
+  const port = (of: TestGateway) => new URL(of.instance.url).port;
 
-  it('of another site gets in by no door, even with a key', async () => {
+  it('of another site gets in by no API, even with a key', async () => {
     for (const origin of [
       'https://evil.example',
       'http://evil.example:9001',
@@ -203,7 +200,7 @@ describe('a page in a browser', () => {
       'http://localhost.evil.example',
       'https://evil.example#127.0.0.1',
     ]) {
-      await everyDoor(house, { origin }, 403);
+      await everyApi(gateway, { origin }, 403);
     }
   });
 
@@ -217,50 +214,50 @@ describe('a page in a browser', () => {
       'evil.example@127.0.0.1',
       '169.254.169.254',
     ]) {
-      const host = `${name}:${port(house)}`;
-      await everyDoor(house, { host }, 403);
-      await everyDoor(house, { host, origin: `http://${host}` }, 403);
+      const host = `${name}:${port(gateway)}`;
+      await everyApi(gateway, { host }, 403);
+      await everyApi(gateway, { host, origin: `http://${host}` }, 403);
     }
   });
 
   it('of this machine, an editor and whoever is no browser get in', async () => {
     for (const headers of [
       {},
-      { host: `localhost:${port(house)}` },
-      { host: `[::1]:${port(house)}` },
+      { host: `localhost:${port(gateway)}` },
+      { host: `[::1]:${port(gateway)}` },
       { host: 'LOCALHOST' },
-      { origin: house.gateway.url },
-      { host: `localhost:${port(house)}`, origin: `http://localhost:${port(house)}` },
+      { origin: gateway.instance.url },
+      { host: `localhost:${port(gateway)}`, origin: `http://localhost:${port(gateway)}` },
       { origin: 'http://localhost:6274' },
       { origin: 'vscode-webview://1ab2c3' },
     ]) {
-      await everyDoor(house, headers as Record<string, string>, 200);
+      await everyApi(gateway, headers as Record<string, string>, 200);
     }
   });
 
   it('gets in where ALLOWED_HOSTS names it, as behind a proxy', async () => {
-    const open = await openHouse({
+    const open = await startTestGateway({
       embedder: cheapEmbedder,
       env: { ALLOWED_HOSTS: 'memory.example.com, Console.example.com' },
     });
     try {
-      await everyDoor(open, { host: 'memory.example.com' }, 200);
-      await everyDoor(open, { host: 'memory.example.com', origin: 'https://memory.example.com' }, 200);
-      await everyDoor(open, { origin: 'https://memory.example.com' }, 200);
-      await everyDoor(open, { host: 'memory.example.com', origin: 'https://console.example.com' }, 200);
-      await everyDoor(open, { host: 'memory.example.com', origin: 'https://evil.example' }, 403);
-      await everyDoor(open, { host: 'evil.example' }, 403);
+      await everyApi(open, { host: 'memory.example.com' }, 200);
+      await everyApi(open, { host: 'memory.example.com', origin: 'https://memory.example.com' }, 200);
+      await everyApi(open, { origin: 'https://memory.example.com' }, 200);
+      await everyApi(open, { host: 'memory.example.com', origin: 'https://console.example.com' }, 200);
+      await everyApi(open, { host: 'memory.example.com', origin: 'https://evil.example' }, 403);
+      await everyApi(open, { host: 'evil.example' }, 403);
     } finally {
       await open.close();
     }
   });
 
   it('reaches a gateway that others on the network reach under whatever name it has there, but only from itself', async () => {
-    const open = await openHouse({ embedder: cheapEmbedder, env: { HOST: '0.0.0.0' } });
+    const open = await startTestGateway({ embedder: cheapEmbedder, env: { HOST: '0.0.0.0' } });
     try {
-      await everyDoor(open, { host: 'memory.internal:9001' }, 200);
-      await everyDoor(open, { host: 'memory.internal:9001', origin: 'http://memory.internal:9001' }, 200);
-      await everyDoor(open, { host: 'memory.internal:9001', origin: 'http://evil.example' }, 403);
+      await everyApi(open, { host: 'memory.internal:9001' }, 200);
+      await everyApi(open, { host: 'memory.internal:9001', origin: 'http://memory.internal:9001' }, 200);
+      await everyApi(open, { host: 'memory.internal:9001', origin: 'http://evil.example' }, 403);
     } finally {
       await open.close();
     }

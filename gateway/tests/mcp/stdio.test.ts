@@ -1,20 +1,20 @@
 // What an editor does: it starts `l9-memory mcp` and speaks MCP with it over stdio.
-import assert from 'node:assert/strict';
+
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, afterEach, before, describe, it } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import { errorOf } from '../../../db/tests/support/errors.ts';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { readHolder } from '../../src/home/lock.ts';
 import { cli, createProcessHome, kill, type ProcessHome, pidAt } from '../home/processes.ts';
-import { eventually } from '../support/eventually.ts';
 
 let home: ProcessHome;
-before(async () => {
+beforeAll(async () => {
   home = await createProcessHome();
 });
-after(() => home.close());
+afterAll(() => home.close());
 
 const clients: Client[] = [];
 // The server that a test leaves behind lives long enough for the next one, which is quicker than a new one each time.
@@ -56,7 +56,7 @@ async function editor(args: string[], env: Record<string, string> = {}): Promise
 
 const holder = () => {
   const found = readHolder(home.home);
-  assert.ok(found, 'a server runs');
+  if (!found) throw new Error('no server runs');
   return found;
 };
 const isGone = (pid: number) => eventually(() => !home.pids().includes(pid));
@@ -66,17 +66,18 @@ const memory = { content: 'Stdio editors share one server.', scope: 'developer',
 describe('l9-memory mcp', () => {
   it('lists tools, saves and finds, with structured content', async () => {
     const { client, tool } = await editor(['--caller', 'C']);
-    assert.equal(client.getServerVersion()?.name, 'l9-memory');
+    expect(client.getServerVersion()?.name).toBe('l9-memory');
     const { tools } = await client.listTools();
-    assert.ok(tools.length >= 7 && tools.every(({ inputSchema, outputSchema }) => inputSchema && outputSchema));
+    expect(tools.length).toBeGreaterThanOrEqual(7);
+    expect(tools.every(({ inputSchema, outputSchema }) => inputSchema && outputSchema)).toBe(true);
 
     const saved = await tool('save_memory', memory);
-    assert.equal(saved.isError, false, saved.text);
-    assert.equal(saved.result.status, 'inserted');
-    assert.equal(saved.result.memory.creator ?? saved.result.memory.metadata.creator, 'Cursor-IDE');
+    expect(saved.isError, saved.text).toBe(false);
+    expect(saved.result.status).toBe('inserted');
+    expect(saved.result.memory.creator ?? saved.result.memory.metadata.creator).toBe('Cursor-IDE');
     const found = await tool('search_memory', { query: 'editors share', mode: 'lexical' });
-    assert.equal(found.result.hits[0].packet_id, saved.result.memory.packet_id);
-    assert.match(found.text, /^1 memory, searched /);
+    expect(found.result.hits[0].packet_id).toBe(saved.result.memory.packet_id);
+    expect(found.text).toMatch(/^1 memory, searched /);
   });
 
   it('is the caller whose key it has', async () => {
@@ -85,34 +86,33 @@ describe('l9-memory mcp', () => {
     const byKey = await editor([], { MCP_API_KEY: home.key('L') });
     const secret = { content: 'Only L may know.', scope: 'l-private', project_id: 'l9', caller: 'L' };
     const refused = await c.tool('save_memory', secret);
-    assert.equal(refused.isError, true);
-    assert.match(refused.text, /^SCOPE_DENIED \(L9SCP\)/);
-    assert.equal((await l.tool('save_memory', secret)).result.status, 'inserted');
-    assert.equal((await byKey.tool('save_memory', secret)).result.status, 'skipped_dedupe');
+    expect(refused.isError).toBe(true);
+    expect(refused.text).toMatch(/^SCOPE_DENIED \(L9SCP\)/);
+    expect((await l.tool('save_memory', secret)).result.status).toBe('inserted');
+    expect((await byKey.tool('save_memory', secret)).result.status).toBe('skipped_dedupe');
     const query = { query: 'only may know', mode: 'lexical' };
-    assert.equal((await c.tool('search_memory', query)).result.hits.length, 0);
-    assert.equal((await l.tool('search_memory', query)).result.hits.length, 1);
+    expect((await c.tool('search_memory', query)).result.hits.length).toBe(0);
+    expect((await l.tool('search_memory', query)).result.hits.length).toBe(1);
   });
 
   it('says what is wrong with a caller it can not be', async () => {
     await silence();
     const stranger = home.run([cli, 'mcp', '--caller', 'X']);
-    assert.equal(await stranger.exit, 1);
-    assert.match(stranger.stderr, /--caller X: there is no key for that name\. Known: C, L\n$/);
+    expect(await stranger.exit).toBe(1);
+    expect(stranger.stderr).toMatch(/--caller X: there is no key for that name\. Known: C, L\n$/);
     const nobody = home.run([cli, 'mcp']);
-    assert.equal(await nobody.exit, 1);
-    assert.match(nobody.stderr, /Start with --caller C .*MCP_API_KEY/);
+    expect(await nobody.exit).toBe(1);
+    expect(nobody.stderr).toMatch(/Start with --caller C .*MCP_API_KEY/);
     for (const { stdout, stderr } of [stranger, nobody]) {
-      assert.equal(stdout, '');
-      for (const caller of ['C', 'L']) assert.ok(!stderr.includes(home.key(caller)));
+      expect(stdout).toBe('');
+      for (const caller of ['C', 'L']) expect(stderr).not.toContain(home.key(caller));
     }
-    assert.deepEqual(home.pids(), [], 'nothing was started for them');
+    expect(home.pids(), 'nothing was started for them').toStrictEqual([]);
   });
 
   it('answers with an error where its key is not accepted', async () => {
     await home.serve();
-    await assert.rejects(
-      editor([], { MCP_API_KEY: 'not-a-key-of-anybody' }),
+    await expect(editor([], { MCP_API_KEY: 'not-a-key-of-anybody' })).rejects.toThrow(
       /UNAUTHENTICATED \(L9AUT\).*does not accept/,
     );
   });
@@ -120,12 +120,10 @@ describe('l9-memory mcp', () => {
   it('answers with the reason where no server can be started', async () => {
     await silence();
     const DATABASE_URL = 'postgres://l9_gateway:hush-hush@127.0.0.1:1/nowhere';
-    await assert.rejects(editor(['--caller', 'C'], { DATABASE_URL }), (error: Error) => {
-      assert.match(error.message, /the server did not start: .*ECONNREFUSED.*server\.log/s);
-      assert.doesNotMatch(error.message, /hush-hush/);
-      return true;
-    });
-    assert.equal(statSync(join(home.home, 'server.log')).mode & 0o777, 0o600);
+    const error = await errorOf(editor(['--caller', 'C'], { DATABASE_URL }));
+    expect(error.message).toMatch(/the server did not start: .*ECONNREFUSED.*server\.log/s);
+    expect(error.message).not.toMatch(/hush-hush/);
+    expect(statSync(join(home.home, 'server.log')).mode & 0o777).toBe(0o600);
   });
 
   it('started three times at once, shares one server, which ends after the last', async () => {
@@ -133,16 +131,16 @@ describe('l9-memory mcp', () => {
     const editors = await Promise.all(['C', 'L', 'C'].map((caller) => editor(['--caller', caller])));
     await Promise.all(editors.map(({ client }) => client.listTools()));
     const { pid, url, onDemand } = holder();
-    assert.equal(onDemand, true);
-    assert.equal(await pidAt(url), pid);
+    expect(onDemand).toBe(true);
+    expect(await pidAt(url)).toBe(pid);
     await eventually(() => home.pids().length === 4);
     await editors[0]?.client.close();
     await editors[1]?.client.close();
-    assert.equal((await editors[2]?.tool('get_memory_stats', {}))?.isError, false);
+    expect((await editors[2]?.tool('get_memory_stats', {}))?.isError).toBe(false);
     await editors[2]?.client.close();
     await isGone(pid);
-    assert.deepEqual(home.pids(), []);
-    assert.equal(existsSync(join(home.home, 'server.json')), false);
+    expect(home.pids()).toStrictEqual([]);
+    expect(existsSync(join(home.home, 'server.json'))).toBe(false);
   });
 
   it('leaves no server behind when all editors are killed', async () => {
@@ -150,19 +148,19 @@ describe('l9-memory mcp', () => {
     const { pid } = holder();
     for (const { pid: editorPid } of editors) kill(editorPid);
     await isGone(pid);
-    assert.deepEqual(home.pids(), []);
+    expect(home.pids()).toStrictEqual([]);
   });
 
   it('uses a server that runs already, and leaves it running', async () => {
     await silence();
     const server = await home.serve();
     const { client, tool } = await editor(['--caller', 'C']);
-    assert.equal((await tool('get_memory_stats', {})).isError, false);
-    assert.deepEqual(home.pids().length, 2);
+    expect((await tool('get_memory_stats', {})).isError).toBe(false);
+    expect(home.pids().length).toStrictEqual(2);
     await client.close();
     // Longer than a server that was started for an editor would stay.
     await new Promise((resolve) => setTimeout(resolve, 7_000));
-    assert.equal(await pidAt(server.url), server.pid);
+    expect(await pidAt(server.url)).toBe(server.pid);
     await silence();
   });
 
@@ -172,16 +170,16 @@ describe('l9-memory mcp', () => {
     const first = holder().pid;
     kill(first);
     const found = await tool('get_memory', { packet_id: result.memory.packet_id });
-    assert.equal(found.text, 'Written before the crash.');
-    assert.notEqual(holder().pid, first);
+    expect(found.text).toBe('Written before the crash.');
+    expect(holder().pid).not.toBe(first);
     // In the middle of requests: what is safe to repeat is repeated.
     const asked = Array.from({ length: 10 }, (_, n) =>
       tool('save_memory', { ...memory, content: `Amid it, number ${n}.` }),
     );
     kill(holder().pid);
-    for (const saved of await Promise.all(asked)) assert.equal(saved.isError, false, saved.text);
+    for (const saved of await Promise.all(asked)) expect(saved.isError, saved.text).toBe(false);
     const all = await tool('search_memory', { query: 'amid', mode: 'lexical', k: 50 });
-    assert.equal(all.result.hits.length, 10);
+    expect(all.result.hits.length).toBe(10);
   });
 
   it('goes over to a server that a person starts in place of the old one', async () => {
@@ -190,8 +188,8 @@ describe('l9-memory mcp', () => {
     kill(pid, 'SIGTERM');
     await isGone(pid);
     const server = await home.serve();
-    assert.equal((await tool('get_memory_stats', {})).isError, false);
-    assert.equal(holder().pid, server.pid);
+    expect((await tool('get_memory_stats', {})).isError).toBe(false);
+    expect(holder().pid).toBe(server.pid);
   });
 
   it('ends when its input does, having answered, with nothing but JSON-RPC on its output', async () => {
@@ -207,14 +205,14 @@ describe('l9-memory mcp', () => {
       { jsonrpc: '2.0', id: 2, method: 'no/such/method' },
     ];
     proxy.process.stdin?.end(`not json\n${messages.map((message) => `${JSON.stringify(message)}\n`).join('')}`);
-    assert.equal(await proxy.exit, 0);
+    expect(await proxy.exit).toBe(0);
     const answers = proxy.stdout
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
     const byId = new Map(answers.map((answer) => [answer.id, answer]));
-    assert.equal(answers.length, 2);
-    assert.equal(byId.get('one').result.protocolVersion, '2025-06-18');
-    assert.equal(byId.get(2).error.code, -32601);
+    expect(answers).toHaveLength(2);
+    expect(byId.get('one').result.protocolVersion).toBe('2025-06-18');
+    expect(byId.get(2).error.code).toBe(-32601);
   });
 });

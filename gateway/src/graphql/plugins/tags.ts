@@ -290,6 +290,12 @@ export const tagsPlugin = jsonPgSmartTags({
           { tags: { behavior: '-mutationField +queryField -connection +list' } },
         ]),
       ),
+      ...Object.fromEntries(
+        ['explore_graph', 'get_world_model'].map((name) => [
+          `public.${name}`,
+          { tags: { behavior: '-mutationField +queryField' } },
+        ]),
+      ),
     },
   },
 } as never);

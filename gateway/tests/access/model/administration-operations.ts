@@ -1,9 +1,8 @@
 // What is tried with the rules themselves: to break them, to have them explained, to change what an actor may.
-import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import * as model from '../model.ts';
-import { statement } from './doors.ts';
 import { type Act, act, isAdmin, number, onlySql, target, targetOf } from './given.ts';
+import { statement } from './session-apis.ts';
 import { heardOf, pick, refusal } from './turns.ts';
 import { changing } from './world.ts';
 
@@ -13,7 +12,7 @@ export const administrationActs: Record<string, Act> = {
     const values = { $1: targetOf(turn, given.target), $2: turn.me?.tenant ?? changing.tenant };
     const forbiddenHere = pick(forbidden, given.statement).replace(/\$[12]/, (name) => `'${values[name as '$1']}'`);
     turn.asked = { sql: forbiddenHere };
-    const answer = await statement(turn.run.house, turn.session, forbiddenHere);
+    const answer = await statement(turn.run.gateway, turn.session, forbiddenHere);
     return refusal({ refused: ['L9SCP'] }, answer)!;
   }),
 
@@ -32,10 +31,10 @@ export const administrationActs: Record<string, Act> = {
       const { tenant, caller, scopes, projects, org, user } = whom.claims;
       turn.asked = { of: run.world.memories.get(id) ?? id, whom: whom.name };
       const expected = model.explain(run.world, me, run.world.memories.get(id), whom.claims);
-      const answer = await statement(run.house, session, EXPLAIN, [caller, id, org, user, projects, scopes, tenant]);
+      const answer = await statement(run.gateway, session, EXPLAIN, [caller, id, org, user, projects, scopes, tenant]);
       const refused = refusal(expected, answer);
       if (expected.refused || answer.code !== null) return refused!;
-      assert.deepEqual(answer.rows, [{ is_visible: expected.isVisible }]);
+      expect(answer.rows).toStrictEqual([{ is_visible: expected.isVisible }]);
       return expected.isVisible ? 'visible' : 'not visible';
     },
     isAdmin,
@@ -43,23 +42,23 @@ export const administrationActs: Record<string, Act> = {
 
   /** An actor is deactivated, comes back, or gets other scopes. */
   'change an actor': act(2, onlySql, number, async (turn, n) => {
-    const { house, world, sessions } = turn.run;
+    const { gateway, world, sessions } = turn.run;
     const actor = world.actors.find((one) => one.tenant === changing.tenant && one.caller === changing.caller)!;
     const { tenant, caller } = actor;
     turn.asked = actor;
     if (actor.isActive && n % 3 === 0) {
       actor.isActive = false;
-      await house.asSuperuser('select public.deactivate_actor($1, $2)', [caller, tenant]);
+      await gateway.asSuperuser('select public.deactivate_actor($1, $2)', [caller, tenant]);
       return 'deactivated';
     }
     Object.assign(actor, pick(otherScopes, n));
-    await house.asSuperuser(
+    await gateway.asSuperuser(
       'select public.register_actor($1, readable_scopes => $3, writable_scopes => $4, tenant_id => $2)',
       [caller, tenant, actor.reads, actor.writes],
     );
     if (actor.isActive) return 'changed';
     actor.isActive = true;
-    await house.asSuperuser('select public.reactivate_actor($1, $2)', [caller, tenant]);
+    await gateway.asSuperuser('select public.reactivate_actor($1, $2)', [caller, tenant]);
     for (const session of sessions) if (session.claims.caller === caller) await heardOf(turn.run, session);
     return 'reactivated';
   }),

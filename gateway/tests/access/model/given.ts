@@ -3,15 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Memory } from '../model.ts';
 import * as model from '../model.ts';
-import type { Door, Filter } from './doors.ts';
+import type { Filter, SessionApi } from './session-apis.ts';
 import { pick, type Run, type Turn } from './turns.ts';
 import { EVERYWHERE, words } from './words.ts';
 import { projects, type Session } from './world.ts';
 
 export const isAdmin = ({ claims }: Session) => claims.role !== 'l9_agent';
-/** The doors to the functions, and the one where only SQL will do. */
-export const functions = ({ doors }: Run) => [doors.sql, doors.sql, doors.graphql, doors.mcp];
-export const onlySql = ({ doors }: Run) => [doors.table];
+/** The APIs to the functions, and the one where only SQL will do. */
+export const functions = ({ apis }: Run) => [apis.sql, apis.sql, apis.graphql, apis.mcp];
+export const onlySql = ({ apis }: Run) => [apis.table];
 export const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
 export const everything = ({ world }: Run) => [...world.memories.values()].sort(byId);
 
@@ -29,8 +29,15 @@ export const oneOf = <T extends string>(weights: Record<T, number>): fc.Arbitrar
 
 export const scopes = ['developer', 'l-private', 'global', 'research', 'notices', 'nowhere'];
 export const filters: Filter[] = [
-  ...[{ scope: 'developer' }, { scope: 'l-private' }, { scope: 'global', kind: 'note' }, { scope: 'research' }],
-  ...[{ scope: 'nowhere' }, { project: 'l9' }, { project: 'l9-more' }, { project: 'L9' }, { kind: 'decision' }],
+  { scope: 'developer' },
+  { scope: 'l-private' },
+  { scope: 'global', kind: 'note' },
+  { scope: 'research' },
+  { scope: 'nowhere' },
+  { project: 'l9' },
+  { project: 'l9-more' },
+  { project: 'L9' },
+  { kind: 'decision' },
 ];
 
 export interface Target {
@@ -102,9 +109,9 @@ export function projectOf({ run, me }: Turn, scope: string, { n, fits }: { n: nu
 export const expiry = oneOf({ never: 16, later: 3, soon: 3, past: 1 });
 
 /** Only SQL can say `soon` by the database's clock; and SQL on the table may not even set a time that is past. */
-export const expiryAt = ({ run, door }: Turn, wanted: 'never' | 'later' | 'soon' | 'past') => {
-  if (wanted === 'soon' && door !== run.doors.sql && door !== run.doors.table) return 'later';
-  return wanted === 'past' && door === run.doors.table ? 'later' : wanted;
+export const expiryAt = ({ run, api }: Turn, wanted: 'never' | 'later' | 'soon' | 'past') => {
+  if (wanted === 'soon' && api !== run.apis.sql && api !== run.apis.table) return 'later';
+  return wanted === 'past' && api === run.apis.table ? 'later' : wanted;
 };
 export const ttls = { never: null, later: '2099-01-01T00:00:00Z', past: '2020-01-01T00:00:00Z', soon: 'soon' };
 
@@ -122,7 +129,7 @@ export async function expire({ run }: Turn, id: string, ttl: Date) {
 export interface Act {
   weight: number;
   /** What it can go through; none where it is SQL of its own. */
-  doors(run: Run): Door[];
+  apis(run: Run): SessionApi[];
   arbitrary: fc.Arbitrary<unknown>;
   perform(turn: Turn, rest: never): Promise<string>;
   /** Comes from those most often. */
@@ -130,8 +137,8 @@ export interface Act {
 }
 export const act = <Rest>(
   weight: number,
-  doors: Act['doors'],
+  apis: Act['apis'],
   arbitrary: fc.Arbitrary<Rest>,
   perform: (turn: Turn, rest: Rest) => Promise<string>,
   by: Act['by'] = () => true,
-): Act => ({ weight, doors, arbitrary, perform, by });
+): Act => ({ weight, apis, arbitrary, perform, by });

@@ -1,10 +1,8 @@
 // What the model-based test makes of memories: facts, relations, other names, lessons, tasks, changes of the world, summaries.
-// Each is done in the model, as a row of the memory it is of, and through a door.
-import assert from 'node:assert/strict';
+// Each is done in the model, as a row of the memory it is of, and through an API.
 import fc from 'fast-check';
 import type { Memory } from '../model.ts';
 import * as model from '../model.ts';
-import type { Fields } from './doors.ts';
 import {
   type Act,
   act,
@@ -22,8 +20,9 @@ import {
   targetOf,
 } from './given.ts';
 import { addRow, erasedWith, goesWith, mayDerive, type Row, subjectOf, summaryOf } from './knowledge.ts';
-import { call, madeOnTheWay } from './knowledge-doors.ts';
+import { call, madeOnTheWay } from './knowledge-apis.ts';
 import { askKnowledge } from './knowledge-questions.ts';
+import type { Fields } from './session-apis.ts';
 import { done, pick, type Run, refusal, type Turn } from './turns.ts';
 import { EVERYWHERE, words } from './words.ts';
 
@@ -31,7 +30,7 @@ import { EVERYWHERE, words } from './words.ts';
 export const nameOf = (n: number) => `${EVERYWHERE} ${pick(words.slice(0, 4), n)}`;
 export const aliasOf = (name: string) => `${name} too`;
 
-const twoDoors = ({ doors }: Run) => [doors.sql, doors.graphql];
+const twoApis = ({ apis }: Run) => [apis.sql, apis.graphql];
 
 /** Where it comes from: a memory that is there, or a place where one is saved. */
 const from = fc.record({ source: maybe(50, target), scope, project });
@@ -59,19 +58,19 @@ async function derive(turn: Turn, at: From, { name, given, content, kind, expiry
     const answer = await call(turn, name, { ...given, source_packet: source });
     const refused = refusal(codes.length > 0 ? { refused: codes } : done, answer);
     if (answer.code !== null) return refused!;
-    assert.deepEqual(await madeOnTheWay(run), [], 'nothing is saved where a memory is named');
+    expect(await madeOnTheWay(run), 'nothing is saved where a memory is named').toStrictEqual([]);
     for (const row of says) addRow(world, { ...row, packet: source });
     return 'derived';
   }
   const place = scopeOf(turn, at.scope);
   const wanted: model.Wanted = {
-    ...{
-      scope: place,
-      project: projectOf(turn, place, at.project),
-      content: content ?? `${EVERYWHERE} of ${name}`,
-      kind,
-    },
-    ...{ parents: [], expiry: expiry ?? 'never', idempotencyKey: null },
+    scope: place,
+    project: projectOf(turn, place, at.project),
+    content: content ?? `${EVERYWHERE} of ${name}`,
+    kind,
+    parents: [],
+    expiry: expiry ?? 'never',
+    idempotencyKey: null,
   };
   turn.asked = { ...given, ...wanted };
   const expected = model.save(world, me, wanted, 'function');
@@ -79,16 +78,16 @@ async function derive(turn: Turn, at: From, { name, given, content, kind, expiry
   const refused = refusal(expected, answer);
   if (expected.refused || answer.code !== null) return refused!;
   const [made, ...others] = await madeOnTheWay(run);
-  assert.deepEqual(others, [], 'no more than one memory is saved');
+  expect(others, 'no more than one memory is saved').toStrictEqual([]);
   let packet: string;
   if ('memory' in expected) {
-    assert.equal(made, undefined, 'the memory that says so is there already');
+    expect(made, 'the memory that says so is there already').toBeUndefined();
     expected.commit();
     packet = expected.memory.id;
   } else if (!made && name === 'reflect') {
     return 'reinforced';
   } else {
-    assert.ok(made, 'a memory is saved that says so');
+    if (!made) throw new Error('no memory is saved that says so');
     expected.commit(made.id);
     if (content === null) world.memories.get(made.id)!.content = made.content;
     if (expiry) world.knowledge.expireLater.add(made.id);
@@ -127,7 +126,7 @@ const FACTS = `
 async function retract(turn: Turn, n: number): Promise<string> {
   const { run, me } = turn;
   const { memories, knowledge } = run.world;
-  const all: SeenFact[] = await run.house.asSuperuser(FACTS);
+  const all: SeenFact[] = await run.gateway.asSuperuser(FACTS);
   const sourceOf = ({ packets }: SeenFact) =>
     packets.map(({ id }) => memories.get(id)!).find((one) => model.maySee(me, one));
   // Most often one that it sees.
@@ -172,7 +171,10 @@ async function summarise(
   turn.asked = { sources: memories.map((one, place) => one ?? sources[place]), subject };
   const call_ = () =>
     call(turn, 'save_summary', {
-      ...{ scope_type: 'topic', scope_value: subject, summary_text: text, source_packet_ids: sources },
+      scope_type: 'topic',
+      scope_value: subject,
+      summary_text: text,
+      source_packet_ids: sources,
     });
   const seen = memories.filter((one): one is Memory => one !== undefined && model.maySee(me, one));
   const places = new Set(seen.map(({ scope, project }) => JSON.stringify([scope, project])));
@@ -200,21 +202,30 @@ async function summarise(
     if (answer.code !== null) return refused!;
   }
   const [made, ...others] = await madeOnTheWay(run);
-  assert.ok(made && others.length === 0, 'one memory is saved');
+  if (!made) throw new Error('no memory is saved');
+  expect(others, 'one memory is saved').toHaveLength(0);
   const { id, content, scope, project } = made;
   const memory: Memory = {
-    ...{ ...draft, id, content, scope, project, kind: 'summary', creator: me!.creator },
-    ...{ parents: [...sources].sort(), isExpired: false, versions: [] },
+    ...draft,
+    id,
+    content,
+    scope,
+    project,
+    kind: 'summary',
+    creator: me!.creator,
+    parents: [...sources].sort(),
+    isExpired: false,
+    versions: [],
   };
   for (const source of seen)
-    assert.ok(model.mayRestOn(world, me!, memory, source), 'whoever reads it may read what it rests on');
+    expect(model.mayRestOn(world, me!, memory, source), 'whoever reads it may read what it rests on').toBe(true);
   const replaced = summaryOf(world, memory, subject);
   if (replaced) model.forget(world, replaced.id);
   world.memories.set(id, memory);
   if (sources.some((source) => world.knowledge.expireLater.has(source))) world.knowledge.expireLater.add(id);
   world.knowledge.summaries.set(id, sources);
   addRow(world, { table: 'memory_summaries', packet: id, says: [subject] });
-  assert.equal(subjectOf(world, id), subject);
+  expect(subjectOf(world, id)).toBe(subject);
   return 'summed up';
 }
 
@@ -253,32 +264,32 @@ export const knowledgeActs: Record<string, Act> = {
     (turn, { a, b, isSingle, from }) => {
       const [subject, predicate, object] = [nameOf(a), isSingle ? 'is' : 'uses', nameOf(b)];
       return derive(turn, from, {
-        ...{ name: 'assert_fact', given: { subject, predicate, object, confidence }, kind: 'fact' },
-        ...{
-          content: `${subject} ${predicate}: ${object}`,
-          says: [{ table: 'fact_evidence', says: [subject, predicate, object] }],
-        },
+        name: 'assert_fact',
+        given: { subject, predicate, object, confidence },
+        kind: 'fact',
+        content: `${subject} ${predicate}: ${object}`,
+        says: [{ table: 'fact_evidence', says: [subject, predicate, object] }],
       });
     },
   ),
-  retract: act(2, twoDoors, number, retract),
-  relate: act(5, twoDoors, two, (turn, { a, b, from }) => {
+  retract: act(2, twoApis, number, retract),
+  relate: act(5, twoApis, two, (turn, { a, b, from }) => {
     const [source, target] = [nameOf(a), nameOf(a + 1 + (b % 3))];
     return derive(turn, from, {
-      ...{ name: 'relate', given: { source, type: 'depends_on', target, confidence }, kind: 'fact' },
+      name: 'relate',
+      given: { source, type: 'depends_on', target, confidence },
+      kind: 'fact',
       content: `${source} depends on ${target}`,
       says: [{ table: 'relationship_evidence', says: [source, 'depends_on', target] }],
     });
   }),
-  'add an alias': act(2, twoDoors, two, (turn, { a, from }) => {
+  'add an alias': act(2, twoApis, two, (turn, { a, from }) => {
     const [entity, alias] = [nameOf(a), aliasOf(nameOf(a))];
     return derive(turn, from, {
-      ...{
-        name: 'add_alias',
-        given: { alias, entity },
-        content: `${alias} is another name of ${entity}`,
-        kind: 'fact',
-      },
+      name: 'add_alias',
+      given: { alias, entity },
+      content: `${alias} is another name of ${entity}`,
+      kind: 'fact',
       says: [{ table: 'entity_aliases', says: [alias, entity] }],
     });
   }),
@@ -288,60 +299,63 @@ export const knowledgeActs: Record<string, Act> = {
       turn,
       { ...from, source: null },
       {
-        ...{
-          name: 'reflect',
-          given: { content, expires_at: '2099-01-01T00:00:00Z' },
-          content,
-          kind: 'reflection',
-          expiry: 'later',
-        },
+        name: 'reflect',
+        given: { content, expires_at: '2099-01-01T00:00:00Z' },
+        content,
+        kind: 'reflection',
+        expiry: 'later',
         says: [{ table: 'reflection_store', says: [] }],
       },
     );
   }),
-  'reflect on a task': act(2, twoDoors, two, (turn, { a, from }) => {
+  'reflect on a task': act(2, twoApis, two, (turn, { a, from }) => {
     const task_id = `task ${next(turn.run)}`;
     return derive(
       turn,
       { ...from, source: null },
       {
-        ...{ name: 'reflect_on_task', given: { task_id, description: nameOf(a), outcome: 'success' }, content: null },
-        ...{ kind: 'task_reflection', says: [{ table: 'task_reflections', says: [task_id] }] },
+        name: 'reflect_on_task',
+        given: { task_id, description: nameOf(a), outcome: 'success' },
+        content: null,
+        kind: 'task_reflection',
+        says: [{ table: 'task_reflections', says: [task_id] }],
       },
     );
   }),
-  'change the world': act(4, twoDoors, two, (turn, { a, b, from }) => {
+  'change the world': act(4, twoApis, two, (turn, { a, b, from }) => {
     // Each update leaves a mark of its own on every entity it speaks of.
     const mark = `n${next(turn.run)}`;
     const names = [...new Set([nameOf(a), nameOf(b)])];
     const content = `${nameOf(a)} ${pick(words, b)}`;
     const entities = names.map((entity_id) => ({ entity_id, attributes: { [mark]: true } }));
     return derive(turn, from, {
-      ...{
-        name: 'apply_world_update',
-        given: { insight: { insight_type: 'observation', content, entities } },
-        content,
-      },
-      ...{ kind: 'insight', says: [{ table: 'world_model_updates', says: [mark, ...names] }] },
+      name: 'apply_world_update',
+      given: { insight: { insight_type: 'observation', content, entities } },
+      content,
+      kind: 'insight',
+      says: [{ table: 'world_model_updates', says: [mark, ...names] }],
     });
   }),
-  'snapshot of the world': act(1, twoDoors, fc.record({ target, from }), (turn, { target, from }) => {
+  'snapshot of the world': act(1, twoApis, fc.record({ target, from }), (turn, { target, from }) => {
     const description = `snapshot ${next(turn.run)}`;
     return derive(
       turn,
       { ...from, source: target },
       {
-        ...{ name: 'snapshot_world', given: { description }, content: null, kind: 'world_snapshot' },
+        name: 'snapshot_world',
+        given: { description },
+        content: null,
+        kind: 'world_snapshot',
         says: [{ table: 'world_model_snapshots', says: [description] }],
       },
     );
   }),
   'sum up': act(
     5,
-    twoDoors,
+    twoApis,
     fc.record({ first: target, more: fc.array(number, { maxLength: 3 }), subject: number, mixed: percent(20) }),
     (turn, given) => summarise(turn, given as never),
   ),
-  erase: act(2, twoDoors, target, (turn, given) => erase(turn, given as never), isAdmin),
+  erase: act(2, twoApis, target, (turn, given) => erase(turn, given as never), isAdmin),
   ask: act(8, functions, fc.record({ name: number, what: number }), askKnowledge),
 };

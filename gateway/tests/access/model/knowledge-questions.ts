@@ -1,8 +1,9 @@
 // Whoever asks the graph or for facts is told what the memories say that it may read, all of it, and nothing else.
-import assert from 'node:assert/strict';
+
 import * as model from '../model.ts';
-import { question } from './knowledge-doors.ts';
+import { question } from './knowledge-apis.ts';
 import { aliasOf, nameOf } from './knowledge-operations.ts';
+import { accepted } from './session-apis.ts';
 import { done, nothing, refusal, type Turn } from './turns.ts';
 
 /** What the memories say there that the caller sees. Of the graph an operator is shown its own tenant's. */
@@ -33,28 +34,26 @@ async function exploreGraph(turn: Turn, name: string): Promise<string> {
   if (answer.code !== null) return refused!;
   const [found] = answer.answers;
   const names = namesOf(turn, name);
-  assert.deepEqual([...(found.knownAs ?? found.known_as)].sort(), names, 'the names of one entity');
+  expect([...(found.knownAs ?? found.known_as)].sort(), 'the names of one entity').toStrictEqual(names);
   const edges = said(turn, 'relationship_evidence')
     .map(({ says }) => [says[0]!, says[2]!])
     .filter((ends) => ends.some((end) => names.includes(end)));
-  assert.deepEqual(
-    setOf(found.paths.map(({ entity }: { entity: string }) => [entity])),
+  expect(setOf(found.paths.map(({ entity }: { entity: string }) => [entity])), 'what it is related to').toStrictEqual(
     setOf(edges.map((ends) => ends.filter((end) => !names.includes(end)))),
-    'what it is related to',
   );
   const ids = found.paths.flatMap(
     ({ steps }: { steps: { relationshipIds?: string[]; relationship_ids: string[] }[] }) =>
       steps.flatMap((step) => step.relationshipIds ?? step.relationship_ids),
   );
-  const evidence = await turn.run.house.asSuperuser(
+  const evidence = await turn.run.gateway.asSuperuser(
     'select r.id, array(select e.packet_id from public.relationship_evidence e where e.relationship_id = r.id) as packets from unnest($1::uuid[]) as r (id)',
     [ids],
   );
   for (const { packets } of evidence as { packets: string[] }[]) {
-    assert.ok(
+    expect(
       packets.some((id) => model.maySee(turn.me, turn.run.world.memories.get(id)!)),
       'a relation that rests on what is seen',
-    );
+    ).toBe(true);
   }
   return edges.length > 0 ? 'explored' : 'found nothing';
 }
@@ -71,35 +70,33 @@ async function findFacts(turn: Turn, name: string): Promise<string> {
   if (answer.code !== null) return refused!;
   const names = namesOf(turn, name);
   const expected = said(turn, 'fact_evidence').filter(({ says }) => names.includes(says[0]!));
-  assert.deepEqual(
+  expect(
     setOf(answer.answers.map(({ subject, predicate, object }) => [subject, predicate, object])),
-    setOf(expected.map(({ says }) => says)),
     'the facts of it',
-  );
+  ).toStrictEqual(setOf(expected.map(({ says }) => says)));
   return expected.length > 0 ? 'found facts' : 'found nothing';
 }
 
 async function searchGraph(turn: Turn, name: string): Promise<string> {
-  const { session, door, me, run } = turn;
+  const { session, api, me, run } = turn;
   turn.asked = { query: name, mode: 'graph' };
-  const answer = await door.search(session, name, 'graph', {});
+  const answer = await api.search(session, name, 'graph', {});
   if (!me) return nothing(answer);
-  assert.equal(answer.code, null);
+  const { seen } = accepted(answer);
   const relations = said(turn, 'relationship_evidence');
   const states = new Set([...relations, ...said(turn, 'fact_evidence')].map(({ packet }) => packet));
-  for (const { id } of answer.seen) {
-    assert.ok(
-      states.has(id) && model.maySee(me, run.world.memories.get(id)!),
-      `${id} states something of the graph, and may be read`,
+  for (const { id } of seen) {
+    expect(states.has(id), `${id} states something of the graph, and may be read`).toBe(true);
+    expect(model.maySee(me, run.world.memories.get(id)!), `${id} states something of the graph, and may be read`).toBe(
+      true,
     );
   }
-  const ids = new Set(answer.seen.map(({ id }) => id));
+  const ids = new Set(seen.map(({ id }) => id));
   const names = namesOf(turn, name);
   const direct = relations.filter(({ says }) => names.includes(says[0]!) || names.includes(says[2]!));
-  assert.deepEqual(
+  expect(
     direct.filter(({ packet }) => !ids.has(packet)),
-    [],
     'no memory is left out that relates it',
-  );
+  ).toStrictEqual([]);
   return ids.size > 0 ? 'found by relations' : 'found nothing';
 }

@@ -1,8 +1,8 @@
 // What there is of knowledge in the tables, and what each caller sees of it: what follows from the memories, and nothing else.
-import assert from 'node:assert/strict';
+
 import type { Identity, Memory, World } from '../model.ts';
 import * as model from '../model.ts';
-import { askGraphql, type Json, statement } from './doors.ts';
+import { accepted, askGraphql, type Json, statement } from './session-apis.ts';
 import type { Run } from './turns.ts';
 import type { Session } from './world.ts';
 
@@ -125,8 +125,8 @@ const audienceKey = (audience: Json) =>
   JSON.stringify([audience.tenant, audience.org, audience.user, audience.scope, audience.project]);
 
 /** What is really there, for a superuser to see. */
-export async function compareKnowledge({ house, world }: Run): Promise<Tables> {
-  const [{ said, astray, entities, sources }] = await house.asSuperuser(`
+export async function compareKnowledge({ gateway, world }: Run): Promise<Tables> {
+  const [{ said, astray, entities, sources }] = await gateway.asSuperuser(`
     select
       (select coalesce(jsonb_agg(s.row), '[]') from (${SAID}) as s (row)) as said,
       (select coalesce(jsonb_agg(a), '[]') from (${ASTRAY}) as a (what, id)) as astray,
@@ -146,15 +146,13 @@ export async function compareKnowledge({ house, world }: Run): Promise<Tables> {
       return table ? [[table, id, words, null]] : [];
     }),
   ];
-  assert.deepEqual(sorted(said), sorted(expected), 'what was made of memories, and should be');
-  assert.deepEqual(astray, [], 'what is not where its memory is, or not what it rests on');
-  assert.deepEqual(
-    sorted(sources),
+  expect(sorted(said), 'what was made of memories, and should be').toStrictEqual(sorted(expected));
+  expect(astray, 'what is not where its memory is, or not what it rests on').toStrictEqual([]);
+  expect(sorted(sources), 'what summaries rest on').toStrictEqual(
     sorted([...summaries].flatMap(([summary, ids]) => ids.map((id) => [summary, id]))),
-    'what summaries rest on',
   );
   compareEntities(world, entities);
-  const [{ tables: there }] = await house.asSuperuser(THERE);
+  const [{ tables: there }] = await gateway.asSuperuser(THERE);
   return there;
 }
 
@@ -172,16 +170,14 @@ function compareEntities(world: World, entities: Json[]) {
     entities.flatMap((one) => one.marks.map((mark: string) => `${audienceKey(one)} ${one.name} ${mark}`)),
   );
   const all = new Set(marks(() => true));
-  assert.deepEqual(
+  expect(
     [...folded].filter((mark) => !all.has(mark)),
-    [],
     'a world holds what no memory says',
-  );
-  assert.deepEqual(
+  ).toStrictEqual([]);
+  expect(
     marks(({ isExpired }) => !isExpired).filter((mark) => !folded.has(mark)),
-    [],
     'a world lacks what a memory says',
-  );
+  ).toStrictEqual([]);
 }
 
 const isSeen = ({ memories }: World, me: Identity | null, { any, all, audience }: There): boolean => {
@@ -210,13 +206,12 @@ const IDS = `select jsonb_build_object(${[
 
 /** What a caller sees of it, by SQL under its role. */
 export async function compareSeen(run: Run, session: Session, there: Tables): Promise<void> {
-  const answer = await statement(run.house, session, IDS);
-  assert.ok(answer.code === null, `${session.name}: ${answer.code === null ? '' : answer.text}`);
+  const { rows } = accepted(await statement(run.gateway, session, IDS), session.name);
   const me = model.identityOf(run.world, session.claims);
   const seen = Object.fromEntries(
-    Object.entries(answer.rows[0].ids as Record<string, string[]>).map(([table, ids]) => [table, ids.sort()]),
+    Object.entries(rows[0].ids as Record<string, string[]>).map(([table, ids]) => [table, ids.sort()]),
   );
-  assert.deepEqual(seen, seenOf(run.world, me, there), `${session.name}: the knowledge it sees`);
+  expect(seen, `${session.name}: the knowledge it sees`).toStrictEqual(seenOf(run.world, me, there));
 }
 
 const FIELDS = Object.entries(tables).map(
@@ -227,28 +222,26 @@ const QUESTION = `{ ${FIELDS} links: memorySummaries { nodes { sourcePacket sour
 /** The same by GraphQL, which counts, too, and shows so many at once. */
 export async function compareSeenInGraphql(run: Run, session: Session, there: Tables): Promise<void> {
   const me = model.identityOf(run.world, session.claims);
-  const answer = await askGraphql(run.house)(session, QUESTION, {}, (data: Json) => ({
+  const answer = await askGraphql(run.gateway)(session, QUESTION, {}, (data: Json) => ({
     data: data as Record<string, Json>,
   }));
-  assert.ok(answer.code === null, `${session.name}: ${answer.code === null ? '' : answer.text}`);
+  const { data } = accepted(answer, session.name);
   const expected = seenOf(run.world, me, there);
-  const links: string[] = answer.data.links.nodes.flatMap(({ sourcePacket, sources }: Json) =>
+  const links: string[] = data.links.nodes.flatMap(({ sourcePacket, sources }: Json) =>
     sources.nodes.map(({ packetId }: Json) => `${sourcePacket} ${packetId}`),
   );
-  assert.deepEqual(
+  expect(
     links.filter((link) => !expected[SOURCES]!.includes(link)),
-    [],
     `${session.name}: ${SOURCES}`,
-  );
+  ).toStrictEqual([]);
   for (const table of Object.keys(tables)) {
-    const { totalCount, nodes }: { totalCount: number; nodes: Json[] } = answer.data[table];
+    const { totalCount, nodes }: { totalCount: number; nodes: Json[] } = data[table];
     const ids = new Set(expected[table]);
-    assert.equal(totalCount, ids.size, `${session.name}: how many of ${table}`);
-    assert.deepEqual(
+    expect(totalCount, `${session.name}: how many of ${table}`).toBe(ids.size);
+    expect(
       nodes.filter(({ id }) => !ids.has(id)),
-      [],
       `${session.name}: ${table}`,
-    );
-    assert.ok(nodes.length >= Math.min(ids.size, 20), `${session.name}: shows too few of ${table}`);
+    ).toStrictEqual([]);
+    expect(nodes.length, `${session.name}: shows too few of ${table}`).toBeGreaterThanOrEqual(Math.min(ids.size, 20));
   }
 }

@@ -33,7 +33,10 @@ export interface Knowledge {
 }
 
 export const nothingKnown = (): Knowledge => ({
-  ...{ rows: [], summaries: new Map(), expireLater: new Set(), counter: 0 },
+  rows: [],
+  summaries: new Map(),
+  expireLater: new Set(),
+  counter: 0,
 });
 
 const keyOf = ({ table, packet, says, retracted }: Row) => JSON.stringify([table, packet, says, retracted ?? null]);

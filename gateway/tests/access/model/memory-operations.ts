@@ -1,10 +1,9 @@
-// What is tried with memories: each done in the model and through a door, and the two compared.
-import assert from 'node:assert/strict';
+// What is tried with memories: each done in the model and through an API, and the two compared.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Memory } from '../model.ts';
 import * as model from '../model.ts';
-import { type Filter, statement } from './doors.ts';
 import {
   type Act,
   act,
@@ -33,25 +32,31 @@ import {
   textOf,
   ttls,
 } from './given.ts';
+import { accepted, type Filter, statement } from './session-apis.ts';
 import { asSeen, compareStats, done, nothing, pick, type Run, refusal, same, type Turn } from './turns.ts';
 import { words } from './words.ts';
 import { envelopes, kinds } from './world.ts';
 
-const all = ({ doors }: Run) => [doors.table, doors.table, doors.sql, doors.sql, doors.graphql, doors.mcp];
-const tables = ({ doors }: Run) => [doors.table, doors.graphql];
+const all = ({ apis }: Run) => [apis.table, apis.table, apis.sql, apis.sql, apis.graphql, apis.mcp];
+const tables = ({ apis }: Run) => [apis.table, apis.graphql];
 
 export const memoryActs: Record<string, Act> = {
   save: act(
     34,
     all,
     fc.record({
-      ...{ text, scope, project, kind: number, expiry, parents: maybe(20, parents) },
+      text,
+      scope,
+      project,
+      kind: number,
+      expiry,
+      parents: maybe(20, parents),
       // The text and place of a memory that is there.
       copies: maybe(35, number),
       key: maybe(35, fc.nat({ max: 5 })),
     }),
     async (turn, given) => {
-      const { run, session, me, door } = turn;
+      const { run, session, me, api } = turn;
       const copied = copyOf(turn, given.copies);
       const scope = copied?.scope ?? scopeOf(turn, given.scope);
       const at = { scope, project: copied ? copied.project : projectOf(turn, scope, given.project) };
@@ -62,31 +67,36 @@ export const memoryActs: Record<string, Act> = {
         kind: copied && copiedKinds.has(copied.kind) ? copied.kind : pick(kinds, given.kind),
         parents: (given.parents ?? []).map((parent) => targetOf(turn, parent, at)),
         expiry: expiryAt(turn, given.expiry),
-        idempotencyKey: given.key === null || door.way === 'table' ? null : `key ${given.key}`,
+        idempotencyKey: given.key === null || api.way === 'table' ? null : `key ${given.key}`,
       };
       turn.asked = wanted;
-      const expected = model.save(run.world, me, wanted, door.way);
-      const answer = await door.save(session, {
-        ...{ content: wanted.content, scope, project_id: wanted.project, kind: wanted.kind, metadata: forged },
+      const expected = model.save(run.world, me, wanted, api.way);
+      const answer = await api.save(session, {
+        content: wanted.content,
+        scope,
+        project_id: wanted.project,
+        kind: wanted.kind,
+        metadata: forged,
         envelope: envelopes[wanted.kind] ?? {},
-        ...{ parent_ids: wanted.parents, ttl: ttls[wanted.expiry] },
+        parent_ids: wanted.parents,
+        ttl: ttls[wanted.expiry],
         // Many of one thread: whatever comes before it that its readers may read is its context.
         ...(wanted.content.length % 2 === 0 ? { thread_id: 'the thread' } : {}),
         ...(wanted.idempotencyKey === null ? {} : { idempotency_key: wanted.idempotencyKey }),
       });
       const refused = refusal(expected, answer);
       if (expected.refused || answer.code !== null) return refused!;
-      assert.equal(answer.status, expected.status);
+      expect(answer.status).toBe(expected.status);
       const { id } = answer.memory;
       if ('memory' in expected) {
-        assert.deepEqual(answer.memory, asSeen(expected.memory), 'the memory that is there already');
+        expect(answer.memory, 'the memory that is there already').toStrictEqual(asSeen(expected.memory));
         expected.commit();
         return expected.isRetry ? 'the first answer again' : expected.status;
       }
-      assert.ok(!run.world.memories.has(id), 'a new id');
+      expect(run.world.memories.has(id), 'a new id').toBe(false);
       expected.commit(id);
       if (wanted.expiry === 'later') run.world.knowledge.expireLater.add(id);
-      assert.deepEqual(answer.memory, asSeen(run.world.memories.get(id)!));
+      expect(answer.memory).toStrictEqual(asSeen(run.world.memories.get(id)!));
       if (wanted.expiry === 'soon') await expire(turn, id, answer.ttl!);
       return expected.status;
     },
@@ -96,11 +106,17 @@ export const memoryActs: Record<string, Act> = {
     20,
     all,
     fc.record({
-      ...{ target, expiry, text: maybe(40, text), scope: maybe(25, scope), project: maybe(25, project) },
-      ...{ kind: maybe(15, number), parents: maybe(15, parents), copies: maybe(30, number) },
+      target,
+      expiry,
+      text: maybe(40, text),
+      scope: maybe(25, scope),
+      project: maybe(25, project),
+      kind: maybe(15, number),
+      parents: maybe(15, parents),
+      copies: maybe(30, number),
     }),
     async (turn, given) => {
-      const { run, session, me, door } = turn;
+      const { run, session, me, api } = turn;
       const id = targetOf(turn, given.target);
       const memory = run.world.memories.get(id);
       const scope = given.scope && scopeOf(turn, given.scope);
@@ -114,11 +130,13 @@ export const memoryActs: Record<string, Act> = {
         expiry: expiryAt(turn, given.expiry),
       };
       turn.asked = { ...change, of: memory ?? id };
-      const expected = model.update(run.world, me, memory, change, door.way);
+      const expected = model.update(run.world, me, memory, change, api.way);
       const { project: project_id, parents: parent_ids, expiry, ...rest } = change;
       const ttl = ttls[expiry ?? 'never'];
-      const answer = await door.update(session, id, {
-        ...{ ...rest, metadata: forged, ...nextImportance(turn) },
+      const answer = await api.update(session, id, {
+        ...rest,
+        metadata: forged,
+        ...nextImportance(turn),
         ...(project_id && { project_id }),
         ...(parent_ids && { parent_ids }),
         ...(ttl && { ttl }),
@@ -127,18 +145,18 @@ export const memoryActs: Record<string, Act> = {
       const refused = refusal(expected, answer);
       if (expected.refused || answer.code !== null) return refused!;
       expected.commit();
-      assert.deepEqual(answer.memory, asSeen(run.world.memories.get(id)!));
+      expect(answer.memory).toStrictEqual(asSeen(run.world.memories.get(id)!));
       if (expiry === 'soon') await expire(turn, id, answer.ttl!);
       return 'updated';
     },
   ),
 
   delete: act(10, all, target, async (turn, given) => {
-    const { run, session, me, door } = turn;
+    const { run, session, me, api } = turn;
     const id = targetOf(turn, given);
     turn.asked = run.world.memories.get(id) ?? { id };
     const expected = model.remove(run.world, me, run.world.memories.get(id));
-    const answer = await door.remove(session, id);
+    const answer = await api.remove(session, id);
     const refused = refusal(expected, answer);
     if (expected.refused) return refused!;
     expected.commit();
@@ -146,27 +164,27 @@ export const memoryActs: Record<string, Act> = {
   }),
 
   get: act(6, all, target, async (turn, given) => {
-    const { run, session, me, door } = turn;
+    const { run, session, me, api } = turn;
     const id = targetOf(turn, given);
     turn.asked = run.world.memories.get(id) ?? { id };
     const expected = model.get(me, run.world.memories.get(id));
-    const answer = await door.get(session, id);
+    const answer = await api.get(session, id);
     const refused = refusal(expected, answer);
     if (expected.refused || answer.code !== null) return refused!;
-    assert.deepEqual(answer.memory, asSeen(expected.memory));
+    expect(answer.memory).toStrictEqual(asSeen(expected.memory));
     return 'found';
   }),
 
   list: act(5, tables, number, async (turn, n) => {
-    const { run, session, me, door } = turn;
+    const { run, session, me, api } = turn;
     const filter = pick(filters, n);
     turn.asked = filter;
-    const answer = await door.list(session, filter);
+    const answer = await api.list(session, filter);
     if (!me) return nothing(answer);
-    assert.equal(answer.code, null);
+    const { seen, count } = accepted(answer);
     const expected = model.visible(run.world, me).filter((memory) => fits(memory, filter));
-    same(answer.seen, expected, `a list of ${JSON.stringify(filter)}`);
-    assert.equal(answer.count, expected.length, 'how many there are');
+    same(seen, expected, `a list of ${JSON.stringify(filter)}`);
+    expect(count, 'how many there are').toBe(expected.length);
     return expected.length > 0 ? 'found' : 'found nothing';
   }),
 
@@ -175,19 +193,19 @@ export const memoryActs: Record<string, Act> = {
     functions,
     fc.record({ word: number, filter: number, mode: oneOf({ lexical: 4, hybrid: 2, semantic: 2 }) }),
     async (turn, given) => {
-      const { run, session, me, door } = turn;
+      const { run, session, me, api } = turn;
       const word = pick(words, given.word);
       const filter = pick([{}, {}, {}, ...filters], given.filter);
       turn.asked = { word, mode: given.mode, ...filter };
-      const answer = await door.search(session, word, given.mode, filter);
+      const answer = await api.search(session, word, given.mode, filter);
       if (!me) return nothing(answer);
-      assert.equal(answer.code, null);
+      const { seen } = accepted(answer);
       // A search in a project is also one of what belongs to no project.
       const searched = model
         .visible(run.world, me)
         .filter((memory) => fits(memory, { ...filter, project: memory.project === null ? undefined : filter.project }));
       const isHit = (memory: Memory) => memory.content.toLowerCase().includes(word);
-      const ids = new Set(answer.seen.map(({ id }) => id));
+      const ids = new Set(seen.map(({ id }) => id));
       // By what came before it, only where that says so to the same readers, and is there.
       const isHitByContext = (memory: Memory) =>
         ids.has(memory.id) &&
@@ -197,7 +215,7 @@ export const memoryActs: Record<string, Act> = {
       );
       // What is found by meaning alone depends on whether its vector has landed.
       const certain = given.mode === 'semantic' ? expected.filter(({ id }) => ids.has(id)) : expected;
-      same(answer.seen, certain, `a ${given.mode} search for ${word} in ${JSON.stringify(filter)}`);
+      same(seen, certain, `a ${given.mode} search for ${word} in ${JSON.stringify(filter)}`);
       return certain.length > 0 ? 'found' : 'found nothing';
     },
   ),
@@ -208,19 +226,19 @@ export const memoryActs: Record<string, Act> = {
     4,
     functions,
     fc.constant(null),
-    async ({ run, session, me, door }) => {
+    async ({ run, session, me, api }) => {
       const expected = model.cleanUp(run.world, me);
-      const answer = await door.cleanUp(session);
+      const answer = await api.cleanUp(session);
       const refused = refusal(expected, answer);
       if (expected.refused || answer.code !== null) return refused!;
       let { deleted } = answer;
       // Cleanup leaves for later what a job holds.
       for (let tries = 0; deleted < expected.deleted && tries < 100; tries++) {
         await sleep(20);
-        const again = await door.cleanUp(session);
+        const again = await api.cleanUp(session);
         deleted += again.code === null ? again.deleted : 0;
       }
-      assert.equal(deleted, expected.deleted, 'how many were cleaned up');
+      expect(deleted, 'how many were cleaned up').toBe(expected.deleted);
       expected.commit();
       return expected.deleted > 0 ? 'cleaned up' : 'nothing to clean up';
     },
@@ -259,10 +277,10 @@ export const memoryActs: Record<string, Act> = {
     const id = targetOf(turn, given);
     turn.asked = run.world.memories.get(id) ?? { id };
     const expected = model.history(me, run.world.memories.get(id));
-    const answer = await statement(run.house, session, HISTORY, [id]);
+    const answer = await statement(run.gateway, session, HISTORY, [id]);
     const refused = refusal(expected, answer);
     if (expected.refused || answer.code !== null) return refused!;
-    assert.deepEqual(answer.rows, expected.states.map(model.stateOf), 'the history, the newest first');
+    expect(answer.rows, 'the history, the newest first').toStrictEqual(expected.states.map(model.stateOf));
     return 'told';
   }),
 };
@@ -274,10 +292,10 @@ const HISTORY = `
   from public.memory_history($1, 1000)`;
 
 /** SQL on the table replaces an envelope as a whole; and an event or a trace must have its own. */
-function envelopeOf({ door }: Turn, change: model.Change, memory: Memory | undefined) {
-  if (change.kind === undefined && (door.way === 'function' || change.content === undefined)) return {};
+function envelopeOf({ api }: Turn, change: model.Change, memory: Memory | undefined) {
+  if (change.kind === undefined && (api.way === 'function' || change.content === undefined)) return {};
   const envelope = envelopes[change.kind ?? memory?.kind ?? ''] ?? {};
-  return door.way === 'function' ? { envelope } : { content: change.content ?? memory?.content ?? 'gone', envelope };
+  return api.way === 'function' ? { envelope } : { content: change.content ?? memory?.content ?? 'gone', envelope };
 }
 
 /** No update is one that changes nothing, and makes no version. */
@@ -299,15 +317,11 @@ async function changeAll(turn: Turn, filter: Filter, sql: string, commit: (memor
   turn.asked = filter;
   const { importance } = nextImportance(turn);
   const more = sql.includes('$4') ? [importance] : [];
-  const answer = await statement(run.house, session, sql, [filter.scope, filter.project, filter.kind, ...more]);
+  const answer = await statement(run.gateway, session, sql, [filter.scope, filter.project, filter.kind, ...more]);
   // Operators have no such grant.
   const refused = refusal(session.claims.role === 'l9_platform_admin' ? { refused: ['L9SCP'] } : done, answer);
   if (answer.code !== null) return refused!;
   const expected = everything(run).filter((memory) => fits(memory, filter) && model.mayChange(me, memory));
-  assert.deepEqual(
-    answer.rows.sort(byId),
-    expected.map(({ id }) => ({ id })),
-    'the rows that it concerned',
-  );
+  expect(answer.rows.sort(byId), 'the rows that it concerned').toStrictEqual(expected.map(({ id }) => ({ id })));
   return expected.map(commit)[0] ?? 'found nothing';
 }

@@ -1,11 +1,11 @@
-// What the model-based test tries: random operations, each done in the model and through a door, and the two compared.
+// What the model-based test tries: random operations, each done in the model and through an API, and the two compared.
 import fc from 'fast-check';
 import * as model from '../model.ts';
 import { administrationActs } from './administration-operations.ts';
 import { type Act, number } from './given.ts';
 import { knowledgeActs } from './knowledge-operations.ts';
 import { memoryActs } from './memory-operations.ts';
-import { doorsOf, pick, type Run, type Turn, turnOf } from './turns.ts';
+import { apisOf, pick, type Run, type Turn, turnOf } from './turns.ts';
 
 const acts: Record<string, Act> = { ...memoryActs, ...administrationActs, ...knowledgeActs };
 
@@ -13,21 +13,21 @@ export const operation = fc.noBias(
   fc.oneof(
     ...Object.entries(acts).map(([name, { weight, arbitrary }]) => ({
       weight,
-      arbitrary: fc.record({ act: fc.constant(name), who: number, door: number, view: number, given: arbitrary }),
+      arbitrary: fc.record({ act: fc.constant(name), who: number, api: number, view: number, given: arbitrary }),
     })),
   ),
 );
 
 export type Operation = typeof operation extends fc.Arbitrary<infer One> ? One : never;
 
-/** Whose turn it is, and through which door. */
-export function turnFor(run: Run, { act, who, door }: Operation): Turn {
+/** Whose turn it is, and through which API. */
+export function turnFor(run: Run, { act, who, api }: Operation): Turn {
   const { sessions, world } = run;
   const usual = sessions.filter((session) => acts[act]!.by(session) && model.identityOf(world, session.claims));
   const session = pick(who % 6 === 0 ? sessions : usual, Math.floor(who / 6));
-  const open = doorsOf(run, session);
-  const doors = acts[act]!.doors(run).filter((one) => open.includes(one));
-  return turnOf(run, session, pick(doors, door));
+  const open = apisOf(run, session);
+  const apis = acts[act]!.apis(run).filter((one) => open.includes(one));
+  return turnOf(run, session, pick(apis, api));
 }
 
 /** Does it in the model and in the database: fails where they differ, else says what came of it. */

@@ -1,17 +1,17 @@
 // Whose turn it is in the model-based test, and what is compared whenever someone looks.
-import assert from 'node:assert/strict';
-import { eventually } from '../../support/eventually.ts';
-import type { House } from '../../support/house.ts';
+
+import { eventually } from '../../../../db/tests/support/eventually.ts';
+import type { TestGateway } from '../../support/gateway.ts';
 import type { Identity, Memory, World } from '../model.ts';
 import * as model from '../model.ts';
-import type { Answer, Door, Doors, Seen } from './doors.ts';
+import { type Answer, type Apis, accepted, type Seen, type SessionApi } from './session-apis.ts';
 import type { Session } from './world.ts';
 
 export interface Run {
-  house: House;
+  gateway: TestGateway;
   world: World;
   sessions: Session[];
-  doors: Doors;
+  apis: Apis;
   /** Ids of memories that are there no more. */
   gone: string[];
   updates: number;
@@ -22,19 +22,21 @@ export interface Turn {
   run: Run;
   session: Session;
   me: Identity | null;
-  door: Door;
+  api: SessionApi;
   /** What it comes to, for people to read. */
   asked: object;
 }
 
-export const turnOf = (run: Run, session: Session, door: Door): Turn => {
-  return { run, session, door, asked: {}, me: model.identityOf(run.world, session.claims) };
+export const turnOf = (run: Run, session: Session, api: SessionApi): Turn => {
+  return { run, session, api, asked: {}, me: model.identityOf(run.world, session.claims) };
 };
 
-/** The doors that a session can come through. */
-export const doorsOf = ({ doors }: Run, { apiKey }: Session): Door[] => [
-  ...[doors.table, doors.sql, doors.graphql],
-  ...(apiKey ? [doors.mcp] : []),
+/** The APIs that a session can come through. */
+export const apisOf = ({ apis }: Run, { apiKey }: Session): SessionApi[] => [
+  apis.table,
+  apis.sql,
+  apis.graphql,
+  ...(apiKey ? [apis.mcp] : []),
 ];
 
 export const pick = <T>(list: readonly T[], n: number): T => list[n % list.length] as T;
@@ -46,62 +48,65 @@ export const done = { refused: null };
 /** Whether it was done, after making sure that it was to be; or the code that it was refused with. */
 export function refusal<Done>(expected: { refused: model.Code[] | null }, answer: Answer<Done>): string | null {
   if (expected.refused) {
-    assert.notEqual(answer.code, null, `it was done, but should be refused with ${expected.refused.join(' or ')}`);
-    assert.ok(
-      (expected.refused as (string | null)[]).includes(answer.code),
+    expect(answer.code, `it was done, but should be refused with ${expected.refused.join(' or ')}`).not.toBeNull();
+    expect(
+      expected.refused as (string | null)[],
       `it was refused with ${answer.code}, but should be with ${expected.refused.join(' or ')}`,
-    );
+    ).toContain(answer.code);
   } else {
-    assert.equal(
+    expect(
       answer.code,
-      null,
       `it was refused with ${answer.code} (${'text' in answer && answer.text}), but is allowed`,
-    );
+    ).toBeNull();
   }
   return answer.code;
 }
 
 export const asSeen = ({ id, content, scope, project, kind, creator }: Memory): Seen => ({
-  ...{ id, content, scope, project, kind, creator },
+  id,
+  content,
+  scope,
+  project,
+  kind,
+  creator,
 });
 
 /** The same memories, each with the same in it. */
 export function same(seen: readonly Seen[], expected: readonly Memory[], where: string): void {
   const is = new Map(seen.map((memory) => [memory.id, memory]));
-  assert.equal(is.size, seen.length, `${where}: a memory is there twice`);
-  for (const memory of expected) assert.deepEqual(is.get(memory.id), asSeen(memory), `${where}: is, and should be`);
+  expect(is.size, `${where}: a memory is there twice`).toBe(seen.length);
+  for (const memory of expected) expect(is.get(memory.id), `${where}: is, and should be`).toStrictEqual(asSeen(memory));
   const allowed = new Set(expected.map(({ id }) => id));
-  assert.deepEqual(
+  expect(
     seen.filter(({ id }) => !allowed.has(id)),
-    [],
     `${where}: shows what is not to be seen`,
-  );
+  ).toStrictEqual([]);
 }
 
 /** Nobody is shown nothing: either as an error, or as there being none. */
 export function nothing(answer: Answer<{ seen: Seen[] }>): string {
   if (answer.code === null) {
-    assert.deepEqual(answer.seen, []);
+    expect(answer.seen).toStrictEqual([]);
     return 'found nothing';
   }
-  assert.equal(answer.code, 'L9AUT');
+  expect(answer.code).toBe('L9AUT');
   return answer.code;
 }
 
 /** The gateway hears of changes a moment later: what it turned out at once, it lets in again when it has heard. */
-export async function heardOf({ world, doors }: Run, session: Session): Promise<void> {
+export async function heardOf({ world, apis }: Run, session: Session): Promise<void> {
   if (!model.identityOf(world, session.claims)) return;
-  await eventually(async () => (await doors.graphql.list(session, {})).code === null);
+  await eventually(async () => (await apis.graphql.list(session, {})).code === null);
 }
 
-/** All that the caller sees, listed, and counted where the door counts. */
-export async function compareList({ run, session, me, door }: Turn): Promise<string> {
-  const answer = await door.list(session, {});
+/** All that the caller sees, listed, and counted where the API counts. */
+export async function compareList({ run, session, me, api }: Turn): Promise<string> {
+  const answer = await api.list(session, {});
   if (!me) return nothing(answer);
-  assert.equal(answer.code, null);
+  const { seen, count } = accepted(answer);
   const expected = model.visible(run.world, me);
-  same(answer.seen, expected, `all that the caller sees through ${door.name}`);
-  assert.equal(answer.count, expected.length, 'how many there are');
+  same(seen, expected, `all that the caller sees through ${api.name}`);
+  expect(count, 'how many there are').toBe(expected.length);
   return 'found';
 }
 
@@ -114,23 +119,22 @@ const countBy = (memories: readonly Memory[], name: (memory: Memory) => string |
   return counts;
 };
 
-export async function compareStats({ run, session, me, door }: Turn): Promise<string> {
-  const answer = await door.stats(session);
+export async function compareStats({ run, session, me, api }: Turn): Promise<string> {
+  const answer = await api.stats(session);
   const refused = refusal(me ? done : { refused: ['L9AUT', 'L9SCP'] }, answer);
   if (answer.code !== null) return refused!;
   const memories = model.visible(run.world, me);
   const { total, by_kind, by_scope, by_project, by_creator, embedded, awaiting_embedding } = answer.stats;
-  assert.deepEqual(
+  expect(
     { total, by_kind, by_scope, by_project, by_creator, with_and_without_vectors: embedded + awaiting_embedding },
-    {
-      total: memories.length,
-      by_kind: countBy(memories, ({ kind }) => kind),
-      by_scope: countBy(memories, ({ scope }) => scope),
-      by_project: countBy(memories, ({ project }) => project),
-      by_creator: countBy(memories, ({ creator }) => creator),
-      with_and_without_vectors: memories.length,
-    },
-    `counts through ${door.name}`,
-  );
+    `counts through ${api.name}`,
+  ).toStrictEqual({
+    total: memories.length,
+    by_kind: countBy(memories, ({ kind }) => kind),
+    by_scope: countBy(memories, ({ scope }) => scope),
+    by_project: countBy(memories, ({ project }) => project),
+    by_creator: countBy(memories, ({ creator }) => creator),
+    with_and_without_vectors: memories.length,
+  });
   return 'counted';
 }

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Embedder } from '../../../src/embeddings/index.ts';
-import type { House } from '../../support/house.ts';
+import type { TestGateway } from '../../support/gateway.ts';
 
 /** None is the stem of another. */
 export const words = ['basalt', 'cobalt', 'garnet', 'indigo', 'jasper', 'quartz', 'topaz'];
@@ -23,8 +23,8 @@ export const embedder: Embedder = {
 };
 
 /** As the embedding job does it, but now. */
-export async function embedAll({ gateway }: House) {
-  const pool = gateway.database.workerPool;
+export async function embedAll({ instance }: TestGateway) {
+  const pool = instance.database.workerPool;
   await pool.query('select embeddings.requeue_stale_contexts()');
   for (let tries = 0; tries < 200; tries++) {
     const { rows } = await pool.query(`
@@ -50,7 +50,12 @@ async function store(pool: pg.Pool, rows: any[]) {
       JSON.stringify([...vector, ...new Array(1536 - embedder.dimensions).fill(0)]),
     );
     await pool.query("select embeddings.store_vectors($1, $2, $3, array[$4], '{}', '{}', '{}', $5, $6)", [
-      ...[packet_id, content_hash, embedder.model, own, context_id, together ?? null],
+      packet_id,
+      content_hash,
+      embedder.model,
+      own,
+      context_id,
+      together ?? null,
     ]);
   }
 }

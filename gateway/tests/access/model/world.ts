@@ -2,7 +2,7 @@
 // and sessions that claim what is theirs, less, more, or nonsense.
 import { DEFAULT_TENANT } from '../../../src/auth/identity.ts';
 import type { Settings } from '../../../src/database/index.ts';
-import type { House } from '../../support/house.ts';
+import type { TestGateway } from '../../support/gateway.ts';
 import { type Actor, type Claims, identityOf, type Role, type Tenant, type World } from '../model.ts';
 import { nothingKnown } from './knowledge.ts';
 
@@ -13,7 +13,7 @@ export interface Session {
   settings: Settings;
   /** For GraphQL; null: it comes without. */
   token: string | null;
-  /** For MCP; null: it can't come in by that door. */
+  /** For MCP; null: it can't come in by that API. */
   apiKey: string | null;
 }
 
@@ -36,10 +36,10 @@ export const envelopes: Record<string, object> = {
 export const changing = { tenant: DEFAULT_TENANT, caller: 'Changing' };
 
 /** Makes them as an administrator does, with the functions for it, and opens their sessions. */
-export async function populate(house: House): Promise<{ world: World; sessions: Session[] }> {
+export async function populate(gateway: TestGateway): Promise<{ world: World; sessions: Session[] }> {
   const run = async (name: string, given: Record<string, unknown>) => {
     const named = Object.keys(given).map((parameter, index) => `${parameter} => $${index + 1}`);
-    const [row] = await house.asSuperuser(`select r.* from public.${name}(${named}) r`, Object.values(given));
+    const [row] = await gateway.asSuperuser(`select r.* from public.${name}(${named}) r`, Object.values(given));
     return row;
   };
   const createTenant = async (name: string) => (await run('create_tenant', { name })).tenant_id as string;
@@ -61,8 +61,13 @@ export async function populate(house: House): Promise<{ world: World; sessions: 
     for (const actor of world.actors.filter(({ tenant, caller }) => tenant === id && !(caller in builtInActors))) {
       const { caller, creator, role, reads, writes, cleansUp } = actor;
       await run('register_actor', {
-        ...{ caller, creator, role, tenant_id: id },
-        ...{ readable_scopes: reads, writable_scopes: writes, can_clean_up: cleansUp },
+        caller,
+        creator,
+        role,
+        tenant_id: id,
+        readable_scopes: reads,
+        writable_scopes: writes,
+        can_clean_up: cleansUp,
       });
     }
     if (!isActive) await run('deactivate_tenant', { tenant_id: id });
@@ -71,15 +76,26 @@ export async function populate(house: House): Promise<{ world: World; sessions: 
   const sessions: Session[] = [];
   for (const [name, given] of Object.entries(sessionClaims(ids))) {
     const claims: Claims = {
-      ...{ role: 'l9_agent', tenant: ids.first, caller: null, scopes: null, projects: null, org: null, user: null },
+      role: 'l9_agent',
+      tenant: ids.first,
+      caller: null,
+      scopes: null,
+      projects: null,
+      org: null,
+      user: null,
       ...given,
     };
     const { role, tenant, caller, org: orgId, user: userId } = claims;
     const lists = { scopes: claims.scopes ?? undefined, projects: claims.projects ?? undefined };
     const token = caller
-      ? await house.token({
-          ...{ ...lists, caller, role, expires: '1h', tenantId: tenant ?? undefined },
-          ...{ orgId: orgId ?? undefined, userId: userId ?? undefined },
+      ? await gateway.token({
+          ...lists,
+          caller,
+          role,
+          expires: '1h',
+          tenantId: tenant ?? undefined,
+          orgId: orgId ?? undefined,
+          userId: userId ?? undefined,
         })
       : null;
     const apiKey = identityOf(world, claims)
@@ -99,8 +115,12 @@ const builtIn = new Map([
 const builtInActors: Record<string, Omit<Actor, 'tenant' | 'caller'>> = {
   L: { creator: 'L-CTO', role: 'l9_admin', reads: ['*'], writes: ['*'], cleansUp: true, isActive: true },
   C: {
-    ...{ creator: 'Cursor-IDE', role: 'l9_agent', cleansUp: false, isActive: true },
-    ...{ reads: ['developer', 'global'], writes: ['developer', 'global'] },
+    creator: 'Cursor-IDE',
+    role: 'l9_agent',
+    cleansUp: false,
+    isActive: true,
+    reads: ['developer', 'global'],
+    writes: ['developer', 'global'],
   },
 };
 
@@ -112,14 +132,24 @@ interface TenantIds {
 
 function createWorld(ids: TenantIds): World {
   const tenant = (id: string, more: Partial<Tenant> & { scopes?: Map<string, boolean> } = {}): Tenant => ({
-    ...{ id, isActive: true, orgs: new Map(), users: new Map() },
+    id,
+    isActive: true,
+    orgs: new Map(),
+    users: new Map(),
     ...more,
     scopes: new Map([...builtIn, ...(more.scopes ?? [])]),
   });
   const both = (id: string): Actor[] =>
     Object.entries(builtInActors).map(([caller, one]) => ({ tenant: id, caller, ...one }));
   const actor = (caller: string, role: Role, reads: string[], writes: string[], cleansUp = false): Actor => ({
-    ...{ tenant: ids.first, caller, creator: caller, role, reads, writes, cleansUp, isActive: true },
+    tenant: ids.first,
+    caller,
+    creator: caller,
+    role,
+    reads,
+    writes,
+    cleansUp,
+    isActive: true,
   });
   return {
     tenants: [

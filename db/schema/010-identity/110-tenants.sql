@@ -1,0 +1,44 @@
+create table public.tenants (
+  tenant_id uuid primary key default uuidv7(),
+  name text not null,
+  is_active boolean not null default true,
+  audits_query_text boolean not null default false,
+  created_at timestamptz not null default now(),
+  constraint tenant_name_unique unique (name),
+  constraint tenant_name_plain check (identity.is_identifier(name))
+);
+
+comment on table public.tenants is 'Top-level owner. Nothing is shared between tenants.';
+comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
+comment on column public.tenants.created_at is 'When the tenant was created.';
+comment on column public.tenants.name is 'Unique name: lower-case letters, digits, - and _.';
+comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
+comment on column public.tenants.audits_query_text is
+  'If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.';
+
+create trigger _600_active_actors after insert or update or delete on public.tenants
+  for each row execute function identity.tg__refresh_active_actors();
+create trigger _610_active_actors after truncate on public.tenants
+  for each statement execute function identity.tg__refresh_active_actors();
+
+alter table public.tenants enable row level security;
+alter table public.tenants force row level security;
+
+create policy tenant_isolation on public.tenants as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.tenants for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.tenants for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('tenants')));
+create policy definer_functions on public.tenants for select to l9_owner using (true);
+create policy definer_inserts on public.tenants for insert to l9_owner with check (true);
+create policy definer_updates on public.tenants for update to l9_owner using (true);
+comment on policy tenant_isolation on public.tenants is 'A caller sees its own tenant.';
+comment on policy scope_access on public.tenants is 'No further limit within the tenant.';
+comment on policy platform_override on public.tenants is 'Operators see every tenant; each read is audited.';
+comment on policy definer_functions on public.tenants is 'current_identity() checks whether the tenant is active.';
+comment on policy definer_inserts on public.tenants is 'create_tenant() inserts.';
+comment on policy definer_updates on public.tenants is
+  'deactivate_tenant(), reactivate_tenant() and set_query_text_audit() update. Nothing deletes a tenant.';
+
+grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
+-- No role can insert, update or delete: identity tables change through functions only.

@@ -1,0 +1,22 @@
+create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
+returns boolean
+language sql
+stable
+parallel safe
+security definer
+set search_path = ''
+return
+  (org_id is null or not exists (
+    select from public.orgs o
+    where o.tenant_id = are_claims_valid.tenant_id and o.org_id = are_claims_valid.org_id and not o.is_active))
+  and (user_id is null or not exists (
+    select from public.users u
+    where u.tenant_id = are_claims_valid.tenant_id and u.user_id = are_claims_valid.user_id
+      and not (u.is_active and (u.org_id is null or u.org_id is not distinct from are_claims_valid.org_id))))
+  and (key_id is null or exists (
+    select from public.api_keys k
+    where k.key_id = are_claims_valid.key_id and k.tenant_id = are_claims_valid.tenant_id and k.caller = are_claims_valid.caller
+      and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())));
+
+comment on function identity.are_claims_valid(uuid, text, uuid, uuid, uuid) is
+  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked nor expired. Definer: reads identity tables. Not executable by callers.';

@@ -1,0 +1,54 @@
+
+create function audit.keep_query_text(audit_id uuid, scope text, query text)
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.audit_query_texts (audit_id, tenant_id, scope, query, user_id)
+  select keep_query_text.audit_id, t.tenant_id, keep_query_text.scope, keep_query_text.query, identity.current_user_id()
+  from public.tenants t
+  where t.tenant_id = identity.current_tenant_id() and t.audits_query_text;
+end;
+
+comment on function audit.keep_query_text(uuid, text, text) is
+  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
+
+create function audit.audit_read(
+  operation text,
+  details jsonb,
+  row_id uuid default null,
+  project_id text default null,
+  scope text default null,
+  query text default null
+)
+returns uuid
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  audit_id uuid := uuidv7();
+begin
+  perform identity.require_identity();
+  if operation not in ('SEARCH', 'READ', 'STATS') then
+    perform identity.raise_error('L9VAL', 'operation: must be SEARCH, READ or STATS', 'operation');
+  end if;
+  if octet_length(details::text) > 65536 or octet_length(query) > 32768 then
+    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, query: at most 32768', 'details');
+  end if;
+  perform audit.add_audit_row(
+    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - 'org_id' - 'user_id', null);
+  if query is not null then
+    perform audit.keep_query_text(audit_id, left(scope, 63), query);
+  end if;
+  return audit_id;
+end
+$$;
+
+comment on function audit.audit_read(text, jsonb, uuid, text, text, text) is
+  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
+
+grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
+  to l9_agent, l9_admin, l9_platform_admin;

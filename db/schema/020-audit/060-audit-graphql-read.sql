@@ -1,0 +1,27 @@
+create function audit.audit_graphql_read(operation_name text, tables jsonb, totals jsonb, ids uuid[])
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform identity.require_identity();
+  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
+    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
+    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: at most 10000', 'tables');
+  end if;
+  perform audit.write_audit(
+    'READ',
+    case when tables ? 'packet_store' then 'packet_store'
+      else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
+    case when cardinality(ids) = 1 then ids[1] end,
+    details => jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables, 'ids', to_jsonb(ids))
+      || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end);
+end
+$$;
+
+comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) is
+  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, and the ids of the memories that it asked for. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself.';
+
+grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[]) to l9_agent, l9_admin, l9_platform_admin;

@@ -1,0 +1,99 @@
+create function public.register_actor(
+  caller text,
+  creator text default null,
+  source text default null,
+  agent text default null,
+  role text default null,
+  readable_scopes text[] default null,
+  writable_scopes text[] default null,
+  can_clean_up boolean default null,
+  tenant_id uuid default null
+)
+returns public.actors
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(register_actor.tenant_id);
+  actor public.actors;
+  is_new boolean;
+begin
+  if identity.is_caller_name(register_actor.caller) is not true then
+    perform identity.raise_error('L9VAL', 'caller: 1 to 63 letters, digits, ., _ and -', 'caller');
+  end if;
+  select a.* into actor from public.actors a
+  where a.tenant_id = admin.target_tenant_id and a.caller = register_actor.caller
+  for update;
+  is_new := not found;
+
+  if is_new then
+    actor.tenant_id := admin.target_tenant_id;
+    actor.caller := register_actor.caller;
+    actor.creator := coalesce(register_actor.creator, register_actor.caller);
+    actor.source := lower(register_actor.caller);
+    actor.agent := lower(register_actor.caller);
+    actor.role := 'l9_agent';
+    actor.readable_scopes := '{developer,global}';
+    actor.writable_scopes := coalesce(register_actor.readable_scopes, '{developer,global}');
+    actor.can_clean_up := false;
+  elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
+    perform identity.raise_error('L9SCP', 'caller: this is your own actor; only another administrator can change it', 'caller');
+  elsif register_actor.creator <> actor.creator then
+    -- An agent owns the memories that carry its creator. With a new creator it would lose them, and the next actor with the old
+    -- creator would get them.
+    perform identity.raise_error('L9IMM', 'creator: cannot change, because the memories of this actor carry it', 'creator');
+  else
+    perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  end if;
+
+  actor.source := coalesce(register_actor.source, actor.source);
+  actor.agent := coalesce(register_actor.agent, actor.agent);
+  actor.role := coalesce(register_actor.role, actor.role);
+  actor.readable_scopes := coalesce(register_actor.readable_scopes, actor.readable_scopes);
+  actor.writable_scopes := coalesce(register_actor.writable_scopes, actor.writable_scopes);
+  actor.can_clean_up := coalesce(register_actor.can_clean_up, actor.can_clean_up);
+
+  if not identity.is_display_name(actor.creator, 100) then
+    perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, with no leading or trailing white space', 'creator');
+  elsif not identity.is_display_name(actor.source, 100) then
+    perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, with no leading or trailing white space', 'source');
+  elsif not identity.is_display_name(actor.agent, 100) then
+    perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, with no leading or trailing white space', 'agent');
+  elsif actor.role <> all (identity.caller_roles()) then
+    perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
+  end if;
+  perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  actor.readable_scopes := administration.check_scope_list(admin.target_tenant_id, 'readable_scopes', actor.readable_scopes);
+  actor.writable_scopes := administration.check_scope_list(admin.target_tenant_id, 'writable_scopes', actor.writable_scopes);
+  if not ('*' = any (actor.readable_scopes) or actor.writable_scopes <@ actor.readable_scopes) then
+    perform identity.raise_error('L9VAL', 'writable_scopes: must be scopes that the actor can also read', 'writable_scopes');
+  end if;
+
+  if is_new then
+    insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
+    values (actor.tenant_id, actor.caller, actor.creator, actor.source, actor.agent, actor.role, actor.readable_scopes,
+      actor.writable_scopes, actor.can_clean_up)
+    on conflict do nothing
+    returning actors.* into actor;
+    if not found then
+      perform identity.raise_error('L9VAL', 'caller, creator: already used by another actor of this tenant', 'creator');
+    end if;
+  else
+    update public.actors a set
+      source = actor.source, agent = actor.agent, role = actor.role, readable_scopes = actor.readable_scopes,
+      writable_scopes = actor.writable_scopes, can_clean_up = actor.can_clean_up
+    where a.tenant_id = actor.tenant_id and a.caller = actor.caller
+    returning a.* into actor;
+  end if;
+  return actor;
+end
+$$;
+
+comment on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid) is
+  'Registers an actor, or changes the given properties of an existing one; its creator never changes. By default a new actor is an agent that reads and writes developer and global, like C. An administrator cannot grant more than it has, and cannot change its own actor. For admins of the tenant. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
+
+grant execute on function public.register_actor(text, text, text, text, text, text[], text[], boolean, uuid)
+  to l9_admin, l9_platform_admin;

@@ -1,0 +1,101 @@
+create type public.new_api_key as (
+  api_key text,
+  key_id uuid,
+  name text,
+  caller text,
+  expires_at timestamptz
+);
+
+comment on type public.new_api_key is 'An API key that was just created.';
+comment on column public.new_api_key.api_key is 'The key. It is returned only once, here.';
+comment on column public.new_api_key.key_id is 'Id, the argument of revoke_api_key().';
+comment on column public.new_api_key.name is 'Purpose of the key, for people.';
+comment on column public.new_api_key.caller is 'Actor that the key stands for.';
+comment on column public.new_api_key.expires_at is 'The key is refused from this time on. Null: it does not expire.';
+
+create function administration.check_key_grantable(admin administration.administrator, actor public.actors, scopes text[], projects text[])
+returns void
+language sql
+stable
+set search_path = ''
+return administration.check_grantable(
+  admin, (actor).role,
+  case
+    when scopes is null then (actor).readable_scopes
+    when '*' = any ((actor).readable_scopes) then scopes
+    else array(select s.scope from unnest(scopes) as s (scope) where s.scope = any ((actor).readable_scopes))
+  end,
+  case
+    when scopes is null then (actor).writable_scopes
+    when '*' = any ((actor).writable_scopes) then scopes
+    else array(select s.scope from unnest(scopes) as s (scope) where s.scope = any ((actor).writable_scopes))
+  end,
+  coalesce(projects, '{*}'), (actor).can_clean_up);
+
+comment on function administration.check_key_grantable(administration.administrator, public.actors, text[], text[]) is
+  'Raises L9SCP unless the administrator has all permissions of a key of this actor with these limits.';
+
+create function public.create_api_key(
+  name text,
+  caller text,
+  scopes text[] default null,
+  projects text[] default null,
+  org_id uuid default null,
+  user_id uuid default null,
+  expires_at timestamptz default null,
+  tenant_id uuid default null
+)
+returns public.new_api_key
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  admin administration.administrator := administration.require_administrator(create_api_key.tenant_id);
+  actor public.actors;
+  key_scopes text[] := case when '*' = any (create_api_key.scopes) then null else create_api_key.scopes end;
+  key_projects text[] := case when '*' = any (create_api_key.projects) then null else create_api_key.projects end;
+  created public.new_api_key;
+begin
+  select a.* into actor from public.actors a
+  where a.tenant_id = admin.target_tenant_id and a.caller = create_api_key.caller and a.is_active;
+  if not found then
+    perform identity.raise_error('L9VAL', 'caller: no active actor of this tenant', 'caller');
+  end if;
+  perform administration.check_key_grantable(admin, actor, key_scopes, key_projects);
+  key_scopes := administration.check_scope_list(admin.target_tenant_id, 'scopes', key_scopes);
+
+  if identity.is_display_name(create_api_key.name, 100) is not true then
+    perform identity.raise_error('L9VAL', 'name: 1 to 100 characters, with no leading or trailing white space', 'name');
+  elsif cardinality(create_api_key.scopes) = 0 then
+    perform identity.raise_error('L9VAL', 'scopes: must name at least one, or be omitted', 'scopes');
+  elsif cardinality(create_api_key.projects) = 0 then
+    perform identity.raise_error('L9VAL', 'projects: must name at least one, or be omitted', 'projects');
+  elsif cardinality(key_projects) > 1000 then
+    perform identity.raise_error('L9LIM', 'projects: at most 1000', 'projects');
+  elsif exists (select from unnest(key_projects) as p (id) where identity.is_project_id(p.id) is not true) then
+    perform identity.raise_error('L9VAL', 'projects: each must be 1 to 200 letters, digits or ._/@:+-', 'projects');
+  elsif create_api_key.expires_at <= clock_timestamp() then
+    perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
+  elsif not identity.are_claims_valid(admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
+    perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or the user belongs to another org', 'user_id');
+  end if;
+
+  created.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
+  insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, created_by, expires_at)
+  values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, key_scopes,
+    key_projects, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
+  returning api_keys.key_id, api_keys.name, api_keys.caller, api_keys.expires_at
+  into created.key_id, created.name, created.caller, created.expires_at;
+  insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));
+  return created;
+end
+$$;
+
+comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid) is
+  'Creates an MCP key for an actor, limited to the given scopes and projects, and returns it. Only its hash is stored, so the key cannot be returned again. An administrator cannot create a key that can do more than itself. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+
+grant execute on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid)
+  to l9_admin, l9_platform_admin;

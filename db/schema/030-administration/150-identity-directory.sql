@@ -1,0 +1,33 @@
+create function administration.identity_directory()
+returns jsonb
+language sql
+stable
+security definer
+set search_path = ''
+return pg_catalog.jsonb_build_object(
+  'actors', (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+      'tenant_id', a.tenant_id, 'caller', a.caller, 'role', a.role)), '[]')
+    from public.actors a join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
+    where a.is_active),
+  'scopes', (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('tenant_id', s.tenant_id, 'scope', s.scope)), '[]')
+    from public.scopes s),
+  'inactive_orgs', (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('tenant_id', o.tenant_id, 'org_id', o.org_id)), '[]')
+    from public.orgs o where not o.is_active),
+  'limited_users', (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+      'tenant_id', u.tenant_id, 'user_id', u.user_id, 'org_id', u.org_id, 'is_active', u.is_active)), '[]')
+    from public.users u where not u.is_active or u.org_id is not null),
+  'api_keys', (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+      'key_id', k.key_id, 'hash', pg_catalog.encode(h.hash, 'hex'), 'tenant_id', k.tenant_id, 'caller', k.caller,
+      'org_id', k.org_id, 'user_id', k.user_id, 'scopes', k.scopes, 'projects', k.projects, 'expires_at', k.expires_at)), '[]')
+    from public.api_keys k join identity.api_key_hashes h on h.key_id = k.key_id
+    where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
+
+comment on function administration.identity_directory() is
+  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active actors, scopes, inactive orgs, inactive or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
+
+grant execute on function administration.identity_directory() to l9_worker;

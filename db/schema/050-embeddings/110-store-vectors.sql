@@ -1,0 +1,131 @@
+-- Functions that store vectors, called by the embedding job as l9_worker.
+
+create function embeddings.insert_vectors(
+  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+returns void
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.memory_embeddings
+    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, scope, ttl)
+  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, v.place - 1, chunk_texts[v.place - 1],
+    case when v.place > 1
+      then jsonb_build_object('start', chunk_starts[v.place - 1], 'end', chunk_ends[v.place - 1]) else '{}' end,
+    p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
+  from public.packet_store p
+  cross join unnest(vectors) with ordinality as v (vector, place)
+  where p.packet_id = insert_vectors.packet_id
+  on conflict do nothing;
+end;
+
+comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
+  'Inserts the vectors of a memory: first that of the whole, then those of its chunks. The caller must hold a lock on the memory.';
+
+create function embeddings.store_embeddings(
+  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  chunks_before integer;
+begin
+  select p.chunk_count into chunks_before
+  from public.packet_store p
+  where p.packet_id = store_embeddings.packet_id and p.content_hash = store_embeddings.content_hash
+  for update;
+  if not found then
+    return false; -- The memory was deleted, or changed since it was leased, which queued it again.
+  end if;
+
+  perform embeddings.insert_vectors(
+    store_embeddings.packet_id, 'content', store_embeddings.model, vectors, chunk_texts, chunk_starts, chunk_ends);
+
+  if chunks_before <> coalesce(cardinality(chunk_texts), 0) then
+    update public.packet_store p set chunk_count = coalesce(cardinality(chunk_texts), 0)
+    where p.packet_id = store_embeddings.packet_id;
+  end if;
+  delete from embeddings.pending_embeddings q
+  where q.packet_id = store_embeddings.packet_id and q.model = store_embeddings.model;
+  return true;
+end
+$$;
+
+comment on function embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]) is
+  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the queue, in one transaction. Returns false and stores nothing if the content has changed since it was leased.';
+
+create function embeddings.store_reasoning(
+  packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+set lock_timeout = '100ms'
+as $$
+#variable_conflict use_column
+begin
+  perform from public.packet_store p
+  where p.packet_id = store_reasoning.packet_id
+    and embeddings.reasoning_text(p.packet_type, p.envelope) = store_reasoning.reasoning
+  for update;
+  if not found then
+    update embeddings.pending_embeddings q set leased_until = null
+    where q.packet_id = store_reasoning.packet_id and q.model = store_reasoning.model;
+    return false;
+  end if;
+  perform embeddings.insert_vectors(
+    store_reasoning.packet_id, 'reasoning', store_reasoning.model, vectors, chunk_texts, chunk_starts, chunk_ends);
+  return true;
+end
+$$;
+
+comment on function embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]) is
+  'Stores the vectors of the steps of a reasoning trace, first that of the whole and then those of its chunks; store_vectors() follows in the same statement. Returns false and stores nothing if the steps have changed; the memory then stays in the queue.';
+
+create function embeddings.store_vectors(
+  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
+  chunk_ends integer[], context_id uuid, context_vector text)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+set lock_timeout = '100ms'
+as $$
+#variable_conflict use_column
+begin
+  if context_id is null then
+    return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends);
+  end if;
+  -- The locks keep both rows until the vector is committed. A change that waits for them deletes the context and its vector.
+  perform from public.packet_store p where p.packet_id = store_vectors.packet_id for update;
+  perform from public.memory_contexts c
+  where c.context_id = store_vectors.context_id and c.packet_id = store_vectors.packet_id
+  for update;
+  if not found then
+    update embeddings.pending_embeddings q set leased_until = null
+    where q.packet_id = store_vectors.packet_id and q.model = store_vectors.model;
+    return false;
+  end if;
+  insert into public.memory_embeddings
+    (packet_id, embedding_type, model, vector, context_id, tenant_id, org_id, user_id, project_id, scope, ttl)
+  select c.packet_id, 'context', store_vectors.model, context_vector::extensions.vector, c.context_id,
+    c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.ttl
+  from public.memory_contexts c
+  where c.context_id = store_vectors.context_id
+  on conflict do nothing;
+  return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends);
+end
+$$;
+
+comment on function embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text) is
+  'Does what store_embeddings() does, and stores the vector of the memory''s context. Returns false and stores nothing if one of the two memories has changed since its text was read; the memory then stays in the queue.';
+
+grant execute on function
+  embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]),
+  embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]),
+  embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]),
+  embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text)
+to l9_worker;

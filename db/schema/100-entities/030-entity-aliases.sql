@@ -1,0 +1,43 @@
+create table public.entity_aliases (
+  alias_id uuid primary key default uuidv7(),
+  alias text not null,
+  entity text not null,
+  alias_normalized text not null,
+  entity_normalized text not null,
+  source_packet uuid not null references public.packet_store on delete cascade,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
+  constraint alias_of_another_name check (alias_normalized <> entity_normalized)
+);
+
+alter table public.entity_aliases
+  alter column alias set statistics 0, alter column entity set statistics 0,
+  alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
+
+comment on table public.entity_aliases is
+  'Other names of entities: one row for each memory that states an alias. Readers of facts and relations resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
+comment on column public.entity_aliases.alias_id is 'UUID version 7.';
+comment on column public.entity_aliases.alias is 'The other name, as the memory spells it.';
+comment on column public.entity_aliases.entity is 'The entity that the alias names, as the memory spells it.';
+comment on column public.entity_aliases.alias_normalized is
+  'The alias in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.entity_aliases.entity_normalized is
+  'The entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
+
+call derived.derive_from_packets('public.entity_aliases', 'alias_id');
+
+create unique index alias_unique_of_packet on public.entity_aliases (source_packet, alias_normalized);
+create index entity_aliases_alias_idx on public.entity_aliases (tenant_id, alias_normalized, scope);
+create index entity_aliases_entity_idx on public.entity_aliases (tenant_id, entity_normalized, scope);
+create index entity_aliases_readers_idx on public.entity_aliases (tenant_id, scope, alias_id);
+
+comment on index public.alias_unique_of_packet is 'A memory gives a name at most one meaning.';

@@ -1,0 +1,51 @@
+create table public.fact_evidence (
+  evidence_id uuid primary key default uuidv7(),
+  fact_id uuid not null references public.knowledge_facts on delete cascade,
+  packet_id uuid not null references public.packet_store on delete cascade,
+  subject text not null,
+  object jsonb not null,
+  confidence double precision not null,
+  mentions integer not null default 1,
+  valid_from timestamptz not null,
+  asserted_by text[] not null default '{}',
+  extracted_by text,
+  tenant_id uuid not null references public.tenants,
+  org_id uuid,
+  user_id uuid,
+  project_id text,
+  scope text not null,
+  ttl timestamptz,
+  creator text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint evidence_counts_once unique (fact_id, packet_id),
+  constraint evidence_confidence_between_0_and_1 check (confidence between 0 and 1),
+  constraint evidence_is_mentioned check (mentions > 0),
+  constraint evidence_extracted_by_at_most_200_bytes check (octet_length(extracted_by) <= 200)
+);
+
+-- Deferred, because a fact is inserted before its evidence.
+alter table public.knowledge_facts add constraint knowledge_facts_source_is_evidence
+  foreign key (fact_id, source_packet) references public.fact_evidence (fact_id, packet_id) deferrable initially deferred;
+
+create index fact_evidence_packet_idx on public.fact_evidence (packet_id);
+
+alter table public.fact_evidence
+  alter column subject set statistics 0, alter column object set statistics 0, alter column extracted_by set statistics 0;
+
+call derived.derive_from_packets('public.fact_evidence', 'evidence_id', 'packet_id');
+
+comment on table public.fact_evidence is
+  'Evidence of facts: one row for each memory that states a fact. A fact is computed from these rows.';
+comment on column public.fact_evidence.evidence_id is 'UUID version 7.';
+comment on column public.fact_evidence.fact_id is 'The fact that the memory states.';
+comment on column public.fact_evidence.packet_id is 'The memory that states the fact.';
+comment on column public.fact_evidence.subject is 'The subject as this memory spells it.';
+comment on column public.fact_evidence.object is 'The object as this memory spells it.';
+comment on column public.fact_evidence.confidence is 'The confidence in the fact that this memory alone gives, from 0 to 1.';
+comment on column public.fact_evidence.mentions is
+  'How often callers stated the fact in the same words without naming a memory; otherwise 1.';
+comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
+comment on column public.fact_evidence.asserted_by is 'The creator names of all who asserted the fact from this memory.';
+comment on column public.fact_evidence.extracted_by is
+  'The chat model that extracted the fact from the memory. Null: a caller asserted it.';

@@ -1,0 +1,58 @@
+create function facts.object_text(object jsonb)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+return entities.normalise_name(object #>> '{}');
+
+comment on function facts.object_text(jsonb) is
+  'Returns the form in which objects are compared: texts, numbers and truth values like names, lists and objects by their JSON.';
+
+create function facts.check_object(object jsonb)
+returns text
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  normalised text := facts.object_text(object);
+begin
+  if coalesce(normalised, '') = '' then
+    perform identity.raise_error('L9VAL', 'object: a value is required that is not blank', 'object');
+  end if;
+  perform identity.check_bytes(object::text, 8192, 'object'), identity.check_bytes(normalised, 8192, 'object');
+  if jsonb_path_exists(object, '$.**{60}') then
+    perform identity.raise_error('L9LIM', 'object: may be nested at most 60 levels deep', 'object');
+  end if;
+  return normalised;
+end
+$$;
+
+comment on function facts.check_object(jsonb) is
+  'Returns object_text() of an object. Raises L9VAL if it is missing or blank, L9LIM if it is longer than 8192 bytes or nested deeper than 60 levels.';
+
+create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb)
+returns facts.fact_key
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  key facts.fact_key;
+begin
+  key.tenant_id := source.tenant_id;
+  key.audience_id := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
+  key.subject_normalized := entities.check_name(subject, 'subject');
+  key.predicate := entities.check_name(predicate, 'predicate');
+  key.object_normalized := facts.check_object(object);
+  return key;
+end
+$$;
+
+comment on function facts.key_of_fact(public.packet_store, text, text, jsonb) is
+  'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, predicate or object break a rule.';
+
+grant execute on function facts.object_text(jsonb), facts.check_object(jsonb) to l9_agent, l9_admin, l9_platform_admin;

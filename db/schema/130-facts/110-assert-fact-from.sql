@@ -1,0 +1,135 @@
+create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz)
+returns uuid
+language sql
+stable
+set search_path = ''
+begin atomic
+  select neighbour.fact_id
+  from (
+    (select f.fact_id, f.object_normalized, 1 as place from facts.facts_with_key(key, is_single) f
+     where f.retracted_at is null and (f.valid_from <= fact_at.at or not is_single)
+     order by f.valid_from desc, f.recorded_at desc, f.fact_id desc limit 1)
+    union all
+    (select f.fact_id, f.object_normalized, 2 from facts.facts_with_key(key, is_single) f
+     where f.retracted_at is null and f.valid_from > fact_at.at and is_single
+     order by f.valid_from, f.recorded_at, f.fact_id limit 1)
+  ) neighbour
+  where neighbour.object_normalized = (key).object_normalized
+  order by neighbour.place
+  limit 1;
+end;
+
+comment on function facts.fact_at(facts.fact_key, boolean, timestamptz) is
+  'Returns the fact that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
+
+create function facts.insert_fact(
+  key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz)
+returns uuid
+language sql
+volatile
+set search_path = ''
+begin atomic
+  insert into public.knowledge_facts as f (
+    subject, predicate, object, confidence, source_packet, subject_normalized, object_normalized,
+    -- An empty validity, so that the fact is not current until it is recomputed.
+    valid_from, valid_to, recorded_at)
+  values (
+    insert_fact.subject, (key).predicate, insert_fact.object, 0, insert_fact.source_packet, (key).subject_normalized,
+    (key).object_normalized, insert_fact.valid_from, insert_fact.valid_from, clock_timestamp())
+  returning f.fact_id;
+end;
+
+comment on function facts.insert_fact(facts.fact_key, uuid, text, jsonb, timestamptz) is
+  'Inserts a fact without evidence. Not executable by callers.';
+
+create function facts.assert_fact_from(
+  packet_id uuid,
+  subject text,
+  predicate text,
+  object jsonb,
+  confidence double precision default 0.8,
+  valid_from timestamptz default null,
+  extracted_by text default null,
+  is_mention boolean default false
+)
+returns public.knowledge_facts
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id);
+  key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
+  -- Only a job may name the model that found the fact.
+  model text := case when identity.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;
+  creator_name text := coalesce(identity.current_creator(), 'job');
+  is_single boolean;
+  begins_at timestamptz := assert_fact_from.valid_from;
+  id uuid;
+  new_fact_id uuid;
+  fact public.knowledge_facts;
+begin
+  perform entities.check_confidence(assert_fact_from.confidence);
+  if not isfinite(begins_at) then
+    perform identity.raise_error('L9VAL', 'valid_from: must be a finite point in time', 'valid_from');
+  end if;
+  is_single := facts.lock_facts(key);
+  -- Read the clock after taking the lock so that lock order and timestamps agree. Model-extracted facts are dated at the
+  -- memory's timestamp.
+  begins_at := coalesce(begins_at, case when model is not null then source."timestamp" end, clock_timestamp());
+
+  if model is not null then
+    -- A fact that somebody retracted is not extracted from the same memory again.
+    select f.* into fact
+    from facts.facts_with_key(key, is_single) f
+    join public.fact_evidence e on e.fact_id = f.fact_id and e.packet_id = assert_fact_from.packet_id
+    where f.retracted_at is not null and f.object_normalized = key.object_normalized
+    limit 1;
+    if found then
+      return fact;
+    end if;
+  end if;
+
+  id := facts.fact_at(key, is_single, begins_at);
+  if id is null then
+    new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
+    id := new_fact_id;
+  end if;
+  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, asserted_by, extracted_by)
+  values (
+    id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, assert_fact_from.confidence, begins_at,
+    array[creator_name], model)
+  on conflict (fact_id, packet_id) do update set
+    -- One memory is one piece of evidence, however often it is named; only a repeated statement counts as a mention.
+    confidence = case when is_mention then entities.noisy_or(array[e.confidence, excluded.confidence])
+      else greatest(e.confidence, excluded.confidence) end,
+    mentions = e.mentions + is_mention::integer,
+    valid_from = least(e.valid_from, excluded.valid_from),
+    asserted_by = case when creator_name = any (e.asserted_by) then e.asserted_by else e.asserted_by || creator_name end,
+    -- Once a caller asserts the fact, it is no longer only a model's extraction.
+    extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
+    updated_at = clock_timestamp();
+  -- Inserted while the memory is locked, so that recompute_facts() never waits for this row.
+  insert into public.memory_signals (packet_id, tenant_id) values (assert_fact_from.packet_id, key.tenant_id)
+  on conflict do nothing;
+  perform facts.recompute_facts(key, is_single, new_fact_id, array[assert_fact_from.packet_id]);
+
+  -- The fact may have been merged with an equal one.
+  select f.* into fact
+  from public.knowledge_facts f join public.fact_evidence e on e.fact_id = f.fact_id
+  where e.packet_id = assert_fact_from.packet_id and f.audience_id = key.audience_id and f.subject_normalized = key.subject_normalized
+    and f.predicate = key.predicate and f.object_normalized = key.object_normalized and f.retracted_at is null
+  order by f.fact_id = id desc, f.valid_from desc
+  limit 1;
+  return fact;
+end
+$$;
+
+comment on function facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean) is
+  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the caller''s own words, so that repeating them counts as another mention. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be able to read the memory and to write in its scope.';
+
+grant execute on function
+  facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean)
+to l9_agent, l9_admin, l9_worker;

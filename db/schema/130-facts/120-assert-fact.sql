@@ -1,0 +1,49 @@
+create function public.assert_fact(
+  subject text,
+  predicate text,
+  object jsonb,
+  confidence double precision default 0.8,
+  source_packet uuid default null,
+  valid_from timestamptz default null,
+  scope text default null,
+  project_id text default null
+)
+returns public.knowledge_facts
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  me identity.identity := identity.require_identity();
+  packet_id uuid := assert_fact.source_packet;
+begin
+  if packet_id is not null then
+    if assert_fact.scope is not null or assert_fact.project_id is not null then
+      perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
+    end if;
+    return facts.assert_fact_from(
+      packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from);
+  end if;
+
+  perform entities.check_name(assert_fact.subject, 'subject');
+  perform entities.check_name(assert_fact.predicate, 'predicate');
+  perform facts.check_object(assert_fact.object);
+  packet_id := ((public.save_memory(
+    btrim(assert_fact.subject) || ' ' || entities.normalise_name(assert_fact.predicate) || ': ' || (assert_fact.object #>> '{}'),
+    scope => coalesce(assert_fact.scope, 'developer'),
+    project_id => assert_fact.project_id,
+    kind => 'fact',
+    envelope => jsonb_build_object(
+      'subject', assert_fact.subject, 'predicate', assert_fact.predicate, 'object', assert_fact.object))).memory).packet_id;
+  return facts.assert_fact_from(
+    packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
+    is_mention => true);
+end
+$$;
+
+comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text) is
+  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; if it is left out, a memory of kind fact is saved in scope (default developer) and project_id. Asserting the same fact again increases its support and confidence. If the predicate is registered as single-valued, the new value supersedes the previous one; a valid_from in the past adds history. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+
+grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text)
+  to l9_agent, l9_admin;

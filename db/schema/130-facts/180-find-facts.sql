@@ -1,0 +1,67 @@
+create function facts.names_of_object(object jsonb)
+returns text[]
+language sql
+stable
+parallel safe
+set search_path = ''
+return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}') else array[facts.object_text(object)] end;
+
+comment on function facts.names_of_object(jsonb) is
+  'Returns the forms that an object may be stored in: all names of the entity if it is a text, otherwise the value.';
+
+create function public.find_facts(
+  subject text default null,
+  predicate text default null,
+  object jsonb default null,
+  min_confidence double precision default 0,
+  include_history boolean default false,
+  valid_at timestamptz default null,
+  scope text default null,
+  project_id text default null,
+  k integer default 20
+)
+returns setof public.knowledge_facts
+language plpgsql
+volatile
+set search_path = ''
+-- The best plan depends on which filters are set, so no generic plan is cached.
+set plan_cache_mode = force_custom_plan
+as $$
+#variable_conflict use_column
+declare
+  at timestamptz := coalesce(find_facts.valid_at, now());
+  subjects text[] := entities.names_of(find_facts.subject);
+  objects text[] := facts.names_of_object(find_facts.object);
+  matching_facts public.knowledge_facts[];
+begin
+  perform identity.require_identity();
+  perform facts.check_k(find_facts.k);
+  perform entities.check_confidence(find_facts.min_confidence, 'min_confidence');
+  matching_facts := array(
+    select f
+    from public.knowledge_facts f
+    where (find_facts.subject is null or f.subject_normalized = any (subjects))
+      and (find_facts.predicate is null or f.predicate = entities.normalise_name(find_facts.predicate))
+      and (find_facts.object is null or f.object_normalized = any (objects))
+      and f.confidence >= find_facts.min_confidence
+      and (find_facts.scope is null or f.scope = find_facts.scope)
+      and (find_facts.project_id is null or f.project_id is null or f.project_id = find_facts.project_id)
+      and (include_history or f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, at))
+    order by f.confidence desc, f.valid_from desc, f.fact_id desc
+    limit find_facts.k);
+  perform facts.log_fact_reads(
+    jsonb_strip_nulls(jsonb_build_object('k', find_facts.k, 'min_confidence', nullif(find_facts.min_confidence, 0),
+      'include_history', include_history, 'valid_at', find_facts.valid_at, 'scope', left(find_facts.scope, 63),
+      'project_id', left(find_facts.project_id, 200))),
+    matching_facts, is_use => true);
+  return query select (f).* from unnest(matching_facts) f;
+end
+$$;
+
+comment on function public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer) is
+  'Returns facts that the caller can read and that hold (at valid_at, as known today), most confident first. Subject and object match by any name or alias of the entity. include_history: also facts that ended or were retracted. project_id: facts of this project and of no project. k: 1 to 100 facts. Writes a READ audit row without texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
+
+grant execute on function
+  facts.names_of_object(jsonb),
+  public.find_facts(text, text, jsonb, double precision, boolean, timestamptz, text, text, integer)
+to l9_agent, l9_admin, l9_platform_admin;

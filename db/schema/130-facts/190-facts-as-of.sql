@@ -1,0 +1,84 @@
+create type public.fact_as_of as (
+  fact public.knowledge_facts,
+  valid_from timestamptz,
+  valid_to timestamptz,
+  replaced public.knowledge_facts
+);
+
+comment on type public.fact_as_of is 'A fact as it was known at a point in time.';
+comment on column public.fact_as_of.fact is 'The fact with the present values of its row.';
+comment on column public.fact_as_of.valid_from is 'Start of validity, as known at that time.';
+comment on column public.fact_as_of.valid_to is 'End of validity, as known at that time. Null: no end was known.';
+comment on column public.fact_as_of.replaced is 'The fact that this one had superseded, as known at that time.';
+
+create function facts.facts_known_at(subjects text[], predicate text, known_at timestamptz)
+returns table (fact_id uuid, valid_from timestamptz, valid_to timestamptz, replaced uuid)
+language sql
+stable
+set search_path = ''
+set plan_cache_mode = force_custom_plan
+begin atomic
+  with known_then as (
+    select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, min(e.valid_from) as valid_from,
+      min(e.created_at) as recorded_at
+    from public.knowledge_facts f
+    join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= facts_known_at.known_at
+    where (facts_known_at.subjects is null or f.subject_normalized = any (facts_known_at.subjects))
+      and (facts_known_at.predicate is null or f.predicate = facts_known_at.predicate)
+      and (f.retracted_at is null or f.retracted_at > facts_known_at.known_at)
+    group by f.fact_id
+  )
+  select n.fact_id, n.valid_from, lead(n.valid_from) over w, lag(n.fact_id) over w
+  from known_then n
+  -- Each fact of a multi-valued predicate is its own partition.
+  window w as (
+    partition by n.audience_id, n.subject_normalized, n.predicate, case when not n.is_single_valued then n.fact_id end
+    order by n.valid_from, n.recorded_at, n.fact_id);
+end;
+
+comment on function facts.facts_known_at(text[], text, timestamptz) is
+  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, and which fact it had superseded.';
+
+create function public.facts_as_of(
+  valid_at timestamptz default null,
+  known_at timestamptz default null,
+  subject text default null,
+  predicate text default null,
+  object jsonb default null,
+  k integer default 100
+)
+returns setof public.fact_as_of
+language plpgsql
+volatile
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  matching public.fact_as_of[];
+begin
+  perform identity.require_identity();
+  perform facts.check_k(facts_as_of.k);
+  matching := array(
+    select (f, n.valid_from, n.valid_to, r)::public.fact_as_of
+    from facts.facts_known_at(
+      case when facts_as_of.subject is not null then entities.names_of(facts_as_of.subject) end,
+      entities.normalise_name(facts_as_of.predicate), coalesce(facts_as_of.known_at, now())) n
+    join public.knowledge_facts f on f.fact_id = n.fact_id
+    left join public.knowledge_facts r on r.fact_id = n.replaced
+    where facts.holds_at(n.valid_from, n.valid_to, coalesce(facts_as_of.valid_at, now()))
+      and (facts_as_of.object is null or f.object_normalized = any (facts.names_of_object(facts_as_of.object)))
+    order by f.confidence desc, n.valid_from desc, f.fact_id desc
+    limit facts_as_of.k);
+  perform facts.log_fact_reads(
+    jsonb_strip_nulls(jsonb_build_object('valid_at', facts_as_of.valid_at, 'known_at', facts_as_of.known_at, 'k', facts_as_of.k)),
+    array(select (a).fact from unnest(matching) a), is_use => false);
+  return query select (a).* from unnest(matching) a;
+end
+$$;
+
+comment on function public.facts_as_of(timestamptz, timestamptz, text, text, jsonb, integer) is
+  'Returns the facts that held at valid_at (default now) as they were known at known_at (default now), each with the fact that it had superseded. A retracted fact was known until its retraction. Facts that were erased, or moved to where the caller can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. Errors: L9LIM, L9AUT.';
+
+grant execute on function
+  facts.facts_known_at(text[], text, timestamptz), public.facts_as_of(timestamptz, timestamptz, text, text, jsonb, integer)
+to l9_agent, l9_admin, l9_platform_admin;

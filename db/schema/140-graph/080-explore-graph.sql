@@ -1,0 +1,82 @@
+create type public.graph_path as (
+  entity text,
+  confidence double precision,
+  depth integer,
+  steps public.graph_step[]
+);
+
+comment on type public.graph_path is 'An entity that was reached, and the best path to it.';
+comment on column public.graph_path.entity is 'The entity that was reached.';
+comment on column public.graph_path.confidence is 'The product of the confidences of the steps.';
+comment on column public.graph_path.depth is 'The number of steps.';
+comment on column public.graph_path.steps is 'The relations of the path, in order.';
+
+create type public.graph_exploration as (
+  entity text,
+  known_as text[],
+  paths public.graph_path[],
+  edges_followed integer,
+  is_truncated boolean
+);
+
+comment on type public.graph_exploration is 'The entities that are related to an entity, as far as the caller can read.';
+comment on column public.graph_exploration.entity is
+  'The start entity: the given name, or the entity that the given alias names.';
+comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
+comment on column public.graph_exploration.paths is
+  'The entities that were reached, each with its best path, most confident first.';
+comment on column public.graph_exploration.edges_followed is 'The number of relations that were followed.';
+comment on column public.graph_exploration.is_truncated is
+  'True if there is more: more entities than limit, or more relations than a call follows (20000 in total, and the 1000 most confident of one name).';
+
+create function public.explore_graph(
+  entity text,
+  depth integer default 2,
+  types text[] default null,
+  min_confidence double precision default 0,
+  "limit" integer default 50
+)
+returns public.graph_exploration
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  walk graph.graph_walk;
+  exploration public.graph_exploration;
+begin
+  perform identity.require_identity();
+  perform entities.check_name(explore_graph.entity, 'entity');
+  perform entities.check_confidence(explore_graph.min_confidence, 'min_confidence');
+  if explore_graph.depth is null or explore_graph.depth not between 1 and 5 then
+    perform identity.raise_error('L9VAL', 'depth: must be from 1 to 5', 'depth');
+  elsif explore_graph."limit" is null or explore_graph."limit" not between 1 and 500 then
+    perform identity.raise_error('L9VAL', 'limit: must be from 1 to 500', 'limit');
+  elsif cardinality(explore_graph.types) > 64 then
+    perform identity.raise_error('L9LIM', 'types: at most 64', 'types');
+  end if;
+  walk := graph.walk_graph(
+    array[btrim(explore_graph.entity)], explore_graph.depth,
+    case when explore_graph.types is not null then
+      array(select graph.check_relationship_type(t.type, 'types') from unnest(explore_graph.types) as t (type)) end,
+    explore_graph.min_confidence, explore_graph."limit");
+  exploration.entity := walk.nodes[1].entity;
+  exploration.known_as := entities.names_of(explore_graph.entity);
+  exploration.paths := array(
+    select row(n.entity, n.confidence, n.depth, n.steps)::public.graph_path
+    from unnest(walk.nodes) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
+    where n.depth > 0
+    order by n.place);
+  exploration.edges_followed := walk.followed;
+  exploration.is_truncated := walk.is_truncated;
+  perform audit.audit_read(
+    'READ', jsonb_build_object('function', 'explore_graph', 'edges_followed', exploration.edges_followed));
+  return exploration;
+end
+$$;
+
+comment on function public.explore_graph(text, integer, text[], double precision, integer) is
+  'Returns what an entity is related to, directly and through other entities: each entity that is reached, with its best path, most confident first. Relations are followed in both directions. entity: a name or an alias. depth: 1 to 5 steps. types: only relations of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
+
+grant execute on function public.explore_graph(text, integer, text[], double precision, integer)
+  to l9_agent, l9_admin, l9_platform_admin;

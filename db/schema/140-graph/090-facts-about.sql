@@ -1,0 +1,92 @@
+-- Facts about entities: a fact whose object is a plain value counts for its subject.
+
+create function graph.entities_of_facts(names text[])
+returns text[]
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+as $$
+declare
+  me constant identity.identity := identity.require_identity();
+begin
+  return array(
+    select n.name
+    from unnest(names) as n (name)
+    cross join lateral (
+      (select from public.knowledge_facts f
+       where f.tenant_id = me.tenant_id and f.subject_normalized = n.name and f.scope = any (me.readable_scopes)
+         and (f.ttl is null or f.ttl > now())
+       limit 1)
+      union all
+      (select from public.knowledge_facts f
+       where f.tenant_id = me.tenant_id and f.object_normalized = n.name and f.scope = any (me.readable_scopes)
+         and (f.ttl is null or f.ttl > now())
+       limit 1)
+      limit 1
+    ) matching_fact);
+end
+$$;
+
+comment on function graph.entities_of_facts(text[]) is
+  'Returns the names in the list that are subject or object of a fact that the caller can read.';
+
+create type graph.fact_of_entity as (
+  place integer, fact_id uuid, subject text, predicate text, object text, confidence double precision);
+
+comment on type graph.fact_of_entity is 'A fact about the entity at a position (place) of a list.';
+
+create function graph.facts_about(names text[], max_facts integer)
+returns setof graph.fact_of_entity
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+as $$
+declare
+  me constant identity.identity := identity.require_identity();
+begin
+  return query
+  select n.place::integer, k.fact_id, k.subject, k.predicate, k.object, k.confidence
+  from unnest(names) with ordinality as n (name, place)
+  cross join lateral (
+    select * from (
+      select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence
+      from public.knowledge_facts f
+      where f.tenant_id = me.tenant_id and f.subject_normalized = n.name and f.scope = any (me.readable_scopes)
+        and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
+        and (f.ttl is null or f.ttl > now())
+      union
+      select f.fact_id, f.subject, f.predicate, f.object #>> '{}', f.confidence::double precision
+      from public.knowledge_facts f
+      where f.tenant_id = me.tenant_id and f.object_normalized = n.name and f.scope = any (me.readable_scopes)
+        and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
+        and (f.ttl is null or f.ttl > now())
+      limit 2000
+    ) f
+    order by f.confidence desc
+    limit 100
+  ) k
+  limit max_facts;
+end
+$$;
+
+comment on function graph.facts_about(text[], integer) is
+  'Returns facts about these entities that hold now and that the caller can read, most confident first: at most 100 for each entity, and max_facts in total.';
+
+create function graph.packets_of_fact(fact_id uuid)
+returns setof uuid
+language sql
+stable
+rows 3
+set search_path = ''
+begin atomic
+  select e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
+end;
+
+comment on function graph.packets_of_fact(uuid) is
+  'Returns the memories that state a fact and that the caller can read: at most the 20 newest.';
+
+grant execute on function
+  graph.entities_of_facts(text[]), graph.facts_about(text[], integer), graph.packets_of_fact(uuid)
+to l9_agent, l9_admin, l9_platform_admin;

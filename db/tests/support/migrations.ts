@@ -1,0 +1,86 @@
+// The committed migrations and what a first start adds to them, on either engine.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PGlite } from '@electric-sql/pglite';
+import { pgcrypto } from '@electric-sql/pglite/contrib/pgcrypto';
+import { createPgConfig } from '@electric-sql/pglite/node-postgres';
+import { pg_textsearch } from '@electric-sql/pglite-pg_textsearch';
+import { vector } from '@electric-sql/pglite-pgvector';
+import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
+import { Logger as MigrateLogger, migrate } from 'graphile-migrate';
+import { makeWorkerUtils, Logger as WorkerLogger } from 'graphile-worker';
+import pg from 'pg';
+import { eventually } from './eventually.ts';
+
+const db = join(import.meta.dirname, '..', '..');
+const migrationsFolder = join(db, 'migrations');
+
+export const bootstrapSql = () => readFileSync(join(db, 'bootstrap.sql'), 'utf8');
+
+export function committedSql(): Buffer[] {
+  const folder = join(migrationsFolder, 'committed');
+  return readdirSync(folder)
+    .sort()
+    .map((file) => readFileSync(join(folder, file)));
+}
+
+export const openEngine = (dataFolder: string): Promise<PGlite> =>
+  PGlite.create(dataFolder, { extensions: { vector, pg_textsearch, pgcrypto } });
+
+/** The engine has one session, so the pool has one client. */
+export const poolOf = (engine: PGlite): pg.Pool =>
+  newPool({ ...(createPgConfig(engine) as unknown as pg.PoolConfig), max: 1, idleTimeoutMillis: 0 });
+
+/** A pool whose idle connections may break without ending this process. */
+export function newPool(config: pg.PoolConfig): pg.Pool {
+  const pool = new pg.Pool(config);
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
+}
+
+/** Runs the committed migrations. The URL is that of l9_owner. */
+export const runMigrations = (connectionString: string): Promise<void> =>
+  migrate({
+    connectionString,
+    databaseOwner: 'l9_owner',
+    migrationsFolder,
+    logger: new MigrateLogger(() => () => {}),
+  });
+
+/** The job queue's own tables, and the first contents of the materialized views. The pool acts as l9_worker. */
+export async function prepareJobs(workerPool: pg.Pool): Promise<void> {
+  const queue = await makeWorkerUtils({ pgPool: workerPool, logger: new WorkerLogger(() => () => {}) });
+  await queue.migrate();
+  await queue.release();
+  await workerPool.query('call public.refresh_memory_views()');
+}
+
+/** A migrated database of the embedded engine in this folder. */
+export async function createEmbedded(dataFolder: string): Promise<void> {
+  const engine = await openEngine(dataFolder);
+  await engine.exec(bootstrapSql());
+  await engine.exec('set session authorization l9_owner');
+  await migrateThroughSocket(engine);
+  await engine.exec('deallocate all; reset all; set session authorization l9_worker');
+  const pool = poolOf(engine);
+  await prepareJobs(pool);
+  await pool.end();
+  await engine.close();
+}
+
+/** graphile-migrate opens connections of its own, so the engine listens on a socket for as long as that takes. */
+async function migrateThroughSocket(engine: PGlite): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'l9t-'));
+  const server = new PGLiteSocketServer({ db: engine, path: join(folder, '.s.PGSQL.5432'), maxConnections: 4 });
+  try {
+    await server.start();
+    await runMigrations(`postgres://l9_owner@localhost/postgres?host=${encodeURIComponent(folder)}`);
+  } finally {
+    // graphile-migrate keeps its connections for a moment, and ends this process if they break.
+    await eventually(() => server.getStats().activeConnections === 0);
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,61 @@
+// What a person at a terminal sees of a server: one line that tells what it is doing, and its log in plain words.
+import { type DestinationStream, pino } from 'pino';
+
+const EVERY_MS = 1_000;
+const CLEAR_LINE = '\r\u001b[K';
+
+export interface Terminal {
+  /** Takes the JSON lines of a logger. */
+  log: DestinationStream;
+  /** Shows this step in the progress line, and for how many seconds we have been at it. */
+  doing(step: string): void;
+  /** Takes the progress line away. */
+  done(): void;
+}
+
+/** A stream that is no terminal gets a line for each step. */
+export function openTerminal(out: Pick<NodeJS.WriteStream, 'write' | 'isTTY'>, now: () => number = Date.now): Terminal {
+  let step: string | null = null;
+  let began = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const show = () => {
+    if (step === null) return;
+    const seconds = Math.floor((now() - began) / 1_000);
+    if (out.isTTY) out.write(`${CLEAR_LINE}l9-memory: ${step} …${seconds > 0 ? ` ${seconds} s` : ''}`);
+  };
+  const hide = () => {
+    if (step !== null && out.isTTY) out.write(CLEAR_LINE);
+  };
+  return {
+    log: {
+      write(line) {
+        hide();
+        out.write(inWords(line));
+        show();
+      },
+    },
+    doing(next) {
+      if (step === null) began = now();
+      step = next;
+      if (!out.isTTY) out.write(`l9-memory: ${next} …\n`);
+      show();
+      timer ??= setInterval(show, EVERY_MS).unref();
+    },
+    done() {
+      clearInterval(timer);
+      timer = undefined;
+      hide();
+      step = null;
+    },
+  };
+}
+
+/** A JSON line of the log as `14:03:07 warn  what happened, field=value`. */
+function inWords(line: string): string {
+  const { level, time, msg, pid: _, ...fields } = JSON.parse(line) as Record<string, unknown>;
+  const clock = new Date(Number(time)).toTimeString().slice(0, 8);
+  const details = Object.entries(fields).map(
+    ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
+  return `${clock} ${(pino.levels.labels[Number(level)] ?? '').padEnd(5)} ${[msg, ...details].join(', ')}\n`;
+}

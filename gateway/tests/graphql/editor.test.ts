@@ -1,0 +1,62 @@
+// The GraphQL editor at `/`: what a newcomer finds there.
+import { get } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type House, openHouse } from '../support/house.ts';
+import { standIn } from '../support/stand-in.ts';
+
+describe('the GraphQL editor', () => {
+  let house: House;
+  beforeAll(async () => {
+    house = await openHouse({ embedder: standIn });
+  });
+  afterAll(() => house.close());
+
+  /** The page as a browser gets it that reached us under this name. */
+  const pageAt = (host?: string) =>
+    new Promise<string>((resolve, reject) => {
+      const { hostname, port } = new URL(house.gateway.url);
+      const headers = { accept: 'text/html', host: `${host ?? hostname}:${port}` };
+      get({ hostname, port, path: '/', headers }, (response) => text(response).then(resolve, reject)).on(
+        'error',
+        reject,
+      );
+    });
+
+  it.each(['127.0.0.1', 'localhost', '[::1]'])('shows at %s a field for a token and how to get one', async (host) => {
+    const page = await pageAt(host);
+    expect(page).toContain('name="token"');
+    expect(page).toContain('npm run token -- --caller C');
+  });
+
+  it('opens with an example that works', async () => {
+    const [, quoted] = /RURU_CONFIG\.defaultQuery = (".*");/.exec(await pageAt())!;
+    const example = JSON.parse(quoted!);
+    const run = (operationName: string) =>
+      house.token({ caller: 'C' }).then(async (token) => {
+        const response = await fetch(`${house.gateway.url}/graphql`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+          body: JSON.stringify({ query: example, operationName }),
+        });
+        return response.json();
+      });
+    expect(await run('Save')).toMatchObject({ data: { saveMemory: { status: 'inserted' } } });
+    await house.embedded();
+    expect(await run('Search')).toMatchObject({
+      data: { searchMemory: { hits: [{ content: 'We deploy on Tuesdays, never on Fridays.' }] } },
+    });
+  });
+
+  it('never holds a token or a key itself', async () => {
+    const page = await pageAt();
+    expect(page).not.toMatch(/eyJ[\w-]+\.[\w-]+\.[\w-]+/);
+    for (const caller of ['C', 'L']) expect(page).not.toContain(house.apiKey(caller));
+  });
+
+  it('shows no field for a token under the name of another machine', async () => {
+    const page = await pageAt('memory.example.org');
+    expect(page).toMatch(/ruru/);
+    expect(page).not.toContain('name="token"');
+  });
+});

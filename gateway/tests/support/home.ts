@@ -1,0 +1,25 @@
+import { createDatabase, createNamedDatabase, type TestDatabaseFiles } from '../../../db/tests/support/databases.ts';
+
+/** A home folder for a gateway, and a database of its own. */
+export interface TestHome {
+  home: string;
+  /** The environment that a gateway process on this home needs. */
+  env: Record<string, string>;
+  /** On a server: a superuser's URL of the database. */
+  superuserUrl: string | null;
+  drop(): Promise<void>;
+}
+
+const homeOf = ({ folder, gatewayUrl, superuserUrl, drop }: TestDatabaseFiles): TestHome => ({
+  home: folder,
+  env: { L9_MEMORY_HOME: folder, ...(gatewayUrl ? { DATABASE_URL: gatewayUrl } : {}) },
+  superuserUrl,
+  drop,
+});
+
+/** On the engine of this run, or on the server whose superuser's URL is given. */
+export const createTestHome = async (url?: string | null): Promise<TestHome> => homeOf(await createDatabase(url));
+
+/** On a server, with a database that is used again as long as the schema and `version` stay the same. */
+export const createNamedHome = async (url: string, prefix: string, version: string): Promise<TestHome> =>
+  homeOf(await createNamedDatabase(url, prefix, version));

@@ -1,0 +1,21 @@
+// Jest 30 with jest-light-runner: test files are ES modules as they stand, Node strips their types, nothing is transformed.
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+// Both settings reach the worker processes. Without the cache each of them would compile the whole gateway again.
+process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'l9-memory-compile-cache');
+// Jest sets NODE_ENV=test where it is unset; the gateway and its libraries run here as they do for users.
+if (process.env.NODE_ENV === 'test') delete process.env.NODE_ENV;
+
+export default {
+  roots: ['<rootDir>/db/tests', '<rootDir>/gateway/tests', '<rootDir>/tests'],
+  testMatch: ['**/*.test.ts'],
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: {},
+  // Workers are processes, because tests change the environment and WebAssembly needs much memory. A worker imports a
+  // module once for all its test files; only the test file itself is imported for each run.
+  runner: 'jest-light-runner/child-process',
+  maxWorkers: 2,
+  setupFilesAfterEnv: ['<rootDir>/tests/setup.ts'],
+  reporters: ['default', '<rootDir>/tests/totals-reporter.ts'],
+};
