@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:906b709b67d7afd9771dc2d0e128773d721700da
+--! Hash: sha1:cfdef94048c9a51c2632a6e09d7139b16a8bc175
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3854,6 +3854,7 @@ returns trigger
 language plpgsql
 security definer
 set search_path = ''
+-- tg__audit_derived() is not used here: it would copy each content, of up to 1 MiB, into a jsonb value.
 -- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
 set enable_nestloop = off
 as $$
