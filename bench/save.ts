@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { toSettings } from '../gateway/src/auth/identity.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
-import { operations } from '../gateway/src/operations/index.ts';
+import { saveMemory } from '../gateway/src/operations/save-memory.ts';
 import { type Bench, ratio } from './support/bench.ts';
 import { inTurn, quantile, ratioOf, timed } from './support/load.ts';
 import { agentOf } from './support/tenants.ts';
@@ -12,8 +12,6 @@ import { memoryText } from './support/texts.ts';
 const SINGLES = 20;
 const BATCH = 1_000;
 const PROJECT = 'bench-saves';
-
-const saveOperation = operations.find(({ name }) => name === 'save_memory')!;
 
 const bareColumns = 'envelope, metadata, project_id, scope, content_hash, tenant_id';
 const bareInsert = `insert into public.packet_store (${bareColumns})
@@ -62,12 +60,10 @@ export const save: Bench = {
         const contents = Array.from({ length: SINGLES }, text);
         const times: number[] = [];
         for (const content of contents) {
-          const input = saveOperation.input.parse({ content, project_id: PROJECT });
+          const input = saveMemory.input.parse({ content, project_id: PROJECT });
           times.push(
             await timed(async () => {
-              const { status } = (await inTransaction(agents, settings, (client) =>
-                saveOperation.run(client, input, undefined),
-              )) as { status: string };
+              const { status } = await inTransaction(agents, settings, (client) => saveMemory.run(client, input, null));
               if (status !== 'inserted') throw new Error(`a save was ${status}`);
             }),
           );

@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import { toSettings } from '../../gateway/src/auth/identity.ts';
 import { inTransaction } from '../../gateway/src/database/index.ts';
-import { operations } from '../../gateway/src/operations/index.ts';
+import { searchMemory } from '../../gateway/src/operations/search-memory.ts';
 import type { Query } from './bench.ts';
 import { DIMENSIONS, MODEL } from './data.ts';
 import type { Gateway } from './gateway.ts';
@@ -22,16 +22,14 @@ export const graphqlSearch = async (gateway: Gateway, token: string, query: stri
   return { ids: hits.map((hit: { packetId: string }) => hit.packetId), mode: searched.mode };
 };
 
-const search = operations.find(({ name }) => name === 'search_memory')!;
-
 /** The same SQL in the same transaction as the gateway's, by pg alone. */
 export function sqlSearch(pool: pg.Pool, tenantId: string) {
   const settings = { ...toSettings(agentOf(tenantId), 'searchMemory'), synchronous_commit: 'off' };
   return async (query: Query, more: object = {}): Promise<Found> => {
     const prepared = { vector: vectorOf(query), model: MODEL };
-    const { hits, searched } = (await inTransaction(pool, settings, (client) =>
-      search.run(client, search.input.parse({ query: query.query, ...more }), prepared),
-    )) as { hits: { packet_id: string }[]; searched: { mode: string } };
+    const { hits, searched } = await inTransaction(pool, settings, (client) =>
+      searchMemory.run(client, searchMemory.input.parse({ query: query.query, ...more }), prepared),
+    );
     return { ids: hits.map(({ packet_id }) => packet_id), mode: searched.mode };
   };
 }

@@ -19,12 +19,28 @@ export const errorKinds: Readonly<Record<string, ErrorKind>> = {
   L9AUT: { code: 'UNAUTHENTICATED', httpStatus: 401 },
 };
 
+/** The SQLSTATEs that the gateway itself acts on. */
+export const SQLSTATE = {
+  invalidInput: 'L9VAL',
+  lockNotAvailable: '55P03',
+  deadlock: '40P01',
+  invalidParameter: '22023',
+  undefinedObject: '42704',
+} as const;
+
+/** The SQLSTATE of an error from PostgreSQL, or the code of a system error such as ECONNREFUSED. */
+export function sqlstateOf(error: unknown): string | undefined {
+  if (error instanceof KnownError) return error.sqlstate;
+  const { code } = (error ?? {}) as { code?: unknown };
+  return typeof code === 'string' ? code : undefined;
+}
+
 /** An error that may be shown to the caller. */
 export class KnownError extends Error {
   readonly sqlstate: string;
   readonly field: string | null;
   readonly hint: string | null;
-  /** Of somebody who is turned away: whom the token or key stood for, where it was a good one. */
+  /** Of a refused caller: whom the token or key belongs to, if it was valid. */
   claimed: { tenantId: string; caller: string } | null = null;
 
   constructor(sqlstate: string, message: string, field: string | null = null, hint: string | null = null) {
@@ -42,7 +58,7 @@ export interface PublicError {
   field: string | null;
   hint: string | null;
   httpStatus: number;
-  /** Of a masked error: what to look for in the log. */
+  /** Of a masked error: the id under which it is in the log. */
   errorId?: string;
 }
 
@@ -54,23 +70,23 @@ interface DatabaseError {
   constraint?: unknown;
 }
 
-// Errors of PostgreSQL itself that a caller causes. Their own texts may quote values, so they are not passed on.
+// Errors of PostgreSQL itself that a caller can cause. Their texts may quote values, so they are not passed on.
 function fromPostgres(sqlstate: string, error: DatabaseError): KnownError | null {
-  if (sqlstate === '42501') return new KnownError('L9SCP', 'this is not open to your role');
+  if (sqlstate === '42501') return new KnownError('L9SCP', 'permission denied for your role');
   if (sqlstate === '57014')
     return new KnownError('L9LIM', 'the request took too long and was cancelled', null, 'Ask for less.');
   if (sqlstate === '23514' || sqlstate === '23505' || sqlstate === '23502' || sqlstate === '23503') {
     return new KnownError(
       'L9VAL',
-      `a rule of the table is broken: ${String(error.constraint ?? error.column ?? 'not null')}`,
+      `a constraint of the table is violated: ${String(error.constraint ?? error.column ?? 'not null')}`,
     );
   }
-  if (sqlstate.startsWith('54')) return new KnownError('L9LIM', 'a value is too large, or nests too deep');
-  if (sqlstate.startsWith('22')) return new KnownError('L9VAL', 'a value is malformed, or out of range');
+  if (sqlstate.startsWith('54')) return new KnownError('L9LIM', 'a value is too large or too deeply nested');
+  if (sqlstate.startsWith('22')) return new KnownError('L9VAL', 'a value is malformed or out of range');
   return null;
 }
 
-/** What the caller may know of an error; the rest is logged under an id, and the id told. */
+/** What the caller may know about an error. Other errors are logged under an id, and the caller gets the id. */
 export function toPublicError(error: unknown, logger: Logger): PublicError {
   const known = toKnownError(error);
   if (known) {
@@ -79,9 +95,9 @@ export function toPublicError(error: unknown, logger: Logger): PublicError {
   }
   const errorId = randomUUID();
   const { code, message, stack } = (error ?? {}) as { code?: unknown; message?: unknown; stack?: unknown };
-  // Of a database error only the code is safe to log: its text and detail can quote contents.
+  // Only the code of a database error is safe to log: its text and detail can quote contents.
   const isDatabaseError = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code);
-  logger.error({ errorId, sqlstate: code, ...(isDatabaseError ? {} : { message, stack }) }, 'an unexpected error');
+  logger.error({ errorId, sqlstate: code, ...(isDatabaseError ? {} : { message, stack }) }, 'unexpected error');
   return {
     sqlstate: isDatabaseError ? code : 'XX000',
     code: 'INTERNAL',

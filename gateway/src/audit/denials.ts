@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
+import { sqlstateOf } from '../errors.ts';
 
 export interface Denial {
   /** Where they knocked: graphql or mcp. */
@@ -40,7 +41,7 @@ export function createDenials({ workerPool }: Database, logger: Logger): Denials
       ])
       .then(() => {})
       .catch((error: Error) =>
-        logger.error({ sqlstate: (error as { code?: string }).code, door, times }, 'a denial could not be recorded'),
+        logger.error({ sqlstate: sqlstateOf(error), door, times }, 'a denial could not be recorded'),
       )
       .finally(() => writing.delete(written));
     writing.add(written);

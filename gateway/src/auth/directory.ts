@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
-import { KnownError } from '../errors.ts';
+import { KnownError, sqlstateOf } from '../errors.ts';
 import type { Identity } from './identity.ts';
 
 const REFRESH_MS = 5_000;
@@ -132,9 +132,7 @@ export async function openDirectory(database: Database, logger: Logger): Promise
     return reading;
   };
   const refreshQuietly = () => {
-    refresh().catch((error: Error) =>
-      logger.warn({ code: (error as { code?: string }).code }, 'could not read who may come in'),
-    );
+    refresh().catch((error: Error) => logger.warn({ code: sqlstateOf(error) }, 'could not read who may come in'));
   };
 
   const unlisten = await database.listen('l9_identity', refreshQuietly);

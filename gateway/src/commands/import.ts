@@ -1,8 +1,8 @@
 // `l9-memory import`: JSON lines, or a JSON array, through the public API.
 import { createReadStream, statSync } from 'node:fs';
 import { ConfigError } from '../config.ts';
-import { saveInput } from '../operations/fields.ts';
-import { fieldsOf } from '../operations/sdl.ts';
+import { camelCase } from '../operations/graphql-types.ts';
+import { saveInput } from '../operations/save-memory.ts';
 import { type Client, type ClientOptions, connect, Unusable } from './client.ts';
 import { type Item, readItems } from './json-items.ts';
 import { startProgress } from './progress.ts';
@@ -101,9 +101,8 @@ function report(tally: Tally, stopped: string | null) {
   process.stdout.write(`${counts(tally)}\n`);
 }
 
-const fields = fieldsOf(saveInput, 'input');
-const toGraphql = new Map(fields.map(({ key, field }) => [key, field]));
-const toKey = new Map(fields.flatMap(({ key, field }) => [[key, key] as const, [field, key] as const]));
+const keys = Object.keys(saveInput.shape);
+const toKey = new Map(keys.flatMap((key) => [[key, key] as const, [camelCase(key), key] as const]));
 
 /** One object as save_memory's input. Problems name fields and quote no values: they may be nobody else's business. */
 export function toCandidate({ text }: Pick<Item, 'text'>, options: ImportOptions): Candidate {
@@ -141,5 +140,5 @@ export function toCandidate({ text }: Pick<Item, 'text'>, options: ImportOptions
     return { problem: `${issue?.path.join('.') || 'object'}: ${issue?.message}` };
   }
   const input = Object.entries(parsed.data).filter(([, value]) => value !== undefined);
-  return { input: Object.fromEntries(input.map(([key, value]) => [toGraphql.get(key) as string, value])) };
+  return { input: Object.fromEntries(input.map(([key, value]) => [camelCase(key), value])) };
 }

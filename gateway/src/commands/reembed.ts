@@ -8,10 +8,10 @@ import {
   type Embedder,
   EmbedderUnavailable,
   EmbeddingRejected,
-  LOCAL_DIMENSIONS,
   LOCAL_MODEL,
+  providerOf,
+  STORED_DIMENSIONS,
 } from '../embeddings/index.ts';
-import { configFor } from '../embeddings/models.ts';
 import { HomeLocked } from '../home/lock.ts';
 import { backoffSeconds } from '../jobs/backoff.ts';
 import { dropModel } from '../jobs/drop-leaving-models.ts';
@@ -24,8 +24,6 @@ import { openWorker } from './worker.ts';
 const LOOK_EVERY_MS = 1_000;
 const OUTAGES_AT_MOST = 8;
 const OUTAGE_LAST_SECONDS = 60;
-// A provider answers several at once; the model that comes with the gateway has one thread.
-const AT_ONCE = 4;
 
 export interface ReembedOptions {
   model?: string;
@@ -134,20 +132,15 @@ async function change(
 }
 
 function embedderFor(config: Config, model: string, options: ReembedOptions): Promise<Embedder> {
-  const dimensions =
-    model === LOCAL_MODEL
-      ? LOCAL_DIMENSIONS
-      : wholeNumber(
-          '--dimensions',
-          options.dimensions,
-          config.embedding.provider === 'openai' ? config.embedding.dimensions : 1536,
-        );
-  const reachable = configFor(config.embedding, model, dimensions);
-  if (!reachable)
+  const { embedding } = config;
+  const provider = providerOf(embedding, model);
+  if (!provider)
     throw new ConfigError(
       `--model ${model}: needs OPENAI_API_KEY or OPENAI_BASE_URL, here and where the gateways run; ${LOCAL_MODEL} needs neither`,
     );
-  return createEmbedder(reachable, createLogger(config.logLevel));
+  const fallback = embedding.provider === provider.name ? embedding.dimensions : STORED_DIMENSIONS;
+  const dimensions = provider.dimensionsOf(model) ?? wholeNumber('--dimensions', options.dimensions, fallback);
+  return createEmbedder({ ...embedding, provider: provider.name, model, dimensions }, createLogger(config.logLevel));
 }
 
 /** Embeds what has no vector of this model, then switches. Gateways that can reach it help. */
@@ -160,6 +153,7 @@ async function embedAll(
 ): Promise<void> {
   const logger = createLogger(config.logLevel);
   const { model } = embedder;
+  const concurrency = providerOf(config.embedding, model)?.concurrency ?? 1;
   const first = await changeUnderWay(pool);
   const total = Number(first?.to_embed ?? 0);
   const progress = startProgress(`embedding with ${model}`, total);
@@ -177,7 +171,7 @@ async function embedAll(
       try {
         const embedders = () => [embedder];
         const one = () => embedPending(pool, { embedders, logger }, signal);
-        await Promise.all(Array.from({ length: model === LOCAL_MODEL ? 1 : AT_ONCE }, one));
+        await Promise.all(Array.from({ length: concurrency }, one));
         outages = 0;
       } catch (error) {
         if (!(error instanceof ModelUnavailable)) throw error;

@@ -12,7 +12,7 @@ export type Candidate = { input: Record<string, unknown> } | { problem: string }
 export type Outcome = { status: 'inserted' | 'skipped_dedupe'; packetId: string } | { problem: string };
 
 const SAVE = 'mutation ($input: SaveMemoryInput!) { saveMemory(input: $input) { status memory { packetId } } }';
-const STATS = 'query ($projectId: String) { memoryStats(projectId: $projectId) { embedded awaitingEmbedding } }';
+const STATS = 'query ($projectId: String) { getMemoryStats(projectId: $projectId) { embedded awaitingEmbedding } }';
 
 /** Saves what comes, a few at a time. What is refused is told and does not stop the rest; a server that is gone does. */
 export async function saveAll<C extends Candidate>(
@@ -53,11 +53,10 @@ async function save(client: Client, input: Record<string, unknown>): Promise<Out
 /** Waits until no memory (of the project) waits for its vectors; returns how many still do when nothing moves any more. */
 export async function waitForEmbeddings(client: Client, projectId: string | null): Promise<number> {
   const look = async () => {
-    const { memoryStats } = await client.request<{ memoryStats: { embedded: number; awaitingEmbedding: number } }>(
-      STATS,
-      { projectId },
-    );
-    return memoryStats;
+    const { getMemoryStats } = await client.request<{
+      getMemoryStats: { embedded: number; awaitingEmbedding: number };
+    }>(STATS, { projectId });
+    return getMemoryStats;
   };
   let stats = await look();
   const before = stats.embedded;

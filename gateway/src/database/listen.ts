@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from 'pino';
+import { sqlstateOf } from '../errors.ts';
 
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 10_000;
@@ -55,7 +56,7 @@ export async function listenOnServer(
         else onNotify();
       }).catch((error: Error) => {
         if (stopped.signal.aborted) return;
-        logger.warn({ code: (error as { code?: string }).code, channel }, 'no notifications from the database for now');
+        logger.warn({ code: sqlstateOf(error), channel }, 'no notifications from the database for now');
       });
       onFirst();
       isFirst = false;

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
+import { SQLSTATE, sqlstateOf } from '../errors.ts';
 import type { Database } from './database.ts';
 import { listenOnServer } from './listen.ts';
 import { pendingMigrations, runMigrations } from './migrations.ts';
@@ -21,8 +22,7 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
       pipeline: !role,
     });
     // A server that restarts breaks idle connections; the pool replaces them when they are next needed.
-    const onError = (error: Error) =>
-      logger.warn({ code: (error as { code?: string }).code }, 'a database connection broke');
+    const onError = (error: Error) => logger.warn({ code: sqlstateOf(error) }, 'a database connection broke');
     pool.on('error', onError);
     // Also one that is checked out: without a listener its error would end the process.
     pool.on('connect', (client) => client.on('error', onError));
@@ -44,7 +44,7 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
     }
   } catch (error) {
     await close();
-    if ((error as { code?: string }).code === '22023' || (error as { code?: string }).code === '42704') {
+    if (sqlstateOf(error) === SQLSTATE.invalidParameter || sqlstateOf(error) === SQLSTATE.undefinedObject) {
       throw new Error('this database has no role l9_worker: run `l9-memory db setup --root-url …` first');
     }
     throw error;

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { SQLSTATE, sqlstateOf } from '../errors.ts';
 
 /** Settings local to a transaction: `role`, the claims, `l9.tool_name` … */
 export type Settings = Readonly<Record<string, string>>;
@@ -22,76 +23,78 @@ async function settled<T extends readonly unknown[]>(flight: { [K in keyof T]: P
   return results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as unknown as T;
 }
 
-/**
- * Runs `work` in one transaction under these settings. On a server its first query is sent right behind begin and
- * settings, without waiting for them: where they are refused it fails too, in a transaction that is aborted.
- */
-export async function inTransaction<T>(
-  pool: pg.Pool,
-  settings: Settings,
-  work: (client: pg.PoolClient) => Promise<T>,
-): Promise<T> {
-  return transact(await pool.connect(), settings, work);
-}
+type Discard = (reason: Error) => void;
 
-async function transact<T>(
-  client: pg.PoolClient,
-  settings: Settings,
-  work: (client: pg.PoolClient) => Promise<T>,
+/** Lends a connection of the pool; `discard` says that it must not be used again. */
+async function onConnection<T>(
+  pool: pg.Pool,
+  use: (client: pg.PoolClient, discard: Discard) => Promise<T>,
 ): Promise<T> {
+  const client = await pool.connect();
   let broken: Error | undefined;
   try {
+    return await use(client, (reason) => {
+      broken = reason;
+    });
+  } finally {
+    client.release(broken);
+  }
+}
+
+/** Rolls back when `work` fails. A connection that can't even do that is discarded. */
+async function orRollBack<T>(client: pg.PoolClient, discard: Discard, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    await client.query('rollback').catch(discard);
+    throw error;
+  }
+}
+
+const transact = <T>(client: pg.PoolClient, discard: Discard, settings: Settings, work: Work<T>) =>
+  orRollBack(client, discard, async () => {
     const begun = client.query(begin(settings));
     if (!isPipelined(client)) await begun;
     const [, result] = await settled([begun, work(client)]);
     await client.query('commit');
     return result;
-  } catch (error) {
-    await client.query('rollback').catch((failure: Error) => {
-      broken = failure;
-    });
-    throw error;
-  } finally {
-    client.release(broken);
-  }
-}
+  });
+
+type Work<T> = (client: pg.PoolClient) => Promise<T>;
 
 /**
- * The same for work that is one query, asked for at once: commit follows right behind it, so that on a server begin,
- * settings, query and commit are one round trip. Where the query fails, that commit rolls back.
+ * Runs `work` in one transaction under these settings. On a server its first query is sent right behind begin and the
+ * settings, without waiting for them: if they are refused it fails too, in a transaction that is aborted.
  */
-export async function inOneTrip<T>(
-  pool: pg.Pool,
-  settings: Settings,
-  work: (client: pg.PoolClient) => Promise<T>,
-): Promise<T> {
-  const client = await pool.connect();
-  if (!isPipelined(client)) return transact(client, settings, work);
-  let broken: Error | undefined;
-  try {
+export const inTransaction = <T>(pool: pg.Pool, settings: Settings, work: Work<T>): Promise<T> =>
+  onConnection(pool, (client, discard) => transact(client, discard, settings, work));
+
+/**
+ * The same for work that is one query, sent at once: commit follows right behind it, so that on a server begin, settings,
+ * query and commit are one round trip. If the query fails, that commit rolls back.
+ */
+export const inOneTrip = <T>(pool: pg.Pool, settings: Settings, work: Work<T>): Promise<T> =>
+  onConnection(pool, async (client, discard) => {
+    if (!isPipelined(client)) return transact(client, discard, settings, work);
     const begun = client.query(begin(settings));
     const worked = work(client);
     const committed = client.query('commit').catch((failure: Error) => {
-      broken = failure;
+      discard(failure);
       throw failure;
     });
     const [, result] = await settled([begun, worked, committed]);
     return result;
-  } finally {
-    client.release(broken);
-  }
-}
+  });
 
-const DEADLOCK = '40P01';
 const ATTEMPTS = 3;
 
-/** Runs a whole transaction, and again where it was the one to give way to another in a deadlock: nothing of it was done. */
-export async function outOfDeadlock<T>(transaction: () => Promise<T>): Promise<T> {
+/** Runs a whole transaction, and retries it if PostgreSQL aborted it to resolve a deadlock. */
+export async function retryDeadlocks<T>(transaction: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await transaction();
     } catch (error) {
-      if ((error as { code?: string }).code !== DEADLOCK || attempt === ATTEMPTS) throw error;
+      if (sqlstateOf(error) !== SQLSTATE.deadlock || attempt === ATTEMPTS) throw error;
     }
   }
 }
@@ -104,16 +107,9 @@ export async function callInTransaction(
   values: readonly (string | null)[],
 ): Promise<void> {
   const literals = values.map((value) => (value === null ? 'null' : literal(value)));
-  const client = await pool.connect();
-  let broken: Error | undefined;
-  try {
-    await client.query(`${begin(settings)}; select ${name}(${literals.join(', ')}); commit`);
-  } catch (error) {
-    await client.query('rollback').catch((failure: Error) => {
-      broken = failure;
-    });
-    throw error;
-  } finally {
-    client.release(broken);
-  }
+  await onConnection(pool, (client, discard) =>
+    orRollBack(client, discard, () =>
+      client.query(`${begin(settings)}; select ${name}(${literals.join(', ')}); commit`),
+    ),
+  );
 }

@@ -1,3 +1,5 @@
+import { toSql } from 'pgvector/pg';
+
 /** The width of every vector column. Shorter vectors are padded with zeros, which leaves cosine as it is. */
 export const STORED_DIMENSIONS = 1536;
 
@@ -36,16 +38,16 @@ export class EmbeddingRejected extends Error {
   override readonly name = 'EmbeddingRejected';
 }
 
-/** pgvector's text form, padded to the width of the column. */
+/** The vector as a parameter of SQL, padded with zeros to the width of the column. */
 export function toVectorLiteral(vector: readonly number[]): string {
   if (vector.length > STORED_DIMENSIONS) {
     throw new RangeError(`a vector has at most ${STORED_DIMENSIONS} dimensions, not ${vector.length}`);
   }
   if (!vector.every(Number.isFinite)) throw new RangeError('a vector holds finite numbers only');
-  // Nine digits carry a float4 exactly; the other eight of a double would only make the statement longer.
-  const numbers = vector.map((value) => String(Number(value.toPrecision(9))));
-  while (numbers.length < STORED_DIMENSIONS) numbers.push('0');
-  return `[${numbers.join(',')}]`;
+  const padded = new Array<number>(STORED_DIMENSIONS).fill(0);
+  // Nine digits hold a float4 exactly; the other eight of a double would only make the statement longer.
+  for (const [index, value] of vector.entries()) padded[index] = Number(value.toPrecision(9));
+  return String(toSql(padded));
 }
 
 /** Scales to length 1; null when that can't be done (all zeros, or not numbers). */

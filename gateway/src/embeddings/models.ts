@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
 import { cachedEmbedder, cachedQueryEmbedder } from './cache.ts';
 import type { Embedder, EmbeddingConfig } from './embedder.ts';
-import { createEmbedder, LOCAL_MODEL } from './index.ts';
+import { configFor, createEmbedder } from './index.ts';
 
 interface ModelInUse {
   model: string;
@@ -26,13 +26,6 @@ export interface Models {
   /** Calls back when they have changed. */
   onChange(callback: () => void): void;
   close(): Promise<void>;
-}
-
-/** How to reach a model with the providers of this configuration; null where none of them can have it. */
-export function configFor(config: EmbeddingConfig, model: string, dimensions: number): EmbeddingConfig | null {
-  if (model === LOCAL_MODEL) return { ...config, provider: 'local', model, dimensions };
-  if (!config.apiKey && !config.baseUrl) return null;
-  return { ...config, provider: 'openai', model, dimensions };
 }
 
 /** `configured` is the embedder that the configuration names, or one that stands in for it. */
@@ -88,6 +81,10 @@ export async function openModels(
   };
   const servingModel = () => models.find(({ state }) => state === 'serving')?.model ?? configured.model;
 
+  await database.workerPool.query('select embeddings.adopt_embedding_model($1, $2)', [
+    configured.model,
+    configured.dimensions,
+  ]);
   await refresh();
   const stopListening = await database.listen('l9_embedding_models', () => {
     refresh().catch((error: Error) => logger.warn({ name: error.name }, 'the models in use could not be read'));

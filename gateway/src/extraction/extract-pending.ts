@@ -2,6 +2,7 @@
 // stop anywhere: what was not stored is claimed again when its lease ends.
 
 import type { WorkerPool } from '../database/index.ts';
+import { SQLSTATE, sqlstateOf } from '../errors.ts';
 import { backoffSeconds } from '../jobs/backoff.ts';
 import { withJobRun } from '../jobs/job-runs.ts';
 import { askReserved, BudgetSpent, reserve, type Spending } from './budget.ts';
@@ -85,11 +86,12 @@ async function extractOne(memory: Pending, options: ExtractOptions, signal: Abor
     );
     onExtracted?.(stored.is_stored ? 'stored' : 'outdated');
   } catch (error) {
-    const { name, code } = error as { name: string; code?: string };
+    const { name } = error as Error;
+    const code = sqlstateOf(error);
     if (error instanceof BudgetSpent) {
       await postpone(pool, packetId, '0 seconds', 'budget', false);
       await pool.query('select extraction.postpone_extractions_of($1)', [memory.tenant_id]);
-    } else if (code === '55P03' || code === '40P01') {
+    } else if (code === SQLSTATE.lockNotAvailable || code === SQLSTATE.deadlock) {
       await postpone(pool, packetId, BUSY_WAIT, 'busy', false);
     } else if (signal.aborted) {
       await postpone(pool, packetId, '0 seconds', 'stopped', false);

@@ -1,4 +1,6 @@
 // Has a chat model write the summaries that are due. What is due the database works out; what was not stored still is.
+
+import { SQLSTATE, sqlstateOf } from '../errors.ts';
 import { backoffSeconds } from '../jobs/backoff.ts';
 import { withJobRun } from '../jobs/job-runs.ts';
 import { askReserved, BudgetSpent, reserve, type Spending } from './budget.ts';
@@ -88,10 +90,11 @@ async function writeOne(due: Due, options: SummaryOptions, signal: AbortSignal):
       (isStored) => ({ is_stored: isStored }),
     );
   } catch (error) {
-    const { name, code } = error as { name: string; code?: string };
+    const { name } = error as Error;
+    const code = sqlstateOf(error);
     if (error instanceof BudgetSpent) {
       await postpone(`${RETRY_FIRST_MINUTES} minutes`, false);
-    } else if (code === '55P03' || code === '40P01' || signal.aborted) {
+    } else if (code === SQLSTATE.lockNotAvailable || code === SQLSTATE.deadlock || signal.aborted) {
       await postpone(BUSY_WAIT, false);
     } else if (error instanceof ChatUnavailable) {
       await postpone(`${backoffSeconds(1, 60)} seconds`, false);

@@ -3,7 +3,7 @@
 import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from 'postgraphile/@dataplan/pg';
-import { inOneTrip, inTransaction, isPipelined, outOfDeadlock } from '../database/index.ts';
+import { inOneTrip, inTransaction, isPipelined, retryDeadlocks } from '../database/index.ts';
 
 const STATEMENTS_PER_CONNECTION = 100;
 
@@ -69,8 +69,8 @@ export function createWithPgClient(pool: pg.Pool): WithPgClient {
       Object.entries(pgSettings ?? {}).filter((entry): entry is [string, string] => entry[1] != null),
     );
     return callback({
-      query: (asked) => outOfDeadlock(() => inOneTrip(pool, settings, (client) => query(client, asked))),
-      withTransaction: (work) => outOfDeadlock(() => inTransaction(pool, settings, (client) => work(inside(client)))),
+      query: (asked) => retryDeadlocks(() => inOneTrip(pool, settings, (client) => query(client, asked))),
+      withTransaction: (work) => retryDeadlocks(() => inTransaction(pool, settings, (client) => work(inside(client)))),
     });
   };
 }

@@ -15,8 +15,8 @@ export interface AttachOptions {
   graceMs?: number;
 }
 
-/** GET /attach: an answer that never ends while the server lives. `close` ends them. */
-export function mountAttach(app: Express, { verifyKey, onIdle, graceMs = GRACE_MS }: AttachOptions): () => void {
+/** GET /attach: a response that stays open while the server runs. `close` ends all of them. */
+export function mountAttach(app: Express, { verifyKey, onIdle, graceMs = GRACE_MS }: AttachOptions): { close(): void } {
   const attached = new Set<Response>();
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
@@ -29,7 +29,7 @@ export function mountAttach(app: Express, { verifyKey, onIdle, graceMs = GRACE_M
   app.get('/attach', (request, response) => {
     verifyKey(apiKey(request.headers));
     if (isClosed) {
-      response.status(503).json({ error: 'this server is ending' });
+      response.status(503).json({ error: 'this server is stopping' });
       return;
     }
     attached.add(response);
@@ -42,9 +42,11 @@ export function mountAttach(app: Express, { verifyKey, onIdle, graceMs = GRACE_M
     response.write('attached\n');
   });
 
-  return () => {
-    isClosed = true;
-    clearTimeout(timer);
-    for (const response of attached) response.end();
+  return {
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+      for (const response of attached) response.end();
+    },
   };
 }

@@ -14,12 +14,12 @@ const bodyOf = (path: string, error: PublicError) =>
     : { errors: [{ message: error.message, extensions: errorExtensions(error) }] };
 
 /**
- * Answers whoever is turned away before a door is reached: no identity, no valid body, nothing there. Express itself
- * would answer with a stack trace, and log the bodies that it can't read.
+ * Answers requests that reach no API: without a valid identity or body, or for an unknown path. Express itself would answer
+ * with a stack trace, and log the bodies that it can't parse.
  */
 export function mountErrors(app: Express, logger: Logger, denials: Denials): void {
   app.use(() => {
-    throw new KnownError('L9OWN', 'there is nothing here');
+    throw new KnownError('L9OWN', 'not found');
   });
 
   app.use(
@@ -46,6 +46,6 @@ export function mountErrors(app: Express, logger: Logger, denials: Denials): voi
 function fromBodyParser({ type, status }: { type?: string; status?: number }): KnownError | null {
   if (type === 'entity.too.large') return new KnownError('L9LIM', 'body: at most 8 MiB', 'body');
   if (status !== undefined && status >= 400 && status < 500)
-    return new KnownError('L9VAL', 'body: no valid JSON', 'body');
+    return new KnownError('L9VAL', 'body: not valid JSON', 'body');
   return null;
 }

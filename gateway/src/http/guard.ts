@@ -1,14 +1,13 @@
-// Who may knock at a door at all. A browser sends what the page in it says: also a page that has only just made its own
-// name stand for this machine. Whoever is no browser sends no Origin, and is not held up.
+// Host and Origin checks against DNS rebinding and cross-site requests. Clients that are no browsers send no Origin and pass.
 import type { Express, NextFunction, Request, Response } from 'express';
 import { KnownError } from '../errors.ts';
 
-const DOORS = ['/graphql', '/mcp', '/attach'];
+const PATHS = ['/graphql', '/mcp', '/attach'];
 
 interface GuardOptions {
   /** What the gateway listens on. */
   host: string;
-  /** Names it is reached under, besides those of this machine; null: any, unless only this machine can reach it. */
+  /** Host names it is reached by, besides those of this machine; null allows any, unless it listens on loopback only. */
   allowedHosts: readonly string[] | null;
 }
 
@@ -19,7 +18,7 @@ export const isLoopback = (name: string) =>
   name === '::1' ||
   /^127(\.\d+){3}$/.test(name);
 
-/** Name and port of `name:port`; null where it is none. */
+/** The parts of an origin, or null if it is not one. */
 function parse(origin: string): { name: string; authority: string; protocol: string } | null {
   if (!URL.canParse(origin)) return null;
   const { hostname, host, protocol } = new URL(origin);
@@ -30,13 +29,10 @@ export function mountGuard(app: Express, { host, allowedHosts }: GuardOptions): 
   const isAnyName = allowedHosts === null && !isLoopback(host);
   const isListed = (name: string) => allowedHosts?.includes(name) === true;
 
-  app.use(DOORS, ({ headers, headersDistinct }: Request, _response: Response, next: NextFunction) => {
+  app.use(PATHS, ({ headers, headersDistinct }: Request, _response: Response, next: NextFunction) => {
     const asked = /^[\w.:[\]-]+$/.test(headers.host ?? '') ? parse(`http://${headers.host}`) : null;
     if (!asked || !(isAnyName || isLoopback(asked.name) || isListed(asked.name))) {
-      throw new KnownError(
-        'L9SCP',
-        'host: this gateway does not go by that name; ALLOWED_HOSTS names those it goes by',
-      );
+      throw new KnownError('L9SCP', 'host: not an allowed host name; add it to ALLOWED_HOSTS');
     }
     if (headers.origin !== undefined) {
       const from = parse(headers.origin);
@@ -47,16 +43,13 @@ export function mountGuard(app: Express, { host, allowedHosts }: GuardOptions): 
           isListed(from.name) ||
           (isLoopback(from.name) && isLoopback(asked.name)));
       if (isPage && !isOurs) {
-        throw new KnownError(
-          'L9SCP',
-          'origin: not open to pages of other sites; ALLOWED_HOSTS names those it is open to',
-        );
+        throw new KnownError('L9SCP', 'origin: pages of this site are not allowed; add its host to ALLOWED_HOSTS');
       }
     }
-    // Which of two keys counts is not for whoever sends them, or for what is on the way, to guess.
+    // With two different keys it would be ambiguous who calls.
     const keys = [...(headersDistinct.authorization ?? []), ...(headersDistinct['x-api-key'] ?? [])];
     if (new Set(keys.map((key) => key.replace(/^bearer +/i, '').trim())).size > 1) {
-      throw new KnownError('L9AUT', 'more than one key or token: send one');
+      throw new KnownError('L9AUT', 'more than one key or token: send only one');
     }
     next();
   });

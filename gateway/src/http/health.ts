@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
 import { pendingMigrations } from '../database/migrations.ts';
 import type { Models } from '../embeddings/models.ts';
+import { sqlstateOf } from '../errors.ts';
 import type { Metrics } from '../metrics/index.ts';
 import { version } from '../version.ts';
 
@@ -40,7 +41,7 @@ export function mountHealth(app: Express, { database, models, metrics, logger }:
   app.get('/ready', async (_request, response) => {
     const [pending, isEmbedding] = await Promise.all([
       pendingMigrations(database.workerPool).catch((error: unknown) => {
-        logger.warn({ code: (error as { code?: string }).code }, 'the database does not answer');
+        logger.warn({ code: sqlstateOf(error) }, 'the database does not answer');
         return null;
       }),
       isEmbedderReady(),

@@ -1,11 +1,11 @@
 // Takes away the vectors of a model that was changed for another, a batch at a time, and then its indexes.
 import type { Logger } from 'pino';
 import type { WorkerPool } from '../database/index.ts';
+import { SQLSTATE, sqlstateOf } from '../errors.ts';
 import type { PeriodicJob } from './periodic.ts';
 
 const EVERY_MS = 15_000;
 const BATCH = 1_000;
-const LOCK_NOT_AVAILABLE = '55P03';
 
 export const dropLeavingModels: PeriodicJob = {
   name: 'drop_leaving_models',
@@ -47,7 +47,7 @@ export async function dropModel(
     if (rows[0]?.dropped) logger.info({ model, vectors: total }, 'an embedding model is gone');
     return rows[0]?.dropped === true;
   } catch (error) {
-    if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error;
+    if (sqlstateOf(error) !== SQLSTATE.lockNotAvailable) throw error;
     return false;
   }
 }

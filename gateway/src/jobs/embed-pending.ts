@@ -9,6 +9,7 @@ import {
   EmbeddingRejected,
   toVectorLiteral,
 } from '../embeddings/index.ts';
+import { SQLSTATE, sqlstateOf } from '../errors.ts';
 import { backoffSeconds } from './backoff.ts';
 
 const LEASE_SECONDS = 60;
@@ -43,7 +44,7 @@ export interface EmbedPendingOptions {
 }
 
 /** Someone changes a memory just now: the job does not wait for that. */
-const isBusy = (error: unknown) => (error as { code?: string }).code === '55P03';
+const isBusy = (error: unknown) => sqlstateOf(error) === SQLSTATE.lockNotAvailable;
 const delay = (failures: number) => `${backoffSeconds(failures, RETRY_LAST_SECONDS)} seconds`;
 
 /** A provider that could not be reached. What was claimed for its model is back on the list. */

@@ -9,6 +9,7 @@ import {
 } from 'graphile-worker';
 import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
+import { sqlstateOf } from '../errors.ts';
 import { deleteExpired } from './delete-expired.ts';
 import { dropLeavingModels } from './drop-leaving-models.ts';
 import { type EmbeddingJobOptions, embeddingJob } from './embedding-job.ts';
@@ -104,6 +105,10 @@ export async function startJobs(database: Database, logger: Logger, options: Job
     preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
   };
 
+  if (isEmbedded) {
+    // No other process uses this database, so the leases left over are those of a process that died.
+    await pool.query('select embeddings.release_embedding_leases(), extraction.release_extraction_leases()');
+  }
   const utils = await openJobQueue(database, workerLogger);
   // One slot always remains for the periodic jobs above, however long providers of embeddings and chat models take.
   const concurrency = EMBEDDING_SLOTS + otherJobs.length + 1;
@@ -129,9 +134,7 @@ export async function startJobs(database: Database, logger: Logger, options: Job
     running = embedding
       .isDue()
       .then((isDue) => (isDue ? enqueue(embedding.name, EMBED_ATTEMPTS) : undefined))
-      .catch((error: Error) =>
-        logger.warn({ name: error.name, code: (error as { code?: string }).code }, 'embedding job failed'),
-      )
+      .catch((error: Error) => logger.warn({ name: error.name, code: sqlstateOf(error) }, 'embedding job failed'))
       .finally(() => {
         running = null;
         if (isWokenAgain) {

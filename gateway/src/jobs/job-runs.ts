@@ -2,6 +2,7 @@
 // can't be written the work goes on all the same.
 import type { Logger } from 'pino';
 import type { WorkerPool } from '../database/index.ts';
+import { sqlstateOf } from '../errors.ts';
 
 export interface Task {
   /** What is done: a lower-case word. */
@@ -76,7 +77,4 @@ async function finish(pool: WorkerPool, ids: string[], result: object | null, er
 }
 
 const noted = (logger: Logger, task: string, error: unknown) =>
-  logger.warn(
-    { task, name: (error as Error).name, code: (error as { code?: string }).code },
-    'a task could not be written down',
-  );
+  logger.warn({ task, name: (error as Error).name, code: sqlstateOf(error) }, 'a task could not be written down');

@@ -2,6 +2,7 @@
 // requests of many processes make one job.
 import type pg from 'pg';
 import type { Logger } from 'pino';
+import { sqlstateOf } from '../errors.ts';
 
 export interface PeriodicJob {
   /** Its name among the jobs. */
@@ -30,7 +31,7 @@ export function startPeriodic(tasks: readonly PeriodicJob[], { pool, logger, sig
       if (!task.isDue || (await task.isDue(pool))) await enqueue(task.name);
     })()
       .catch((error: Error) =>
-        logger.warn({ job: task.name, name: error.name, code: (error as { code?: string }).code }, 'a job failed'),
+        logger.warn({ job: task.name, name: error.name, code: sqlstateOf(error) }, 'a job failed'),
       )
       .finally(() => running.delete(task.name));
     running.set(task.name, round);

@@ -2,9 +2,9 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import express, { type Express, type Request, type Response } from 'express';
 import type { KeyVerifier } from '../auth/api-keys.ts';
 import { apiKey } from '../auth/request.ts';
-import { createMcpServer, type McpContext } from './server.ts';
+import { createMcpServer, type McpDependencies } from './server.ts';
 
-export interface McpOptions extends McpContext {
+export interface McpOptions extends McpDependencies {
   verifyKey: KeyVerifier;
 }
 

@@ -10,8 +10,9 @@ import {
 import { z } from 'zod';
 import type { Identity } from '../auth/identity.ts';
 import { KnownError, type PublicError } from '../errors.ts';
-import type { Perform } from '../operations/execute.ts';
+import type { ExecuteOperation } from '../operations/execute.ts';
 import { operations } from '../operations/index.ts';
+import type { AnyOperation } from '../operations/operation.ts';
 
 const instructions =
   'Long-term memory shared by agents and people. Search before you start on something; save decisions, lessons and facts that ' +
@@ -51,14 +52,23 @@ const failure = (error: PublicError): CallToolResult => ({
   ],
 });
 
-export interface McpContext {
-  perform: Perform;
+const IDENTITY_ARGUMENTS = ['caller', 'creator', 'source'];
+
+/** The key decides who calls, so these arguments are ignored where they are no fields of the operation. */
+function withoutIdentity({ name }: AnyOperation, given: Record<string, unknown> = {}): Record<string, unknown> {
+  const properties = tools.find((tool) => tool.name === name)?.inputSchema.properties ?? {};
+  const isIgnored = (name: string) => IDENTITY_ARGUMENTS.includes(name) && !Object.hasOwn(properties, name);
+  return Object.fromEntries(Object.entries(given).filter(([name]) => !isIgnored(name)));
+}
+
+export interface McpDependencies {
+  execute: ExecuteOperation;
   /** Puts a call on the record that no operation is there to record. */
   refuse: (identity: Identity, toolName: string, error: KnownError) => Promise<PublicError>;
   version: string;
 }
 
-export function createMcpServer(identity: Identity, { perform, refuse, version }: McpContext): Server {
+export function createMcpServer(identity: Identity, { execute, refuse, version }: McpDependencies): Server {
   const server = new Server({ name: 'l9-memory', version }, { capabilities: { tools: {} }, instructions });
 
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools }));
@@ -68,19 +78,10 @@ export function createMcpServer(identity: Identity, { perform, refuse, version }
       const name = params.name.slice(0, 100);
       return failure(await refuse(identity, name, new KnownError('L9VAL', `there is no tool ${name}`)));
     }
-    // Who calls is the key's to say: a caller, creator or source among the arguments counts for nothing.
-    const { caller, creator, source, ...input } = params.arguments ?? {};
-    void [caller, source];
-    const outcome = await perform(operation, identity, operation.name, {
-      ...input,
-      ...(operation.name === 'search_memory' && creator !== undefined ? { creator } : {}),
-    });
+    const outcome = await execute(operation, identity, operation.name, withoutIdentity(operation, params.arguments));
     if (outcome.error) return failure(outcome.error);
-    const output = await outcome.complete();
-    return {
-      structuredContent: output as Record<string, unknown>,
-      content: [{ type: 'text', text: operation.summarize(output) }],
-    };
+    const { output, summary } = await outcome.complete();
+    return { structuredContent: output as Record<string, unknown>, content: [{ type: 'text', text: summary }] };
   });
   return server;
 }

@@ -123,34 +123,47 @@ export function createMetrics(database: Database) {
     },
   );
 
+  const extractedMemories = new Counter({
+    name: 'l9_extracted_memories_total',
+    help: 'Memories that the chat model has read for this process, by outcome: stored, outdated, failed.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const embeddedMemories = new Counter({
+    name: 'l9_embedded_memories_total',
+    help: 'Memories embedded by this process.',
+    registers,
+  });
+  const embeddedVectors = new Counter({
+    name: 'l9_embedded_vectors_total',
+    help: 'Vectors made by this process, chunks included.',
+    registers,
+  });
+  const operations = new Histogram({
+    name: 'l9_operation_seconds',
+    help: 'Time of operations, by name and outcome.',
+    labelNames: ['operation', 'outcome'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+
   return {
     chatTokens({ promptTokens, completionTokens }: { promptTokens: number; completionTokens: number }) {
       tokens.inc({ type: 'prompt' }, promptTokens);
       tokens.inc({ type: 'completion' }, completionTokens);
     },
-    extractedMemories: new Counter({
-      name: 'l9_extracted_memories_total',
-      help: 'Memories that the chat model has read for this process, by outcome: stored, outdated, failed.',
-      labelNames: ['outcome'],
-      registers,
-    }),
-    embeddedMemories: new Counter({
-      name: 'l9_embedded_memories_total',
-      help: 'Memories embedded by this process.',
-      registers,
-    }),
-    embeddedVectors: new Counter({
-      name: 'l9_embedded_vectors_total',
-      help: 'Vectors made by this process, chunks included.',
-      registers,
-    }),
-    operations: new Histogram({
-      name: 'l9_operation_seconds',
-      help: 'Time of operations, by name and outcome.',
-      labelNames: ['operation', 'outcome'],
-      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-      registers,
-    }),
+    extracted: (outcome: string) => extractedMemories.inc({ outcome }),
+    embedded(memories: number, vectors: number) {
+      embeddedMemories.inc(memories);
+      embeddedVectors.inc(vectors);
+    },
+    /** Starts the timer of an operation; the returned function stops it. */
+    startOperation(operation: string) {
+      const stop = operations.startTimer({ operation });
+      return (outcome: string): void => {
+        stop({ outcome });
+      };
+    },
     contentType: registry.contentType,
     render: () => registry.metrics(),
   };

@@ -1,93 +1,129 @@
+// The one road that every call of an operation takes, whether it came by MCP or GraphQL.
 import type { Logger } from 'pino';
+import type { z } from 'zod';
 import { type Refusal, recordRefusal } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
-import { type Database, inOneTrip, outOfDeadlock } from '../database/index.ts';
-import { KnownError, type PublicError, toPublicError } from '../errors.ts';
-import type { Embedding, Operation } from './operation.ts';
+import { type Database, inOneTrip, retryDeadlocks, type Settings } from '../database/index.ts';
+import { KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
+import type { AnyOperation, Embedding, Operation, Result } from './operation.ts';
 import { checkStorable } from './storable.ts';
 
-/** A save does not make its caller wait longer than this to hear of memories that say nearly the same. */
+/** How long a save may wait for the list of similar memories. */
 const COMPLETE_WITHIN_MS = 500;
+
+export interface Answer {
+  output: unknown;
+  /** The answer in one line for people. */
+  summary: string;
+}
 
 export type Outcome =
   | {
       output: unknown;
-      /** The output with what takes looking for; asked for only where it is wanted. */
-      complete: () => Promise<unknown>;
+      /** Finds out the rest of the output, once. */
+      complete: () => Promise<Answer>;
       error: null;
     }
   | { output: null; error: PublicError };
 
-/** Runs an operation as a caller. A refusal leaves its audit row, whichever door it came through. */
-export type Perform = (operation: Operation, identity: Identity, toolName: string, input: unknown) => Promise<Outcome>;
+export type ExecuteOperation = (
+  operation: AnyOperation,
+  identity: Identity,
+  toolName: string,
+  input: unknown,
+) => Promise<Outcome>;
 
-export interface PerformContext {
+export interface ExecutorDependencies {
   database: Database;
   logger: Logger;
   embedding: Embedding;
-  /** Reads anew which embedding model serves. */
+  /** Reads again which embedding model serves. */
   refreshModels: () => Promise<void>;
-  /** Called when something may wait for its vectors. */
+  /** Called when memories may be waiting for their vectors. */
   onEnqueued: () => void;
+  /** Starts the timer of an operation; the returned function stops it with the outcome. */
+  startTimer: (operation: string) => (outcome: string) => void;
 }
 
-export function createPerform({ database, logger, embedding, refreshModels, onEnqueued }: PerformContext): Perform {
-  async function complete(operation: Operation, settings: Record<string, string>, output: unknown): Promise<unknown> {
-    const completion = operation.complete?.(output);
-    if (!completion) return output;
+export function createExecutor(dependencies: ExecutorDependencies): ExecuteOperation {
+  const { database, logger, embedding, refreshModels, onEnqueued, startTimer } = dependencies;
+
+  async function run<Input extends z.ZodType, Output extends z.ZodType, Prepared>(
+    operation: Operation<Input, Output, Prepared>,
+    settings: Settings,
+    rawInput: unknown,
+  ) {
+    const input = parseInput(operation.input, rawInput);
+    for (let isRetry = false; ; isRetry = true) {
+      const prepared = (await operation.prepare?.(input, embedding)) ?? null;
+      const result: Result<z.output<Output>> = await retryDeadlocks(() =>
+        inOneTrip(database.pool, settings, (client) => operation.run(client, input, prepared)),
+      ).then(
+        (output) => ({ output }),
+        (error: unknown) => ({ error }),
+      );
+      if (isRetry || !operation.isStale?.(prepared, result)) {
+        if ('error' in result) throw result.error;
+        return result.output;
+      }
+      await refreshModels();
+    }
+  }
+
+  async function complete<Input extends z.ZodType, Output extends z.ZodType, Prepared>(
+    operation: Operation<Input, Output, Prepared>,
+    settings: Settings,
+    output: z.output<Output>,
+  ) {
+    const { completion } = operation;
+    if (!completion?.isNeeded(output)) return output;
     const limited = { ...settings, statement_timeout: `${COMPLETE_WITHIN_MS}ms`, synchronous_commit: 'off' };
     try {
-      const prepared = await completion.prepare(embedding);
-      return await inOneTrip(database.pool, limited, (client) => completion.run(client, prepared));
+      const prepared = await completion.prepare(output, embedding);
+      return await inOneTrip(database.pool, limited, (client) => completion.run(client, output, prepared));
     } catch (error) {
-      logger.info(
-        { sqlstate: (error as { code?: string }).code },
-        'an answer was given without what was left to find out',
-      );
+      logger.info({ sqlstate: sqlstateOf(error) }, 'similar-memory lookup failed; answered without it');
       return output;
     }
   }
 
-  return async (operation, identity, toolName, rawInput) => {
-    const settings = toSettings(identity, toolName);
-    try {
-      const input = parseInput(operation, rawInput);
-      // What a read leaves behind is its audit row: losing the last few in a power cut beats a disk flush per search.
-      const lasting = operation.isReadOnly ? { ...settings, synchronous_commit: 'off' } : settings;
-      const attempt = async (isLast: boolean): Promise<unknown> => {
-        const prepared = (await operation.prepare?.(input, embedding)) ?? null;
-        const isOvertaken = (result: { output: unknown } | { error: unknown }) =>
-          !isLast && operation.isOvertaken?.(prepared, result) === true;
-        try {
-          const output = await outOfDeadlock(() =>
-            inOneTrip(database.pool, lasting, (client) => operation.run(client, input, prepared)),
-          );
-          if (!isOvertaken({ output })) return output;
-        } catch (error) {
-          if (!isOvertaken({ error })) throw error;
-        }
-        await refreshModels();
-        return attempt(true);
-      };
-      const output = await attempt(false);
-      if (operation.enqueuesEmbeddings) onEnqueued();
-      return { output, complete: () => complete(operation, settings, output), error: null };
-    } catch (cause) {
-      const error = toPublicError(cause, logger);
-      await recordRefusal(database, identity, toolName, asked(operation, rawInput), error).catch((failure: unknown) => {
-        logger.error(
-          { sqlstate: (failure as { code?: string }).code, tool: toolName },
-          'a refusal could not be recorded',
+  return (listed, identity, toolName, rawInput) =>
+    listed.visit(async (operation): Promise<Outcome> => {
+      const stopTimer = startTimer(operation.name);
+      const settings = toSettings(identity, toolName);
+      try {
+        // A read writes only its audit row. Losing the last few in a power cut is better than a disk flush for each search.
+        const durability: Settings = operation.isReadOnly ? { ...settings, synchronous_commit: 'off' } : settings;
+        const output = await run(operation, durability, rawInput);
+        if (operation.enqueuesEmbeddings) onEnqueued();
+        stopTimer('ok');
+        let answer: Promise<Answer> | undefined;
+        return {
+          output,
+          complete: () => {
+            answer ??= complete(operation, settings, output).then((whole) => ({
+              output: whole,
+              summary: operation.summarize(whole),
+            }));
+            return answer;
+          },
+          error: null,
+        };
+      } catch (cause) {
+        const error = toPublicError(cause, logger);
+        await recordRefusal(database, identity, toolName, refusalOf(operation, rawInput), error).catch(
+          (failure: unknown) =>
+            logger.error({ sqlstate: sqlstateOf(failure), tool: toolName }, 'could not audit a refused call'),
         );
-      });
-      return { output: null, error };
-    }
-  };
+        stopTimer(error.code);
+        return { output: null, error };
+      }
+    });
 }
 
-function parseInput(operation: Operation, rawInput: unknown) {
+function parseInput<Input extends z.ZodType>(schema: Input, rawInput: unknown): z.output<Input> {
   checkStorable(rawInput);
-  const parsed = operation.input.safeParse(rawInput ?? {});
+  const parsed = schema.safeParse(rawInput ?? {});
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const field = issue?.code === 'unrecognized_keys' ? issue.keys[0]?.slice(0, 100) : issue?.path.join('.');
@@ -98,14 +134,14 @@ function parseInput(operation: Operation, rawInput: unknown) {
 const text = (value: unknown) => (typeof value === 'string' ? value : null);
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
-/** What was asked for, as far as it can be read. */
-function asked(operation: Operation, rawInput: unknown): Refusal {
-  const given = (typeof rawInput === 'object' && rawInput !== null ? rawInput : {}) as Record<string, unknown>;
-  const packetId = text(given.packet_id);
+/** What the audit row of a failed call can say about its input, which may be malformed. */
+function refusalOf(operation: AnyOperation, rawInput: unknown): Refusal {
+  const input = (typeof rawInput === 'object' && rawInput !== null ? rawInput : {}) as Record<string, unknown>;
+  const packetId = text(input.packet_id);
   return {
     operation: operation.audit,
     packetId: packetId && UUID.test(packetId) ? packetId : null,
-    projectId: text(given.project_id),
-    scope: text(given.scope),
+    projectId: text(input.project_id),
+    scope: text(input.scope),
   };
 }

@@ -1,18 +1,37 @@
-// All that callers can do. The tools of MCP are made from this list, in this order, and the fields of GraphQL that need the gateway.
+// Everything that callers can do, in the order in which MCP lists it.
+import { assertFact } from './assert-fact.ts';
+import { deleteExpiredMemories } from './delete-expired-memories.ts';
+import { deleteMemory } from './delete-memory.ts';
+import { exploreGraph } from './explore-graph.ts';
+import { findFacts } from './find-facts.ts';
+import { getMemory } from './get-memory.ts';
+import { getMemoryStats } from './get-memory-stats.ts';
+import { getWorldModel } from './get-world-model.ts';
+import type { AnyOperation } from './operation.ts';
+import { recallLessons } from './recall-lessons.ts';
+import { recordFeedback } from './record-feedback.ts';
+import { reflect } from './reflect.ts';
+import { saveMemory } from './save-memory.ts';
+import { searchMemory } from './search-memory.ts';
+import { summarize } from './summarize.ts';
+import { updateMemory } from './update-memory.ts';
+import { updateWorldModel } from './update-world-model.ts';
 
-import { graphOperations } from './explore-graph.ts';
-import { factOperations } from './facts.ts';
-import { memoryOperations } from './memory.ts';
-import type { Operation } from './operation.ts';
-import { reflectionOperations } from './reflection.ts';
-import { summaryOperations } from './summarize.ts';
-import { worldModelOperations } from './world-model.ts';
-
-export const operations: readonly Operation[] = [
-  ...memoryOperations,
-  ...factOperations,
-  ...graphOperations,
-  ...reflectionOperations,
-  ...worldModelOperations,
-  ...summaryOperations,
+export const operations: readonly AnyOperation[] = [
+  saveMemory,
+  searchMemory,
+  getMemory,
+  recordFeedback,
+  updateMemory,
+  deleteMemory,
+  getMemoryStats,
+  deleteExpiredMemories,
+  assertFact,
+  findFacts,
+  exploreGraph,
+  reflect,
+  recallLessons,
+  updateWorldModel,
+  getWorldModel,
+  summarize,
 ];

@@ -1,62 +1,123 @@
-// What a caller can do: an operation is one SQL function, as an MCP tool and, mostly, a GraphQL field.
+// An operation is something a caller can do: one SQL function, offered as an MCP tool and as a GraphQL field.
 import type pg from 'pg';
 import type { z } from 'zod';
 
-/** A vector of the model that serves, or null when no embedder can be reached. */
-export type Embed = (text: string) => Promise<{ vector: number[]; model: string } | null>;
+export interface EmbeddedText {
+  vector: number[];
+  model: string;
+}
 
+/** Embeds texts for operations, or returns null when the provider can't be reached. */
 export interface Embedding {
-  /** Throws L9VAL where the embedder refuses the text. */
-  query: Embed;
-  /** Null also where it takes too long: a save does not wait for it. */
-  content: Embed;
+  /** Throws L9VAL when the provider rejects the text. */
+  query(text: string): Promise<EmbeddedText | null>;
+  /** Also returns null when it takes too long: a save does not wait for its vector. */
+  content(text: string): Promise<EmbeddedText | null>;
 }
 
-export interface Operation<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
-  /** The MCP tool, and (in camel case) the GraphQL field. */
-  name: string;
-  graphqlName: string;
-  title: string;
-  description: string;
-  input: Input;
-  output: Output;
-  isReadOnly: boolean;
-  isDestructive: boolean;
-  isIdempotent: boolean;
-  /** What a refusal is recorded as in audit_log. */
-  audit: 'INSERT' | 'READ' | 'SEARCH' | 'UPDATE' | 'DELETE' | 'STATS' | 'CLEANUP';
-  /** Whether something may now be waiting for its vectors. */
-  enqueuesEmbeddings: boolean;
-  /** What has to be had before a transaction is opened. */
-  prepare?: (input: z.output<Input>, embedding: Embedding) => Promise<unknown>;
-  /** Whether what was prepared had been overtaken: by a change of the embedding model, say. */
-  isOvertaken?: (prepared: unknown, result: { output: z.output<Output> } | { error: unknown }) => boolean;
-  /** Asks one query, at once, before it waits for anything: commit goes out right behind it. */
-  run: (client: pg.ClientBase, input: z.output<Input>, prepared: unknown) => Promise<z.output<Output>>;
-  /** What the answer holds besides, found out once all is committed; null where it holds it already. */
-  complete?: (output: z.output<Output>) => Completion<z.output<Output>> | null;
-  /** What happened, in one line for people. */
-  summarize: (output: z.output<Output>) => string;
+type AuditedAs = 'INSERT' | 'READ' | 'SEARCH' | 'UPDATE' | 'DELETE' | 'STATS' | 'CLEANUP';
+
+/** The untyped part of an operation, all that MCP and GraphQL need to offer it. */
+interface Described {
+  /** The MCP tool, and in camel case the GraphQL field. */
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  /** The SQL function behind it, hidden from GraphQL. */
+  readonly sqlFunction: string;
+  readonly isReadOnly: boolean;
+  readonly isDestructive: boolean;
+  readonly isIdempotent: boolean;
+  /** The operation in audit_log when the call fails. */
+  readonly audit: AuditedAs;
+  /** Whether a memory may be waiting for its vectors afterwards. */
+  readonly enqueuesEmbeddings: boolean;
+  readonly graphql: GraphqlHints;
 }
 
-export interface Completion<Output = unknown> {
-  prepare: (embedding: Embedding) => Promise<unknown>;
-  run: (client: pg.ClientBase, prepared: unknown) => Promise<Output>;
+export interface GraphqlHints {
+  /** Queries: return the value of this key of the output, instead of the whole output. */
+  unwrap?: string;
+  /** Mutations: put the whole output into this field of the payload, instead of each of its keys. */
+  wrap?: string;
 }
 
-export const define = <Input extends z.ZodType, Output extends z.ZodType>(operation: Operation<Input, Output>) =>
-  operation as unknown as Operation;
+interface Behaviour<Input extends z.ZodType, Output extends z.ZodType, Prepared> {
+  readonly input: Input;
+  readonly output: Output;
+  /** Runs before the transaction is opened, for example to embed a text. */
+  prepare?(input: z.output<Input>, embedding: Embedding): Promise<Prepared | null>;
+  /** Sends one query, without waiting for anything first: the commit is pipelined behind it. */
+  run(client: pg.ClientBase, input: z.output<Input>, prepared: Prepared | null): Promise<z.output<Output>>;
+  /** True if what was prepared is stale, e.g. the embedding model changed meanwhile; then the call is retried once. */
+  isStale?(prepared: Prepared | null, result: Result<z.output<Output>>): boolean;
+  /** Finds out the rest of the output in a transaction of its own, after the commit. */
+  readonly completion?: Completion<z.output<Output>, Prepared>;
+  /** One line for people. */
+  summarize(output: z.output<Output>): string;
+}
 
-/** Calls `name(parameter => value, …)` with the values that are given, under their own names. */
+export type Result<Output> = { output: Output } | { error: unknown };
+
+export interface Completion<Output, Prepared> {
+  /** The keys of the output that it fills in. GraphQL runs it only where one of them is selected. */
+  keys: readonly (keyof Output & string)[];
+  isNeeded(output: Output): boolean;
+  prepare(output: Output, embedding: Embedding): Promise<Prepared | null>;
+  run(client: pg.ClientBase, output: Output, prepared: Prepared | null): Promise<Output>;
+}
+
+export type Operation<Input extends z.ZodType, Output extends z.ZodType, Prepared> = Described &
+  Behaviour<Input, Output, Prepared> &
+  Pick<AnyOperation, 'visit'>;
+
+/** An operation of unknown types, as in the list of all of them. `visit` gives the types back. */
+export interface AnyOperation extends Described {
+  readonly input: z.ZodType;
+  readonly output: z.ZodType;
+  readonly completion?: { readonly keys: readonly string[] };
+  visit<Answer>(
+    visitor: <Input extends z.ZodType, Output extends z.ZodType, Prepared>(
+      operation: Operation<Input, Output, Prepared>,
+    ) => Answer,
+  ): Answer;
+}
+
+type Definition<Input extends z.ZodType, Output extends z.ZodType, Prepared> = Pick<
+  Described,
+  'name' | 'title' | 'description'
+> &
+  Partial<Described> &
+  Behaviour<Input, Output, Prepared>;
+
+export function defineOperation<Input extends z.ZodType, Output extends z.ZodType, Prepared = never>(
+  definition: Definition<Input, Output, Prepared>,
+): Operation<Input, Output, Prepared> {
+  const isReadOnly = definition.isReadOnly ?? false;
+  const operation: Operation<Input, Output, Prepared> = {
+    sqlFunction: definition.name,
+    isReadOnly,
+    isDestructive: false,
+    isIdempotent: isReadOnly,
+    audit: isReadOnly ? 'READ' : 'INSERT',
+    enqueuesEmbeddings: !isReadOnly,
+    graphql: {},
+    ...definition,
+    visit: (visitor) => visitor(operation),
+  };
+  return operation;
+}
+
+/** Calls `public.name(parameter => value, …)` with the values that are present. */
 export async function call<Row>(
   client: pg.ClientBase,
   select: string,
   name: string,
   input: Record<string, unknown>,
 ): Promise<Row> {
-  const given = Object.entries(input).filter(([, value]) => value !== null && value !== undefined);
-  const values = given.map(([, value]) => (isPlainObject(value) ? JSON.stringify(value) : value));
-  const parameters = given.map(([parameter], index) => `"${parameter}" => $${index + 1}`);
+  const present = Object.entries(input).filter(([, value]) => value !== null && value !== undefined);
+  const values = present.map(([, value]) => (isPlainObject(value) ? JSON.stringify(value) : value));
+  const parameters = present.map(([parameter], index) => `"${parameter}" => $${index + 1}`);
   const { rows } = await client.query(`select ${select} from public.${name}(${parameters.join(', ')}) as r`, values);
   return rows[0] as Row;
 }

@@ -68,8 +68,8 @@ export function graphqlApi(gateway: TestGateway): Api {
       return ids;
     },
     async statsByScope(caller) {
-      const { data } = await ask(caller, '{ memoryStats { byScope } }', {});
-      return data.memoryStats.byScope;
+      const { data } = await ask(caller, '{ getMemoryStats { byScope } }', {});
+      return data.getMemoryStats.byScope;
     },
     async update(caller, id, content) {
       const { data, refused } = await ask(

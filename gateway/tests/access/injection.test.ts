@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { operations } from '../../src/operations/index.ts';
-import type { Operation } from '../../src/operations/operation.ts';
+import type { AnyOperation } from '../../src/operations/operation.ts';
 import type { TestGateway } from '../support/gateway.ts';
 import { assertDocumented, assertNoTrace, isStorable, payloadsFor } from './attacker.ts';
 import { askEach, startWatchedGateway, type WatchedGateway } from './watched-gateway.ts';
@@ -19,7 +19,7 @@ interface JsonSchema {
 }
 
 /** Every argument of an operation that takes a text, alone, in a list or inside an object. */
-function textArguments({ input }: Operation): { name: string; wrap: (text: string) => unknown }[] {
+function textArguments({ input }: AnyOperation): { name: string; wrap: (text: string) => unknown }[] {
   const { properties = {} } = z.toJSONSchema(input, { io: 'input' }) as JsonSchema;
   return Object.entries(properties).flatMap(([name, property]) =>
     (property.anyOf ?? [property]).flatMap((option) => {
@@ -42,11 +42,12 @@ function textArguments({ input }: Operation): { name: string; wrap: (text: strin
 }
 
 /** A field of Query with the argument in question in a variable, and the others as usual. */
-const queryField = ({ name, graphqlName }: Operation, argument: string) => {
-  if (name === 'get_memory_stats') return `${graphqlName}(${camelCase(argument)}: $v) { total }`;
+const queryField = ({ name }: AnyOperation, argument: string) => {
+  const field = camelCase(name);
+  if (name === 'get_memory_stats') return `${field}(${camelCase(argument)}: $v) { total }`;
   const usual = { query: '"usual"', mode: 'lexical', [argument]: '$v' };
   const given = Object.entries(usual).map(([key, value]) => `${camelCase(key)}: ${value}`);
-  return `${graphqlName}(${given.join(', ')}) { hits { content } searched { filters } }`;
+  return `${field}(${given.join(', ')}) { hits { content } searched { filters } }`;
 };
 
 /** Arguments of the two queries that are not a String. */
@@ -91,7 +92,7 @@ describe('no text is ever more than a text', () => {
     const answers = (await response.json()) as { id: number; result: any }[];
     return answers.toSorted((one, other) => one.id - other.id).map(({ result }) => result);
   };
-  const required = (operation: Operation): Record<string, unknown> => {
+  const required = (operation: AnyOperation): Record<string, unknown> => {
     const shape = Object.keys((z.toJSONSchema(operation.input, { io: 'input' }) as JsonSchema).properties ?? {});
     const usual: Record<string, unknown> = {
       content: 'usual',
@@ -157,10 +158,7 @@ describe('no text is ever more than a text', () => {
         const isQuery = ['search_memory', 'get_memory_stats'].includes(operation.name);
         const [type, field] = isQuery
           ? [argumentTypes[camelCase(name)] ?? 'String', queryField(operation, name)]
-          : [
-              `${operation.graphqlName[0]!.toUpperCase()}${operation.graphqlName.slice(1)}Input!`,
-              `${operation.graphqlName}(input: $v) { __typename }`,
-            ];
+          : [`${camelCase(`_${operation.name}`)}Input!`, `${camelCase(operation.name)}(input: $v) { __typename }`];
         const values = isQuery ? payloads.map(wrap) : asVariables;
         const answers = await askEach(watched, isQuery ? 'query' : 'mutation', type, field, values);
         for (const [n, { code, text }] of answers.entries()) check(payloads[n]!, 'GraphQL', code, text);

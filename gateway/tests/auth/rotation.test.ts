@@ -100,10 +100,10 @@ describe('a running server, told by SIGHUP', () => {
       JSON.stringify({ ...good, mcp_api_keys: { C: 'hush-hush' } }),
       JSON.stringify({ ...good, mcp_api_keys: { C: 'k'.repeat(20), L: 'k'.repeat(20) } }),
     ]) {
-      const told = server.stdout.split('is no good').length;
+      const told = server.stdout.split('is invalid').length;
       writeFileSync(credentialsPath(home.home), bad);
       process.kill(server.pid, 'SIGHUP');
-      await eventually(() => server.stdout.split('is no good').length > told);
+      await eventually(() => server.stdout.split('is invalid').length > told);
       expect(await withKey(good.mcp_api_keys.C)).toBe(200);
     }
     expect(server.stdout + server.stderr).not.toMatch(/hush-hush|kkkk/);

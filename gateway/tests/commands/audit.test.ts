@@ -106,7 +106,7 @@ describe('l9-memory audit export', () => {
   it('is for admins, and says what is wrong', async () => {
     const refused = await run('export', '--caller', 'C');
     expect(refused.code).toBe(1);
-    expect(refused.err).toMatch(/not open to your role/);
+    expect(refused.err).toMatch(/permission denied for your role/);
     const malformed = await run('export', '--from', 'yesterday');
     expect([malformed.code, malformed.err]).toStrictEqual([
       1,

@@ -106,11 +106,11 @@ describe('l9-memory import', () => {
     expect(asC.code).toBe(1);
     expect(asC.out).toBe('1 inserted, 0 skipped as duplicates, 1 failed\n');
     expect(asC.err).toMatch(/private\.jsonl:1: /);
-    expect(await stored('L', "scope = 'l-private'")).toHaveLength(0);
+    expect((await stored('L', "scope = 'l-private'")).length).toBe(0);
 
     const asL = await run(here('--caller', 'L', path));
     expect([asL.code, asL.out], asL.err).toStrictEqual([0, '1 inserted, 1 skipped as duplicates, 0 failed\n']);
-    expect(await stored('L', "scope = 'l-private'")).toHaveLength(1);
+    expect((await stored('L', "scope = 'l-private'")).length).toBe(1);
   });
 
   it('takes scope and kind for objects that name none, and gives what is global no project', async () => {
@@ -122,7 +122,7 @@ describe('l9-memory import', () => {
     expect(ended.code, ended.err).toBe(0);
     const [water] = await stored('C', "scope = 'global'");
     expect([water.project_id, water.packet_type]).toStrictEqual([null, 'fact']);
-    expect(await stored('C', "project_id = 'import' and envelope ->> 'content' = 'A mill'")).toHaveLength(1);
+    expect((await stored('C', "project_id = 'import' and envelope ->> 'content' = 'A mill'")).length).toBe(1);
   });
 
   it('takes a JSON array, whose broken elements do not spoil the others', async () => {
@@ -141,9 +141,9 @@ describe('l9-memory import', () => {
     const stdin = lines({ content: 'The ferry crosses at dawn' }, { content: 'Grüße aus Köln, 日本語' });
     const ended = await run(here('--wait', '-'), { stdin });
     expect([ended.code, ended.out], ended.err).toStrictEqual([0, '2 inserted, 0 skipped as duplicates, 0 failed\n']);
-    const waiting = await gateway.graphql('C', '{ memoryStats { awaitingEmbedding } }');
-    expect(waiting.data.memoryStats.awaitingEmbedding).toBe(0);
-    expect(await stored('C', "envelope ->> 'content' = 'Grüße aus Köln, 日本語'")).toHaveLength(1);
+    const waiting = await gateway.graphql('C', '{ getMemoryStats { awaitingEmbedding } }');
+    expect(waiting.data.getMemoryStats.awaitingEmbedding).toBe(0);
+    expect((await stored('C', "envelope ->> 'content' = 'Grüße aus Köln, 日本語'")).length).toBe(1);
   });
 
   it('finds the server of its folder, and says so where there is none', async () => {
@@ -181,7 +181,7 @@ describe('l9-memory import', () => {
     const ended = await run(here(path, join(folder, 'missing.jsonl')));
     expect(ended.code).toBe(1);
     expect(ended.err).toMatch(/missing\.jsonl/);
-    expect(await stored('C', "envelope ->> 'content' = 'Not saved'")).toHaveLength(0);
+    expect((await stored('C', "envelope ->> 'content' = 'Not saved'")).length).toBe(0);
   });
 
   it('tries again while the server is starting, and stops when it stays away', async () => {

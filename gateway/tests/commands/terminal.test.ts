@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { openTerminal } from '../../src/commands/terminal.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/logger.ts';
 import { createProcessHome, main } from '../home/processes.ts';
-import { eventually } from '../support/eventually.ts';
 
 const CLEAR = '\r\u001b[K';
 

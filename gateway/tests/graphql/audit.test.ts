@@ -95,7 +95,7 @@ describe('the record of GraphQL requests', () => {
     expect(errors).toBeUndefined();
     await gateway.graphql(
       'C',
-      '{ searchMemory(query: "second", mode: lexical) { hits { packetId } } memoryStats { total } }',
+      '{ searchMemory(query: "second", mode: lexical) { hits { packetId } } getMemoryStats { total } }',
     );
     expect(await rows('READ')).toStrictEqual([]);
     expect(await rows('SEARCH')).toHaveLength(1);

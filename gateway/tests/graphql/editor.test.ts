@@ -2,20 +2,20 @@
 import { get } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type House, openHouse } from '../support/house.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
 describe('the GraphQL editor', () => {
-  let house: House;
+  let gateway: TestGateway;
   beforeAll(async () => {
-    house = await openHouse({ embedder: standIn });
+    gateway = await startTestGateway({ embedder: standIn });
   });
-  afterAll(() => house.close());
+  afterAll(() => gateway.close());
 
   /** The page as a browser gets it that reached us under this name. */
   const pageAt = (host?: string) =>
     new Promise<string>((resolve, reject) => {
-      const { hostname, port } = new URL(house.gateway.url);
+      const { hostname, port } = new URL(gateway.instance.url);
       const headers = { accept: 'text/html', host: `${host ?? hostname}:${port}` };
       get({ hostname, port, path: '/', headers }, (response) => text(response).then(resolve, reject)).on(
         'error',
@@ -33,8 +33,8 @@ describe('the GraphQL editor', () => {
     const [, quoted] = /RURU_CONFIG\.defaultQuery = (".*");/.exec(await pageAt())!;
     const example = JSON.parse(quoted!);
     const run = (operationName: string) =>
-      house.token({ caller: 'C' }).then(async (token) => {
-        const response = await fetch(`${house.gateway.url}/graphql`, {
+      gateway.token({ caller: 'C' }).then(async (token) => {
+        const response = await fetch(`${gateway.instance.url}/graphql`, {
           method: 'POST',
           headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
           body: JSON.stringify({ query: example, operationName }),
@@ -42,7 +42,7 @@ describe('the GraphQL editor', () => {
         return response.json();
       });
     expect(await run('Save')).toMatchObject({ data: { saveMemory: { status: 'inserted' } } });
-    await house.embedded();
+    await gateway.embedded();
     expect(await run('Search')).toMatchObject({
       data: { searchMemory: { hits: [{ content: 'We deploy on Tuesdays, never on Fridays.' }] } },
     });
@@ -51,7 +51,7 @@ describe('the GraphQL editor', () => {
   it('never holds a token or a key itself', async () => {
     const page = await pageAt();
     expect(page).not.toMatch(/eyJ[\w-]+\.[\w-]+\.[\w-]+/);
-    for (const caller of ['C', 'L']) expect(page).not.toContain(house.apiKey(caller));
+    for (const caller of ['C', 'L']) expect(page).not.toContain(gateway.apiKey(caller));
   });
 
   it('shows no field for a token under the name of another machine', async () => {

@@ -121,9 +121,9 @@ describe('GraphQL', () => {
   it('counts', async () => {
     const { data } = await gateway.graphql(
       'C',
-      '{ memoryStats(projectId: "paged") { total byKind byScope byProject byCreator awaitingEmbedding oldest } }',
+      '{ getMemoryStats(projectId: "paged") { total byKind byScope byProject byCreator awaitingEmbedding oldest } }',
     );
-    expect({ ...data.memoryStats, awaitingEmbedding: 0, oldest: typeof data.memoryStats.oldest }).toStrictEqual({
+    expect({ ...data.getMemoryStats, awaitingEmbedding: 0, oldest: typeof data.getMemoryStats.oldest }).toStrictEqual({
       total: 3,
       byKind: { note: 2, todo: 1 },
       byScope: { developer: 3 },

@@ -32,7 +32,6 @@ describe('the GraphQL schema', () => {
       ?.map((line) => line.trim().slice(0, -1));
     expect(mutations).toStrictEqual([
       'addAlias',
-      'applyWorldUpdate',
       'assertFact',
       'bindLogin',
       'createApiKey',
@@ -68,12 +67,13 @@ describe('the GraphQL schema', () => {
       'retractFact',
       'revokeApiKey',
       'saveMemory',
-      'saveSummary',
       'setExtractionSettings',
       'setQueryTextAudit',
       'setSearchSettings',
       'snapshotWorld',
+      'summarize',
       'updateMemory',
+      'updateWorldModel',
     ]);
   });
 

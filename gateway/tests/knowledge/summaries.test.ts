@@ -69,7 +69,7 @@ describe('summarize', () => {
     expect(refused.text).toMatch(/^NOT_YOURS \(L9OWN\)/);
   });
 
-  it('is dueSummaries and saveSummary in GraphQL, with relations', async () => {
+  it('is dueSummaries and summarize in GraphQL, with relations', async () => {
     const id = await say('C', 'A memory on its own', { thread_id: 'alone', project_id: 'solo' });
     const asked = await gateway.graphql(
       'C',
@@ -81,15 +81,15 @@ describe('summarize', () => {
     ]);
     const saved = await gateway.graphql(
       'C',
-      `mutation ($ids: [UUID]!) {
-        saveSummary(input: { scopeType: "thread", scopeValue: "alone", summaryText: "It is alone.", sourcePacketIds: $ids }) {
+      `mutation ($ids: [UUID!]!) {
+        summarize(input: { scopeType: "thread", scopeValue: "alone", summaryText: "It is alone.", sourcePacketIds: $ids }) {
           summary { summaryText sourcePacketIds isStale memory { kind } sources { nodes { content } } }
         }
       }`,
       { ids: [id] },
     );
     expect(saved.errors).toBeUndefined();
-    expect(saved.data.saveSummary.summary).toStrictEqual({
+    expect(saved.data.summarize.summary).toStrictEqual({
       summaryText: 'It is alone.',
       sourcePacketIds: [id],
       isStale: false,
@@ -99,8 +99,8 @@ describe('summarize', () => {
     const hidden = await say('L', 'More, in private', { thread_id: 'alone', project_id: 'solo', scope: 'l-private' });
     await gateway.graphql(
       'L',
-      `mutation ($ids: [UUID]!) {
-        saveSummary(input: { scopeType: "thread", scopeValue: "alone", summaryText: "In private.", sourcePacketIds: $ids }) { summary { scope } }
+      `mutation ($ids: [UUID!]!) {
+        summarize(input: { scopeType: "thread", scopeValue: "alone", summaryText: "In private.", sourcePacketIds: $ids }) { summary { scope } }
       }`,
       { ids: [id, hidden] },
     );

@@ -77,9 +77,9 @@ describe('the world model through the APIs', () => {
   });
 
   it('is all in GraphQL, with relations', async () => {
-    const { applyWorldUpdate } = await ask(
+    const { updateWorldModel } = await ask(
       'C',
-      `mutation ($insight: JSON!) { applyWorldUpdate(input: { insight: $insight, projectId: "gql" }) {
+      `mutation ($insight: JSON!) { updateWorldModel(input: { insight: $insight, projectId: "gql" }) {
         update { stateVersionAfter insightType confidence audienceId memory { kind content worldModelEntities { nodes { entityId version attributes } } } }
       } }`,
       {
@@ -90,7 +90,7 @@ describe('the world model through the APIs', () => {
         },
       },
     );
-    expect(applyWorldUpdate.update.memory).toStrictEqual({
+    expect(updateWorldModel.update.memory).toStrictEqual({
       kind: 'insight',
       content: 'a queue came',
       worldModelEntities: { nodes: [{ entityId: 'queue', version: 1, attributes: { of: 'api' } }] },
@@ -109,7 +109,7 @@ describe('the world model through the APIs', () => {
     });
     await ask(
       'C',
-      'mutation ($insight: JSON!) { applyWorldUpdate(input: { insight: $insight, projectId: "gql" }) { update { updateId } } }',
+      'mutation ($insight: JSON!) { updateWorldModel(input: { insight: $insight, projectId: "gql" }) { update { updateId } } }',
       {
         insight: { insight_type: 'change', content: 'no queue', entities: [{ entity_id: 'queue', delete: true }] },
       },

@@ -126,7 +126,7 @@ describe('MCP over HTTP', () => {
       const response = await fetch(`${gateway.instance.url}/mcp`, { method: 'POST', headers, body });
       return [response.status, ((await response.json()) as { error: { message: string } }).error.message];
     };
-    expect(await send('{"a memory')).toStrictEqual([400, 'INVALID_INPUT (L9VAL): body: no valid JSON']);
+    expect(await send('{"a memory')).toStrictEqual([400, 'INVALID_INPUT (L9VAL): body: not valid JSON']);
     expect(await send(`"${'x'.repeat(9_000_000)}"`)).toStrictEqual([
       413,
       'LIMIT_EXCEEDED (L9LIM): body: at most 8 MiB',
@@ -134,7 +134,7 @@ describe('MCP over HTTP', () => {
     const nowhere = await fetch(`${gateway.instance.url}/nowhere`);
     expect([nowhere.status, await nowhere.json()]).toStrictEqual([
       404,
-      { errors: [{ message: 'there is nothing here', extensions: { code: 'NOT_YOURS', sqlstate: 'L9OWN' } }] },
+      { errors: [{ message: 'not found', extensions: { code: 'NOT_YOURS', sqlstate: 'L9OWN' } }] },
     ]);
   });
 

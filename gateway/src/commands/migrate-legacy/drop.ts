@@ -1,4 +1,6 @@
 // Drops the old schema, if nothing in it is unaccounted for.
+
+import { SQLSTATE, sqlstateOf } from '../../errors.ts';
 import type { Move } from './move.ts';
 import { moveTable } from './move.ts';
 import { findTables, type OldTable, type Query, SCHEMA } from './source.ts';
@@ -160,9 +162,11 @@ export async function dropOldSchema(given: Move, skip: readonly string[]): Promi
     if (!isHere) await record();
     return [];
   } catch (error) {
-    const { code, message, detail } = error as { code?: string; message: string; detail?: string };
+    const code = sqlstateOf(error);
+    const { message, detail } = error as { message: string; detail?: string };
     if (code === '2BP01') return [`${message}: ${detail ?? ''}`.replaceAll('\n', '; ')];
-    if (code === '55P03') return ['somebody is working on the old tables: they could not be locked within ten seconds'];
+    if (code === SQLSTATE.lockNotAvailable)
+      return ['somebody is working on the old tables: they could not be locked within ten seconds'];
     throw error;
   } finally {
     if (!isDone) await source('rollback').catch(() => {});

@@ -1,5 +1,6 @@
 // Goes through the old tables in batches and moves what is not moved yet, or only says what would become of it.
 import { setImmediate } from 'node:timers/promises';
+import { sqlstateOf } from '../../errors.ts';
 import { auditMapper } from './audit.ts';
 import { type MemoryRecord, type MemoryRules, memoryMapper, type OldRow } from './memory.ts';
 import { type OldId, type OldTable, type Query, readIds, readRows } from './source.ts';
@@ -99,7 +100,7 @@ function inHalves({ protect }: Move, tally: Tally, work: (ids: OldId[]) => Promi
     try {
       again = await (protect ? protect(() => work(ids)) : work(ids));
     } catch (error) {
-      const { code = '' } = error as { code?: string };
+      const code = sqlstateOf(error) ?? '';
       if (!/^(22|23|54|L9)/.test(code)) throw error;
       if (ids.length > 1) {
         const half = ids.length >> 1;

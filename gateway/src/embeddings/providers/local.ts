@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Embedder } from '../embedder.ts';
+import type { EmbeddingProvider } from '../provider.ts';
 import type { TextWorker } from '../text-worker.ts';
 import { createTextWorker, MODEL_DIR } from '../text-worker.ts';
 
@@ -17,6 +18,25 @@ export interface LocalEmbedder extends Embedder {
   /** The thread that runs now, for tests that kill it. */
   thread: TextWorker['thread'];
 }
+
+/** The model that comes with the gateway. */
+export const localProvider: EmbeddingProvider = {
+  name: 'local',
+  canServe: (model) => model === LOCAL_MODEL,
+  dimensionsOf: () => LOCAL_DIMENSIONS,
+  // It has one thread.
+  concurrency: 1,
+  open({ model, dimensions }, logger) {
+    // Under another name these vectors would be stored as those of another model.
+    if (model !== LOCAL_MODEL || dimensions !== LOCAL_DIMENSIONS) {
+      throw new RangeError(
+        `the embedded model is EMBEDDING_MODEL=${LOCAL_MODEL} with ${LOCAL_DIMENSIONS} dimensions, ` +
+          `not ${model} with ${dimensions}; other models need OPENAI_API_KEY or OPENAI_BASE_URL`,
+      );
+    }
+    return localEmbedder(logger);
+  },
+};
 
 /** Starts to load the model at once, without waiting for it. */
 export function localEmbedder(logger: Logger, modelDir: string = MODEL_DIR): LocalEmbedder {

@@ -3,7 +3,8 @@ import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai'
 import type { Logger } from 'pino';
 import { openaiClient } from '../../openai/client.ts';
 import type { Embedder, EmbeddingConfig } from '../embedder.ts';
-import { EmbedderUnavailable, EmbeddingRejected, normalised } from '../embedder.ts';
+import { EmbedderUnavailable, EmbeddingRejected, normalised, STORED_DIMENSIONS } from '../embedder.ts';
+import type { EmbeddingProvider } from '../provider.ts';
 import { createTextWorker, MODEL_DIR } from '../text-worker.ts';
 
 export interface OpenaiTuning {
@@ -23,7 +24,22 @@ const MOST_BYTES_A_TEXT = 8191;
 const MOST_BYTES_A_REQUEST = 256 * 1024;
 const MOST_TEXTS_A_REQUEST = 128;
 
-/** OpenAI, or any server that speaks its `/embeddings`. */
+/** OpenAI, or another server with the same API. Any model name may be one of its models. */
+export const openaiProvider: EmbeddingProvider = {
+  name: 'openai',
+  canServe: (_model, { apiKey, baseUrl }) => Boolean(apiKey || baseUrl),
+  dimensionsOf: () => null,
+  concurrency: 4,
+  open(config, logger) {
+    const { dimensions } = config;
+    if (!Number.isInteger(dimensions) || dimensions < 1 || dimensions > STORED_DIMENSIONS) {
+      throw new RangeError(`EMBEDDING_DIMENSIONS must be from 1 to ${STORED_DIMENSIONS}, not ${dimensions}`);
+    }
+    return openaiEmbedder(config, logger);
+  },
+};
+
+/** A client of `/embeddings`. */
 export function openaiEmbedder(config: EmbeddingConfig, logger: Logger, tuning: Partial<OpenaiTuning> = {}): Embedder {
   const { model, dimensions, apiKey, baseUrl, timeoutMs } = config;
   if (!apiKey && !baseUrl)

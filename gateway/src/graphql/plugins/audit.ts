@@ -19,12 +19,12 @@ export interface AuditOptions {
   database: Database;
   logger: Logger;
   /** Texts of the errors of this caller's request that have left their row already: those of operations. */
-  recorded: WeakMap<Identity, Set<string>>;
+  audited: WeakMap<Identity, Set<string>>;
 }
 
 const MAX_IDS = 1_000;
 
-export function auditPlugin({ database, logger, recorded }: AuditOptions): GraphileConfig.Plugin {
+export function auditPlugin({ database, logger, audited }: AuditOptions): GraphileConfig.Plugin {
   /** Of the types that stand for rows: their tables. */
   const tables = new Map<string, string>();
   const executed = new WeakMap<object, Request>();
@@ -49,7 +49,7 @@ export function auditPlugin({ database, logger, recorded }: AuditOptions): Graph
   }
 
   async function recordFailure(identity: Identity, request: Request | undefined, errors: readonly GraphQLError[]) {
-    const error = errors.find(({ message }) => !recorded.get(identity)?.has(message));
+    const error = errors.find(({ message }) => !audited.get(identity)?.has(message));
     if (!error) return;
     const { code = 'INVALID_INPUT', sqlstate = 'L9VAL', field = null } = error.extensions as Partial<PublicError>;
     await recordRefusal(

@@ -32,7 +32,7 @@ function checkLength(document: string): void {
   let nesting = 0;
   try {
     for (let tokens = 0; lexer.advance().kind !== TokenKind.EOF; tokens++) {
-      if (tokens >= MAX_TOKENS) throw tooMuch(`query: at most ${MAX_TOKENS} words and signs`);
+      if (tokens >= MAX_TOKENS) throw tooMuch(`query: at most ${MAX_TOKENS} tokens`);
       if (OPENING.has(lexer.token.kind)) nesting += 1;
       if (CLOSING.has(lexer.token.kind)) nesting -= 1;
       if (nesting > MAX_NESTING) throw tooMuch(`query: at most ${MAX_NESTING} brackets deep`);

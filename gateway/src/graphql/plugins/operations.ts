@@ -1,198 +1,189 @@
-// searchMemory and memoryStats (queries), saveMemory, recordFeedback, updateMemory, deleteMemory,
-// deleteExpiredMemories (mutations).
-import { access, lambda, type Step } from 'postgraphile/grafast';
-import { parse } from 'postgraphile/graphql';
+// One GraphQL field for each operation: a query if it only reads, else a mutation. All types come from its schemas.
+import { access, constant, context, each, lambda, list, type Step, sideEffect } from 'postgraphile/grafast';
+import { GraphQLError, parse } from 'postgraphile/graphql';
 import { extendSchema } from 'postgraphile/utils';
-import { hit, searched, similarMemory } from '../../operations/fields.ts';
-import { fieldsOf } from '../../operations/sdl.ts';
+import type { Identity } from '../../auth/identity.ts';
+import { errorExtensions } from '../../errors.ts';
+import type { ExecuteOperation, Outcome } from '../../operations/execute.ts';
+import { camelCase, type Relation, upperCamelCase } from '../../operations/graphql-types.ts';
+import { operations } from '../../operations/index.ts';
+import type { AnyOperation } from '../../operations/operation.ts';
 import {
-  args,
   block,
-  described,
-  fieldsThat,
-  inputs,
-  operationOf,
-  payload,
-  plansOf,
-  type RunOperation,
-} from './run-operation.ts';
+  enumType,
+  type Field,
+  inputFields,
+  type JsonSchema,
+  jsonSchemaOf,
+  nonNull,
+  operationField,
+  outputFields,
+  relationFields,
+  sdlOf,
+  toOperationInput,
+} from '../sdl.ts';
+import { planRow, type TableResource } from './operation-rows.ts';
 
-const times = { timestamp: 'Datetime', oldest: 'Datetime', newest: 'Datetime', given_at: 'Datetime' };
+type Plans = Record<string, unknown>;
+type Succeeded = Outcome & { error: null };
 
-const hitFields = fieldsOf(hit, 'output', times);
-const similarFields = fieldsOf(similarMemory, 'output', { packet_id: 'UUID' });
-const searchedFields = fieldsOf(searched, 'output');
-const feedbackFields = fieldsOf(operationOf('record_feedback').output, 'output', times);
-const statsFields = fieldsOf(operationOf('get_memory_stats').output, 'output', times);
+/** `onRefused` gets the errors of failed operations, which have their audit rows already. */
+export function operationsPlugin(
+  execute: ExecuteOperation,
+  onRefused: (identity: Identity, error: GraphQLError) => void,
+) {
+  const run = async (operation: AnyOperation, inputs: readonly Field[], identity: Identity, args: object) => {
+    const input = toOperationInput(inputs, args as Record<string, unknown>);
+    const outcome = await execute(operation, identity, camelCase(operation.name), input);
+    if (outcome.error) {
+      const refused = new GraphQLError(outcome.error.message, { extensions: errorExtensions(outcome.error) });
+      onRefused(identity, refused);
+      throw refused;
+    }
+    return outcome;
+  };
 
-const typeDefs = `
-  enum SearchMode {
-    "By words and by meaning."
-    hybrid
-    "By words only."
-    lexical
-    "By meaning only."
-    semantic
-    "By the relations of the entities that the query names."
-    graph
-  }
-  enum TagsMatch { any all }
-  enum OnSimilar {
-    "Save it all the same."
-    keep
-    "Save nothing: the memory in the answer says it."
-    skip
-    "Join the two: the longer text, all tags and parents. Only into a memory that the caller may change."
-    merge
-  }
-  enum SaveStatus {
-    inserted
-    "Of a save: merged into the memory in the answer."
-    updated
-    "Nothing was saved: the memory in the answer already says it."
-    skipped_dedupe
-  }
-
-  """A memory that a search found, and why."""
-  type MemoryHit {
-  ${block(hitFields)}
-    """The memory itself, with its relations."""
-    memory: Memory
-  }
-  """A memory that says nearly the same."""
-  type SimilarMemory {
-  ${block(similarFields)}
-    """The memory itself, with its relations."""
-    memory: Memory
-  }
-  """What a search looked at, so that an empty result can't be taken for a missing permission."""
-  type MemorySearched {
-  ${block(searchedFields)}
-  }
-  type MemorySearchResult { hits: [MemoryHit!]!  searched: MemorySearched! }
-  """Counts of the memories that the caller may read."""
-  type MemoryStats {
-  ${block(statsFields)}
-  }
-
-  extend type Query {
-    ${described('search_memory')}
-    searchMemory(
-    ${args('search_memory')}
-    ): MemorySearchResult
-    ${described('get_memory_stats')}
-    memoryStats(
-    ${args('get_memory_stats')}
-    ): MemoryStats
-  }
-
-  input SaveMemoryInput {
-  clientMutationId: String
-  ${block(inputs.get('save_memory')!)}
-  }
-  input RecordFeedbackInput {
-  clientMutationId: String
-  ${block(inputs.get('record_feedback')!)}
-  }
-  input UpdateMemoryInput {
-  clientMutationId: String
-  ${block(inputs.get('update_memory')!)}
-  }
-  input DeleteMemoryInput {
-  clientMutationId: String
-  ${block(inputs.get('delete_memory')!)}
-  }
-  input DeleteExpiredMemoriesInput {
-  clientMutationId: String
-  ${block(inputs.get('delete_expired_memories')!)}
-  }
-  type SaveMemoryPayload {
-    clientMutationId: String
-    status: SaveStatus!
-    memory: Memory
-    "Memories that say nearly the same, most similar first, 10 at most; null: not found out in time."
-    similar: [SimilarMemory!]
-  }
-  """What was said of a memory."""
-  type MemoryFeedback {
-  ${block(feedbackFields)}
-    """The memory itself, with its relations."""
-    memory: Memory
-  }
-  type RecordFeedbackPayload { clientMutationId: String  feedback: MemoryFeedback! }
-  type UpdateMemoryPayload { clientMutationId: String  status: SaveStatus!  memory: Memory }
-  type DeleteMemoryPayload { clientMutationId: String  status: String!  packetId: UUID! }
-  type DeleteExpiredMemoriesPayload { clientMutationId: String  "How many were deleted." deleted: Int! }
-
-  extend type Mutation {
-    ${described('save_memory')}
-    saveMemory(input: SaveMemoryInput!): SaveMemoryPayload
-    ${described('record_feedback')}
-    recordFeedback(input: RecordFeedbackInput!): RecordFeedbackPayload
-    ${described('update_memory')}
-    updateMemory(input: UpdateMemoryInput!): UpdateMemoryPayload
-    ${described('delete_memory')}
-    deleteMemory(input: DeleteMemoryInput!): DeleteMemoryPayload
-    ${described('delete_expired_memories')}
-    deleteExpiredMemories(input: DeleteExpiredMemoriesInput!): DeleteExpiredMemoriesPayload
-  }
-`;
-
-export function operationsPlugin(run: RunOperation) {
   return extendSchema((build) => {
-    const memories = build.pgResources.memory!;
-    const memoryOf = ($id: Step) => memories.get({ packet_id: $id } as never);
-    const { query, mutation } = fieldsThat(run);
-    const saved = payload({
-      status: ($output) => access($output, 'status'),
-      memory: ($output) => memoryOf(access($output, ['memory', 'packet_id'])),
-    });
+    const resourceOf = (name: string) => {
+      const resource = build.pgResources[name];
+      if (!resource) throw new Error(`operations: there is no resource ${name}`);
+      return resource as unknown as TableResource;
+    };
+    const typeOfResource = (name: string) => build.inflection.tableType(build.pgResources[name]!.codec);
+    const sdl = sdlOf(typeOfResource);
+    const typeDefs: string[] = [];
+    const objects: Record<string, { plans: Plans }> = { Query: { plans: {} }, Mutation: { plans: {} } };
+    const identityOf = () => access(context(), 'identity');
 
-    return {
-      typeDefs: parse(typeDefs),
-      objects: {
-        Query: { plans: { searchMemory: query('search_memory'), memoryStats: query('get_memory_stats') } },
-        Mutation: {
-          plans: {
-            saveMemory: mutation('save_memory'),
-            recordFeedback: mutation('record_feedback'),
-            updateMemory: mutation('update_memory'),
-            deleteMemory: mutation('delete_memory'),
-            deleteExpiredMemories: mutation('delete_expired_memories'),
+    const relationPlan =
+      ({ resource, column, key = column }: Relation) =>
+      ($parent: Step) =>
+        resourceOf(resource).get({ [column]: access($parent, key) });
+    const relationPlans = (schema: JsonSchema): Plans =>
+      Object.fromEntries(
+        Object.entries(schema.graphql?.relations ?? {}).map(([field, relation]) => [field, relationPlan(relation)]),
+      );
+
+    /** The step for a value of an answer: rows are planned as rows of their table, all else is in the answer. */
+    const planValue = ($value: Step, schema: JsonSchema, path: readonly string[]): Step => {
+      const inner = nonNull(schema);
+      const row = inner.graphql?.row;
+      if (row) {
+        const { codec } = build.pgResources[row.resource]!;
+        const fieldOf = (attributeName: string) => build.inflection.attribute({ attributeName, codec: codec as never });
+        return planRow($value, { schema: inner, resource: resourceOf(row.resource), path, fieldOf });
+      }
+      return inner.items?.graphql?.row ? each($value, ($item) => planValue($item, inner.items!, path)) : $value;
+    };
+
+    const addPayload = (operation: AnyOperation, output: JsonSchema, owner: string, rootField: string) => {
+      const { wrap } = operation.graphql;
+      const outputOf = ($payload: Step) => access($payload, 'output');
+      const lines = ['clientMutationId: String'];
+      const plans: Plans = {
+        clientMutationId: ($payload: Step) => access($payload, 'clientMutationId'),
+        query: () => constant(true),
+      };
+      if (wrap) {
+        lines.push(`${wrap}: ${sdl.typeOf(output, owner)}!`);
+        plans[wrap] = outputOf;
+      } else {
+        const fields = sdl.fieldsOf(output, owner);
+        lines.push(...outputFields(fields), ...relationFields(output, typeOfResource));
+        for (const { field, key, schema } of fields) {
+          plans[field] = operation.completion?.keys.includes(key)
+            ? ($payload: Step) => lambda($payload, async (outcome) => completed(outcome as Succeeded, key), false)
+            : ($payload: Step) => planValue(access($payload, ['output', key]), schema, [rootField, field]);
+        }
+        for (const [field, plan] of Object.entries(relationPlans(output)))
+          plans[field] = ($payload: Step) => (plan as ($output: Step) => Step)(outputOf($payload));
+      }
+      lines.push('"""All queries, to read what changed in the same request.""" query: Query');
+      typeDefs.push(block('type', `${owner}Payload`, lines));
+      objects[`${owner}Payload`] = { plans };
+    };
+
+    const addMutation = (operation: AnyOperation) => {
+      const field = camelCase(operation.name);
+      const owner = upperCamelCase(operation.name);
+      const inputs = sdl.fieldsOf(jsonSchemaOf(operation.input, 'input'), owner);
+      typeDefs.push(block('input', `${owner}Input`, ['clientMutationId: String', ...inputFields(inputs)]));
+      addPayload(operation, jsonSchemaOf(operation.output, 'output'), owner, field);
+      objects.Mutation!.plans[field] = (_root: Step, args: { getRaw(path: string): Step }) =>
+        sideEffect([identityOf(), args.getRaw('input')], async ([identity, input]) => ({
+          clientMutationId: (input as { clientMutationId?: string }).clientMutationId ?? null,
+          ...(await run(operation, inputs, identity as Identity, input as object)),
+        }));
+      return operationField(operation.description, field, [`input: ${owner}Input!`], `${owner}Payload`);
+    };
+
+    const addQuery = (operation: AnyOperation) => {
+      const field = camelCase(operation.name);
+      const owner = upperCamelCase(operation.name);
+      const inputs = sdl.fieldsOf(jsonSchemaOf(operation.input, 'input'), owner);
+      const output = jsonSchemaOf(operation.output, 'output');
+      const { unwrap } = operation.graphql;
+      const answer = unwrap ? output.properties![unwrap]! : output;
+      const isList = nonNull(answer).type === 'array';
+      if (!unwrap && !output.graphql?.name) output.graphql = { ...output.graphql, name: `${owner}Result` };
+      const paging = isList
+        ? ['"""Return only the first `n` values.""" first: Int', '"""Skip the first `n` values.""" offset: Int']
+        : [];
+      objects.Query!.plans[field] = (_root: Step, args: { getRaw(): Step }) => {
+        const $answer = lambda(
+          list([identityOf(), args.getRaw()]),
+          async ([identity, given]) => {
+            const outcome = await run(operation, inputs, identity as Identity, given as object);
+            const value = unwrap ? (outcome.output as Record<string, unknown>)[unwrap] : outcome.output;
+            return Array.isArray(value) ? page(value, given as Page) : value;
           },
+          false,
+        );
+        return planValue($answer, answer, [field]);
+      };
+      return operationField(
+        operation.description,
+        field,
+        [...inputFields(inputs), ...paging],
+        sdl.typeOf(answer, owner),
+      );
+    };
+
+    const queries = operations.filter(({ isReadOnly }) => isReadOnly).map(addQuery);
+    const mutations = operations.filter(({ isReadOnly }) => !isReadOnly).map(addMutation);
+    // An object may bring in others, which are added to the map while it is walked.
+    for (const [name, schema] of sdl.types.objects) {
+      const fields = sdl.fieldsOf(schema, name);
+      typeDefs.push(
+        block(
+          'type',
+          name,
+          [...outputFields(fields), ...relationFields(schema, typeOfResource)],
+          schema.graphql?.description,
+        ),
+      );
+      objects[name] = {
+        plans: {
+          ...Object.fromEntries(fields.map(({ field, key }) => [field, ($parent: Step) => access($parent, key)])),
+          ...relationPlans(schema),
         },
-        MemoryHit: { plans: { ...plansOf(hitFields), memory: ($hit: Step) => memoryOf(access($hit, 'packet_id')) } },
-        MemorySearched: { plans: plansOf(searchedFields) },
-        MemorySearchResult: {
-          plans: { hits: ($r: Step) => access($r, 'hits'), searched: ($r: Step) => access($r, 'searched') },
-        },
-        MemoryStats: { plans: plansOf(statsFields) },
-        MemoryFeedback: {
-          plans: { ...plansOf(feedbackFields), memory: ($said: Step) => memoryOf(access($said, 'packet_id')) },
-        },
-        RecordFeedbackPayload: payload({ feedback: ($output) => $output }),
-        SimilarMemory: {
-          plans: { ...plansOf(similarFields), memory: ($similar: Step) => memoryOf(access($similar, 'packet_id')) },
-        },
-        SaveMemoryPayload: {
-          plans: {
-            ...saved.plans,
-            // Looked for only where it is asked for.
-            similar: ($payload: Step) =>
-              lambda(
-                access($payload, 'complete'),
-                async (complete) => ((await (complete as () => Promise<unknown>)()) as { similar: unknown }).similar,
-                false,
-              ),
-          },
-        },
-        UpdateMemoryPayload: saved,
-        DeleteMemoryPayload: payload({
-          status: ($output) => access($output, 'status'),
-          packetId: ($output) => access($output, 'packet_id'),
-        }),
-        DeleteExpiredMemoriesPayload: payload({ deleted: ($output) => access($output, 'deleted') }),
-      },
-    } as never;
+      };
+    }
+    for (const [name, schema] of sdl.types.enums) typeDefs.push(enumType(name, schema));
+    typeDefs.push(block('extend type', 'Query', queries), block('extend type', 'Mutation', mutations));
+    return { typeDefs: parse(typeDefs.join('\n')), objects } as never;
   });
 }
+
+const completed = async (outcome: Succeeded, key: string) =>
+  ((await outcome.complete()).output as Record<string, unknown>)[key];
+
+interface Page {
+  first?: number | null;
+  offset?: number | null;
+}
+
+const page = (values: unknown[], { first, offset }: Page) => {
+  const start = Math.max(offset ?? 0, 0);
+  return first === null || first === undefined ? values.slice(start) : values.slice(start, start + Math.max(first, 0));
+};

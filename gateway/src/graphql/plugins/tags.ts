@@ -137,10 +137,6 @@ export const tagsPlugin = jsonPgSmartTags({
       },
       // Seen as the sources of a summary.
       'public.memory_summary_sources': { tags: { behavior: '-*' } },
-      'public.summarize_result': { tags: { behavior: '-*' } },
-      'public.reflect_result': { tags: { behavior: '-*' } },
-      'public.recall_result': { tags: { behavior: '-*' } },
-      'public.recalled_lesson': { tags: { behavior: '-*' } },
       ...Object.fromEntries(
         [
           ['agent_memory_events', ['timestamp', 'event_type', 'agent_id', 'scope', 'project_id']],
@@ -157,11 +153,6 @@ export const tagsPlugin = jsonPgSmartTags({
       'public.audit_query_texts': { tags: { behavior: '-*' } },
       // Callers have no use for the bookkeeping of retries.
       'public.idempotency_keys': { tags: { behavior: '-*' } },
-      'public.save_result': { tags: { behavior: '-*' } },
-      'public.similar_memory': { tags: { behavior: '-*' } },
-      'public.search_result': { tags: { behavior: '-*' } },
-      'public.memory_hit': { tags: { behavior: '-*' } },
-      'public.memory_stats': { tags: { behavior: '-*' } },
       'public.entity_relationships': {
         tags: {
           // The other way goes by the evidence: packet_store_relationships().
@@ -238,7 +229,6 @@ export const tagsPlugin = jsonPgSmartTags({
     },
     procedure: {
       'public.reflect_on_task': { tags: { resultFieldName: 'taskReflection' } },
-      'public.save_summary': { tags: { resultFieldName: 'summary' } },
       'public.due_summaries': { tags: { behavior: '-connection +list' } },
       // What the payload of a mutation calls its result.
       ...Object.fromEntries(
@@ -251,49 +241,29 @@ export const tagsPlugin = jsonPgSmartTags({
           searchSettings: ['set_search_settings'],
           extractionSettings: ['set_extraction_settings'],
           apiKey: ['create_api_key', 'revoke_api_key'],
-          fact: ['assert_fact', 'retract_fact'],
+          fact: ['retract_fact'],
           predicate: ['register_predicate'],
           relationship: ['relate'],
           alias: ['add_alias'],
-          update: ['apply_world_update', 'restore_world'],
+          update: ['restore_world'],
           snapshot: ['snapshot_world'],
         }).flatMap(([resultFieldName, names]) =>
           names.map((name) => [`public.${name}`, { tags: { resultFieldName } }]),
         ),
       ),
-      // Offered by the operations plugin, which turns text into vectors on the way and records refusals.
-      ...Object.fromEntries(
-        [
-          'save_memory',
-          'search_memory',
-          'get_memory',
-          'record_feedback',
-          'update_memory',
-          'delete_memory',
-          'delete_expired_memories',
-          'get_memory_stats',
-          'register_embedding_model',
-          'reflect',
-          'recall_lessons',
-          // For MCP; here dueSummaries and saveSummary are its two halves.
-          'summarize',
-          // Sets claims, for psql: through this door they come from the token.
-          'act_as',
-        ].map((name) => [`public.${name}`, { tags: { behavior: '-*' } }]),
-      ),
+      // summarize saves summaries.
+      'public.save_summary': { tags: { behavior: '-*' } },
+      // For administrators of the database, who use SQL.
+      'public.register_embedding_model': { tags: { behavior: '-*' } },
+      // Sets claims in psql. GraphQL takes them from the token.
+      'public.act_as': { tags: { behavior: '-*' } },
       // Offered by the views plugin, which calls it.
       'public.refresh_memory_views': { tags: { behavior: '-*' } },
-      // They write their audit rows, hence volatile; to whoever asks they are queries all the same.
+      // These functions are volatile because they write their audit rows; for callers they are queries.
       ...Object.fromEntries(
-        ['memory_history', 'find_facts', 'facts_as_of'].map((name) => [
+        ['memory_history', 'facts_as_of'].map((name) => [
           `public.${name}`,
           { tags: { behavior: '-mutationField +queryField -connection +list' } },
-        ]),
-      ),
-      ...Object.fromEntries(
-        ['explore_graph', 'get_world_model'].map((name) => [
-          `public.${name}`,
-          { tags: { behavior: '-mutationField +queryField' } },
         ]),
       ),
     },

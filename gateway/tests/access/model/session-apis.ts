@@ -170,9 +170,9 @@ function graphqlApi(gateway: TestGateway): SessionApi {
     stats: (session) =>
       ask(
         session,
-        '{ memoryStats { total byKind byScope byProject byCreator embedded awaitingEmbedding } }',
+        '{ getMemoryStats { total byKind byScope byProject byCreator embedded awaitingEmbedding } }',
         {},
-        ({ memoryStats: s }) => ({
+        ({ getMemoryStats: s }) => ({
           stats: {
             total: s.total,
             by_kind: s.byKind,

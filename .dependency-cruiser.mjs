@@ -1,0 +1,61 @@
+// The layers of the gateway. A module may import from its own layer and from those below it, never from one above.
+const src = '^gateway/src/';
+/** The layers from the top down. The folders of one layer may import each other. */
+const layers = [
+  ['main.ts', 'cli.ts'],
+  ['commands/'],
+  ['gateway.ts'],
+  ['server/', 'mcp/', 'graphql/', 'http/'],
+  ['extraction/', 'jobs/', 'operations/'],
+  ['home/', 'auth/', 'audit/', 'database/', 'embeddings/', 'metrics/', 'openai/'],
+  ['config.ts', 'errors.ts', 'logger.ts', 'version.ts'],
+];
+const pattern = (paths) => `${src}(${paths.map((path) => path.replace('.', '\\.')).join('|')})`;
+
+const upward = layers.slice(1).map((layer, index) => ({
+  name: `no-import-above-${layer[0].replace(/[/.].*/, '')}`,
+  comment: 'A layer does not know the layers above it.',
+  severity: 'error',
+  from: { path: pattern(layer) },
+  to: { path: pattern(layers.slice(0, index + 1).flat()) },
+}));
+
+export default {
+  forbidden: [
+    ...upward,
+    {
+      name: 'no-circle',
+      comment: 'Modules that import each other can only be understood together.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'no-import-from-tests-or-bench',
+      comment: 'The product does not rest on its tests, benches or scripts.',
+      severity: 'error',
+      from: { path: src },
+      to: { path: '^(bench|db|scripts|gateway/tests)/' },
+    },
+    {
+      name: 'no-unlayered-file',
+      comment: 'A new folder or file of gateway/src has a place in the list of layers.',
+      severity: 'error',
+      from: { path: src, pathNot: pattern(layers.flat()) },
+      to: {},
+    },
+    {
+      name: 'no-unresolvable',
+      comment: 'An import that does not resolve would not be checked.',
+      severity: 'error',
+      from: { path: src },
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['node', 'import', 'default', 'types'] },
+  },
+};

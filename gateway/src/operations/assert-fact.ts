@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { fraction, object, time, uuid } from './fields.ts';
+import { graphqlTypes } from './graphql-types.ts';
+import { call, defineOperation } from './operation.ts';
+
+export const factValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.unknown()), object], {
+  error: 'a text, number, true, false, list or object',
+});
+
+export const fact = z
+  .object({
+    fact_id: z.string(),
+    subject: z.string(),
+    predicate: z.string(),
+    object: z.unknown(),
+    confidence: z.number(),
+    supporting_packet_count: z.int().describe('How many times it was asserted.'),
+    contradiction_count: z.int().describe('How many times another value replaced it, or it replaced another.'),
+    source_packet: z.string().describe('The memory that first asserted it.'),
+    valid_from: z.string(),
+    valid_to: z.string().nullable().describe('Null while it holds.'),
+    recorded_at: z.string(),
+    superseded_by: z.string().nullable(),
+    retracted_at: z.string().nullable(),
+    scope: z.string(),
+    project_id: z.string().nullable(),
+    creator: z.string(),
+  })
+  .register(graphqlTypes, { row: { resource: 'fact', column: 'fact_id' } });
+
+/** Selects a fact as JSON with the keys of `fact`. */
+export const factAsJson = `jsonb_build_object(${Object.keys(fact.shape)
+  .map((name) => `'${name}', r.${name}`)
+  .join(', ')})`;
+
+/** The object of a fact is JSON, so a text is quoted too. */
+export const withJsonObject = <Input extends { object?: unknown }>({ object, ...rest }: Input) => ({
+  ...rest,
+  object: object === undefined || object === null ? null : JSON.stringify(object),
+});
+
+export const formatFact = ({
+  subject,
+  predicate,
+  object,
+  confidence,
+  valid_to,
+  retracted_at,
+}: z.output<typeof fact>) => {
+  const value = typeof object === 'string' ? object : JSON.stringify(object);
+  const end = retracted_at ? ', retracted' : valid_to ? `, until ${valid_to}` : '';
+  return `${subject} ${predicate}: ${value} (${confidence.toFixed(2)}${end})`;
+};
+
+export const assertFact = defineOperation({
+  name: 'assert_fact',
+  title: 'Assert a fact',
+  description:
+    'State that something is true: subject, predicate, object. Asserting the same fact again increases its confidence. ' +
+    'For single-valued predicates a new object supersedes the old one, which is kept as history.',
+  input: z.strictObject({
+    subject: z.string().describe('What the fact is about, such as billing-api.'),
+    predicate: z.string().describe('The property or relation, such as deploys on. Reuse existing predicates.'),
+    object: factValue.describe('The value: a text, number, list or object.'),
+    confidence: fraction.default(0.8).describe('How sure you are, 0 to 1.'),
+    source_packet: uuid.nullish().describe('The memory that says so. Default: one is saved.'),
+    valid_from: time.nullish().describe('Since when it is true. Default: now.'),
+    scope: z
+      .string()
+      .nullish()
+      .describe('Without source_packet: developer (default), global or another scope of yours.'),
+    project_id: z.string().nullish().describe('Without source_packet: the project; required in scope developer.'),
+  }),
+  output: z.object({ fact }),
+  run: (client, input) => call(client, `${factAsJson} as fact`, 'assert_fact', withJsonObject(input)),
+  summarize: ({ fact }) => `Noted: ${formatFact(fact)}.`,
+});

@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { fact, factAsJson, factValue, formatFact, withJsonObject } from './assert-fact.ts';
+import { counted, fraction, onlyProject, time, whole } from './fields.ts';
+import { call, defineOperation } from './operation.ts';
+
+export const findFacts = defineOperation({
+  name: 'find_facts',
+  title: 'Find facts',
+  description: 'Find facts by subject, predicate or object, most confident first.',
+  input: z.strictObject({
+    subject: z.string().nullish(),
+    predicate: z.string().nullish(),
+    object: factValue.nullish(),
+    min_confidence: fraction.default(0),
+    include_history: z.boolean().default(false).describe('Also superseded and retracted facts.'),
+    valid_at: time.nullish().describe('Facts that were true at this time.'),
+    scope: z.string().nullish().describe('Only this scope.'),
+    project_id: onlyProject.nullish(),
+    k: whole(1, 100).default(20).describe('Maximum number of facts.'),
+  }),
+  output: z.object({ facts: z.array(fact) }),
+  isReadOnly: true,
+  graphql: { unwrap: 'facts' },
+  run: (client, input) =>
+    call(client, `coalesce(jsonb_agg(${factAsJson}), '[]') as facts`, 'find_facts', withJsonObject(input)),
+  summarize: ({ facts }) =>
+    facts.length === 0
+      ? 'No such fact is known among those you may read.'
+      : `${counted(facts.length, 'fact')}:\n${facts.map(formatFact).join('\n')}`,
+});

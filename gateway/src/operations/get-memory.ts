@@ -1,0 +1,15 @@
+import { z } from 'zod';
+import { memory, packetId } from './fields.ts';
+import { call, defineOperation } from './operation.ts';
+
+export const getMemory = defineOperation({
+  name: 'get_memory',
+  title: 'Get a memory',
+  description: 'Read one memory in full, by id.',
+  input: z.strictObject({ packet_id: packetId }),
+  output: z.object({ memory }),
+  isReadOnly: true,
+  graphql: { unwrap: 'memory' },
+  run: (client, input) => call(client, 'memories.memory_json(r) as memory', 'get_memory', input),
+  summarize: ({ memory }) => memory.content,
+});

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import {
+  counted,
+  hits,
+  isBlank,
+  maxTokens,
+  oneLine,
+  onlyProject,
+  scopes,
+  searched,
+  tagsMatch,
+  timeText,
+  vectorParameters,
+} from './fields.ts';
+import { graphqlTypes, memoryRelation, uuidText } from './graphql-types.ts';
+import { call, defineOperation, type EmbeddedText } from './operation.ts';
+import { priority, reflectionFields, reflectionType } from './reflect.ts';
+
+const { created_at, ...recalledFields } = reflectionFields;
+void created_at;
+
+const lesson = z
+  .object({
+    ...recalledFields,
+    reflection_id: uuidText(),
+    packet_id: uuidText().describe('The memory that holds it.'),
+    last_seen: timeText(),
+    expires_at: timeText().nullable(),
+    access_id: z.string().describe('Pass it to record_feedback.'),
+    is_truncated: z.boolean(),
+    score: z.number().describe('From 0 to 1: the score of search_memory, raised by priority and confidence.'),
+  })
+  .register(graphqlTypes, {
+    name: 'RecalledLesson',
+    description: 'A reflection that was recalled.',
+    relations: {
+      reflection: {
+        resource: 'reflection',
+        column: 'reflection_id',
+        description: 'The reflection itself, with its relations.',
+      },
+      memory: { ...memoryRelation, description: 'The memory that holds it.' },
+    },
+  });
+
+export const recallLessons = defineOperation({
+  name: 'recall_lessons',
+  title: 'Recall lessons',
+  description:
+    'Before a task, recall what was learned from similar ones: lessons, failures, patterns, false constraints. ' +
+    'Best match first; priority and confidence add a little to the score.',
+  input: z.strictObject({
+    query: z
+      .string()
+      .nullish()
+      .describe('What you are about to do, in plain words. Default: the newest important ones.'),
+    types: z.array(reflectionType).nullish().describe('Only these types.'),
+    tags: z.array(z.string()).nullish().describe('Only lessons with these tags.'),
+    tags_match: tagsMatch,
+    priority: priority.nullish().describe('Only this priority or higher.'),
+    k: hits,
+    scopes: scopes.nullish(),
+    project_id: onlyProject.nullish(),
+    max_tokens: maxTokens.nullish().describe('Trim the lessons to about this many tokens.'),
+  }),
+  output: z.object({ lessons: z.array(lesson), searched }).register(graphqlTypes, { name: 'RecallResult' }),
+  isReadOnly: true,
+  audit: 'SEARCH',
+  prepare: async ({ query }, embedding) => (isBlank(query) ? null : embedding.query(query!)),
+  isStale: (embedded, result) =>
+    embedded !== null && 'output' in result && result.output.searched.vectors === 'unavailable',
+  run: (client, input, embedded: EmbeddedText | null) =>
+    call(client, 'to_jsonb(r.lessons) as lessons, r.searched', 'recall_lessons', {
+      ...input,
+      ...vectorParameters('query_vector', embedded),
+    }),
+  summarize: ({ lessons, searched: { scopes, notice } }) => {
+    const where = `searched ${scopes.join(', ') || 'no scope'}.${notice ? ` ${notice}` : ''}`;
+    if (lessons.length === 0) return `No lesson found: ${where}`;
+    const lines = lessons.map(
+      (one, index) =>
+        `${index + 1}. ${one.reflection_type}, ${one.priority}, confidence ${one.confidence.toFixed(2)}: ` +
+        `${oneLine(one.content)}${one.context ? ` (${oneLine(one.context)})` : ''}`,
+    );
+    return `${counted(lessons.length, 'lesson')}, ${where}\n${lines.join('\n')}`;
+  },
+});

@@ -1,0 +1,133 @@
+import { z } from 'zod';
+import { SQLSTATE, sqlstateOf } from '../errors.ts';
+import {
+  counted,
+  hits,
+  isBlank,
+  maxTokens,
+  object,
+  oneLine,
+  onlyProject,
+  onlyTags,
+  scopes,
+  searched,
+  tagsMatch,
+  time,
+  timeText,
+  uuid,
+  vectorParameters,
+} from './fields.ts';
+import { graphqlTypes, memoryRelation } from './graphql-types.ts';
+import { call, defineOperation, type EmbeddedText } from './operation.ts';
+
+const hit = z
+  .object({
+    packet_id: z.string(),
+    access_id: z.string().describe('Pass it to record_feedback.'),
+    content: z
+      .string()
+      .describe(
+        'Truncated after 8000 characters, or a preview to stay within max_tokens; get_memory returns all of it.',
+      ),
+    is_truncated: z.boolean(),
+    snippet: z.string().describe('The best matching part.'),
+    score: z.number().describe('From 0 to 1; 1 where nothing was ranked.'),
+    lexical_score: z.number().nullable().describe('Share of the words in the score; null when not found by words.'),
+    semantic_score: z.number().nullable().describe('Cosine similarity; null when not compared.'),
+    chunk_index: z.int().nullable().describe('The nearest chunk; 0 is the whole text.'),
+    kind: z.string(),
+    scope: z.string(),
+    project_id: z.string().nullable(),
+    tags: z.array(z.string()),
+    thread_id: z.string().nullable(),
+    creator: z.string(),
+    importance: z.number().describe('How much it matters, 0 to 1, learned from its use.'),
+    timestamp: timeText(),
+    explanation: object
+      .nullable()
+      .describe('With explain: the retrievers that found it, their scores, graph path, chunk, weights and boosts.'),
+  })
+  .register(graphqlTypes, {
+    name: 'MemoryHit',
+    description: 'A memory that a search found, and why.',
+    relations: { memory: memoryRelation },
+  });
+
+export const searchMemory = defineOperation({
+  name: 'search_memory',
+  title: 'Search memories',
+  description:
+    'Search the memories you can read by words, meaning, both, or the entity graph, best first. With packet_id: find similar memories. Without either: the newest that match the filters. ' +
+    'The result lists the scopes searched. max_tokens trims it to fit your context.',
+  input: z.strictObject({
+    query: z
+      .string()
+      .nullish()
+      .describe('What to search for, in plain words. Omit it (and packet_id) to get the newest memories.'),
+    packet_id: uuid.nullish().describe('Find memories similar to this one, instead of a query.'),
+    k: hits,
+    mode: z
+      .enum(['hybrid', 'lexical', 'semantic', 'graph'])
+      .register(graphqlTypes, {
+        name: 'SearchMode',
+        values: {
+          hybrid: 'By words and by meaning.',
+          lexical: 'By words only.',
+          semantic: 'By meaning only.',
+          graph: 'By the relations of the entities named in the query.',
+        },
+      })
+      .default('hybrid')
+      .describe(
+        'hybrid: words and meaning; lexical: words only; semantic: meaning only; graph: relations of the entities named in the query.',
+      ),
+    scopes: scopes.nullish(),
+    project_id: onlyProject.nullish(),
+    kinds: z.array(z.string()).nullish().describe('Only these kinds.'),
+    tags: onlyTags.nullish(),
+    tags_match: tagsMatch,
+    since: time.nullish().describe('Saved at or after this time.'),
+    until: time.nullish().describe('Saved before this time.'),
+    thread_id: z.string().nullish().describe('Only this thread.'),
+    creator: z.string().nullish().describe('Only memories of this creator, such as Cursor-IDE.'),
+    threshold: z
+      .number()
+      .min(0, 'from 0 to 2')
+      .max(2, 'from 0 to 2')
+      .nullish()
+      .describe('Drop results with a larger cosine distance, 0 to 2, such as 0.3.'),
+    as_of: time.nullish().describe('Search memories as they were at this time.'),
+    explain: z.boolean().default(false).describe('Explain the score of each result.'),
+    max_tokens: maxTokens.nullish().describe('Trim results to about this many tokens; some become previews.'),
+  }),
+  output: z.object({ hits: z.array(hit), searched }).register(graphqlTypes, { name: 'MemorySearchResult' }),
+  isReadOnly: true,
+  audit: 'SEARCH',
+  prepare: async ({ mode, query }, embedding) =>
+    mode === 'lexical' || mode === 'graph' || isBlank(query) ? null : embedding.query(query!),
+  isStale: (embedded, result) => {
+    if (embedded === null) return false;
+    if ('output' in result) return result.output.searched.vectors === 'unavailable';
+    const { column } = result.error as { column?: string };
+    return sqlstateOf(result.error) === SQLSTATE.invalidInput && column === 'mode';
+  },
+  run: (client, input, embedded: EmbeddedText | null) =>
+    call(client, 'to_jsonb(r.hits) as hits, r.searched', 'search_memory', {
+      ...input,
+      ...vectorParameters('query_vector', embedded),
+    }),
+  summarize: ({ hits, searched }) => {
+    const where = `searched ${searched.scopes.join(', ') || 'no scope'} by ${searched.mode}`;
+    const { previews = 0, left_out = 0 } = (searched.cut ?? {}) as { previews?: number; left_out?: number };
+    const notices = [
+      searched.notice,
+      previews + left_out > 0
+        ? `Cut to fit: ${previews} as previews (get_memory gives the whole), ${left_out} left out.`
+        : null,
+    ];
+    const notice = notices.map((one) => (one ? ` ${one}` : '')).join('');
+    if (hits.length === 0) return `Nothing found: ${where}.${notice}`;
+    const lines = hits.map((hit, index) => `${index + 1}. [${hit.packet_id}] ${oneLine(hit.snippet)}`);
+    return `${counted(hits.length, 'memory', 'memories')}, ${where}.${notice}\n${lines.join('\n')}`;
+  },
+});

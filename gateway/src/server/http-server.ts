@@ -1,0 +1,54 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Express } from 'express';
+
+// `docker stop` kills after ten seconds.
+const CLOSE_WITHIN_MS = 8_000;
+const SWEEP_EVERY_MS = 50;
+// Longer than proxies and clients keep idle connections, usually a minute: if the server closed first, a request that is
+// already on its way would be lost.
+const KEEP_ALIVE_MS = 65_000;
+
+export interface ListenOptions {
+  host: string;
+  port: number;
+  /** Take another port if this one is in use. */
+  anyPort?: boolean | undefined;
+}
+
+export function httpServer(app: Express) {
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, app);
+  return {
+    server,
+    /** Returns the URL. */
+    async listen({ host, port, anyPort }: ListenOptions): Promise<string> {
+      await listenOn(server, port, host).catch((error: NodeJS.ErrnoException) => {
+        if (anyPort && error.code === 'EADDRINUSE') return listenOn(server, 0, host);
+        throw error;
+      });
+      const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+      return `http://${shown.includes(':') ? `[${shown}]` : shown}:${(server.address() as AddressInfo).port}`;
+    },
+    /** Lets requests under way finish, then cuts the connections that remain. */
+    close: () =>
+      new Promise<void>((resolve) => {
+        // A keep-alive connection becomes idle only after its last response was sent.
+        const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_EVERY_MS);
+        const cut = setTimeout(() => server.closeAllConnections(), CLOSE_WITHIN_MS);
+        server.close(() => {
+          clearInterval(sweep);
+          clearTimeout(cut);
+          resolve();
+        });
+      }),
+  };
+}
+
+const listenOn = (server: Server, port: number, host: string) =>
+  new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });

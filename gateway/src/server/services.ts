@@ -1,0 +1,70 @@
+// Opens what the APIs rest on: the database, the embedding models, the directory of callers, the jobs and the executor.
+import type { Logger } from 'pino';
+import { createDenials } from '../audit/denials.ts';
+import { openDirectory } from '../auth/directory.ts';
+import type { ChatConfig, Config } from '../config.ts';
+import { openDatabase } from '../database/index.ts';
+import { createEmbedder, type Embedder } from '../embeddings/index.ts';
+import { openModels } from '../embeddings/models.ts';
+import { openaiChat } from '../extraction/chat.ts';
+import { chatJobs } from '../extraction/jobs.ts';
+import { startJobs } from '../jobs/index.ts';
+import { createMetrics, type Metrics } from '../metrics/index.ts';
+import { embeddingPolicy } from '../operations/embedding-policy.ts';
+import { createExecutor } from '../operations/execute.ts';
+import type { CloseStack } from './close-stack.ts';
+
+// Time to store the answer of the chat model before another job leases the same memory.
+const LEASE_BEYOND_A_CALL_MS = 60_000;
+
+export interface ServicesOptions {
+  /** Replaces the embedder of the configuration. */
+  embedder?: Embedder;
+  /** Aborts the start. */
+  signal?: AbortSignal;
+  /** Called with the name of each step of the start, such as `preparing the database`. */
+  onProgress?: (step: string) => void;
+}
+
+export async function openServices(
+  config: Config,
+  logger: Logger,
+  closing: CloseStack,
+  { embedder, signal, onProgress }: ServicesOptions,
+) {
+  // The model loads while the database opens.
+  onProgress?.('loading the embedding model');
+  const configured = closing.add(embedder ?? (await createEmbedder(config.embedding, logger)));
+  onProgress?.('opening the database');
+  const database = closing.add(await openDatabase(config, logger, () => onProgress?.('preparing the database')));
+  signal?.throwIfAborted();
+  const models = closing.add(await openModels(database, config.embedding, configured, logger));
+  const directory = closing.add(await openDirectory(database, logger));
+  const denials = closing.add(createDenials(database, logger));
+  const metrics = createMetrics(database);
+  const jobs = closing.add(
+    await startJobs(database, logger, {
+      models,
+      cleanupIntervalMs: config.cleanupIntervalMs,
+      onEmbedded: metrics.embedded,
+      otherJobs: config.chat ? chatJobs(chatJobOptions(config.chat, logger, metrics)) : [],
+    }),
+  );
+  const execute = createExecutor({
+    database,
+    logger,
+    embedding: embeddingPolicy(models, logger),
+    refreshModels: models.refresh,
+    onEnqueued: jobs.wake,
+    startTimer: metrics.startOperation,
+  });
+  signal?.throwIfAborted();
+  return { configured, database, models, directory, denials, metrics, execute };
+}
+
+const chatJobOptions = (chat: ChatConfig, logger: Logger, metrics: Metrics) => ({
+  chat: openaiChat(chat, logger),
+  leaseMs: chat.timeoutMs + LEASE_BEYOND_A_CALL_MS,
+  onTokens: metrics.chatTokens,
+  onExtracted: metrics.extracted,
+});
