@@ -82,6 +82,6 @@ describe('the GraphQL schema', () => {
   });
 
   it('carries the comments of the database', () => {
-    expect(printed).toMatch(/What decides who sees it: developer, l-private, global/);
+    expect(printed).toMatch(/Decides who may read the memory: developer, l-private, global/);
   });
 });
