@@ -128,7 +128,7 @@ describe('extraction', () => {
       "extraction.lease_summaries(1, '1 minute')",
       `extraction.reserve_tokens('${TENANT}', 1)`,
       `extraction.record_token_usage('${TENANT}', '2026-01-01', 1, 1, 1)`,
-      `extraction.withdraw_extracted_relations('${TENANT}')`,
+      `extraction.withdraw_extracted_relationships('${TENANT}')`,
       'extraction.extraction_backlog()',
     ]) {
       for (const caller of ['C', 'L']) {

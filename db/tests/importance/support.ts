@@ -13,7 +13,7 @@ export async function rollUp(db: Sessions, rows = 10_000): Promise<void> {
 }
 
 export const save = async (db: Sessions, caller: string, content: string, args: object = {}): Promise<string> =>
-  (await saveMemory(db, caller, { content, ...args })).memory.packet_id;
+  await saveMemory(db, caller, { content, ...args });
 
 export interface Hit {
   packet_id: string;

@@ -1,5 +1,5 @@
 // Expired memories are deleted, whether an actor that may clean up does it, the scheduled job, or both at once.
-import { expireMemories, saveMemory, storedMemories } from '../support/memories.ts';
+import { callSaveMemory, expireMemories, storedMemories } from '../support/memories.ts';
 import { describeOnServer } from '../support/on-engine.ts';
 import { addTenant } from '../support/tenants.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -116,7 +116,7 @@ describe('delete_expired_memories', () => {
        select tenant_id, 'Janitor', 'Janitor', 'janitor', 'janitor', 'l9_agent', '{global}', '{global}', true from public.tenants`,
     );
     const saveExpired = async (content: string, claims = {}): Promise<string> => {
-      const { memory } = await saveMemory(db, 'C', { scope: 'global', project_id: undefined, content }, claims);
+      const { memory } = await callSaveMemory(db, 'C', { scope: 'global', project_id: undefined, content }, claims);
       await expireMemories(db, [memory.packet_id]);
       return memory.packet_id;
     };
@@ -136,7 +136,7 @@ describe('delete_expired_memories', () => {
   });
 
   it('keeps memories that have not expired, and audits each deletion under the name of the tool', async () => {
-    const { memory } = await saveMemory(db, 'L', { content: 'not expired', ttl: '2099-01-01T00:00:00Z' });
+    const { memory } = await callSaveMemory(db, 'L', { content: 'not expired', ttl: '2099-01-01T00:00:00Z' });
     const [id] = await expired(1);
     const [{ n }] = await db.sql('L', 'select public.delete_expired_memories() as n', [], {
       'l9.tool_name': 'delete_expired_memories',

@@ -1,5 +1,5 @@
 import { errorOf } from '../support/errors.ts';
-import { saveMemory } from '../support/memories.ts';
+import { callSaveMemory } from '../support/memories.ts';
 import { itOnServer } from '../support/on-engine.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
@@ -17,7 +17,7 @@ describe('save_memory', () => {
 
   it('stores the content and all other parameters as they were given', async () => {
     const content = '  Mixed Case\n\n  and   space ';
-    const { status, memory } = await saveMemory(db, 'C', {
+    const { status, memory } = await callSaveMemory(db, 'C', {
       content,
       kind: 'decision',
       tags: [' a ', 'b', 'a', ''],
@@ -65,7 +65,7 @@ describe('save_memory', () => {
 
   it('stamps the writer over what the client sent', async () => {
     const forged = { creator: 'L-CTO', source: 'l9-kernel' };
-    const { memory } = await saveMemory(db, 'C', { content: 'forged through the function', metadata: forged });
+    const { memory } = await callSaveMemory(db, 'C', { content: 'forged through the function', metadata: forged });
     expect(memory.metadata.creator).toBe('Cursor-IDE');
     const [row] = await db.sql(
       'C',
@@ -77,8 +77,8 @@ describe('save_memory', () => {
 
   describe('a content that exists already', () => {
     it('skips a content that differs only in case and white space, and returns the existing memory', async () => {
-      const first = await saveMemory(db, 'C', { content: 'Known already' });
-      const again = await saveMemory(db, 'L', { content: ' known   ALREADY\n' });
+      const first = await callSaveMemory(db, 'C', { content: 'Known already' });
+      const again = await callSaveMemory(db, 'L', { content: ' known   ALREADY\n' });
       expect(again.status).toBe('skipped_dedupe');
       expect(again.memory.packet_id).toBe(first.memory.packet_id);
       expect(await count('known already')).toBe(1);
@@ -91,19 +91,19 @@ describe('save_memory', () => {
         { scope: 'global', project_id: undefined },
         { kind: 'decision' },
       ]) {
-        expect((await saveMemory(db, 'C', { content: 'everywhere', ...place })).status).toBe('inserted');
+        expect((await callSaveMemory(db, 'C', { content: 'everywhere', ...place })).status).toBe('inserted');
       }
     });
 
     it('gives C no hint of a private memory with the same content', async () => {
-      await saveMemory(db, 'L', { scope: 'l-private', content: 'the same text' });
-      expect((await saveMemory(db, 'C', { content: 'the same text' })).status).toBe('inserted');
+      await callSaveMemory(db, 'L', { scope: 'l-private', content: 'the same text' });
+      expect((await callSaveMemory(db, 'C', { content: 'the same text' })).status).toBe('inserted');
     });
 
     it('keeps one row of 20 concurrent saves', async () => {
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, i) =>
-          saveMemory(db, i % 2 ? 'C' : 'L', { content: i % 3 ? 'all at once' : ' ALL  at once ' }),
+          callSaveMemory(db, i % 2 ? 'C' : 'L', { content: i % 3 ? 'all at once' : ' ALL  at once ' }),
         ),
       );
       expect(answers.map(({ status }) => status).sort()).toStrictEqual([
@@ -123,9 +123,9 @@ describe('save_memory', () => {
       ).rejects.toMatchObject({ code: '23505', constraint: 'packet_content_unique' }));
 
     it('saves the content of an expired memory again', async () => {
-      await saveMemory(db, 'L', { content: 'for a moment', ttl: new Date(Date.now() + 60) });
+      await callSaveMemory(db, 'L', { content: 'for a moment', ttl: new Date(Date.now() + 60) });
       await new Promise((resolve) => setTimeout(resolve, 120));
-      const { status, memory } = await saveMemory(db, 'C', { content: 'for a moment' });
+      const { status, memory } = await callSaveMemory(db, 'C', { content: 'for a moment' });
       expect(status).toBe('inserted');
       expect(memory.metadata.creator).toBe('Cursor-IDE');
     });
@@ -133,34 +133,36 @@ describe('save_memory', () => {
 
   describe('an idempotency key', () => {
     it('returns the first answer again, whatever the second call sends', async () => {
-      const first = await saveMemory(db, 'C', { content: 'once only', idempotency_key: 'k1' });
-      const again = await saveMemory(db, 'C', { content: 'something else', idempotency_key: 'k1' });
+      const first = await callSaveMemory(db, 'C', { content: 'once only', idempotency_key: 'k1' });
+      const again = await callSaveMemory(db, 'C', { content: 'something else', idempotency_key: 'k1' });
       expect([again.status, again.memory.packet_id]).toStrictEqual(['inserted', first.memory.packet_id]);
       expect(await count('something else')).toBe(0);
     });
 
     it('keeps the keys of callers apart', async () => {
-      await saveMemory(db, 'L', { scope: 'l-private', content: 'behind a key', idempotency_key: 'k2' });
-      const mine = await saveMemory(db, 'C', { content: 'my own', idempotency_key: 'k2' });
+      await callSaveMemory(db, 'L', { scope: 'l-private', content: 'behind a key', idempotency_key: 'k2' });
+      const mine = await callSaveMemory(db, 'C', { content: 'my own', idempotency_key: 'k2' });
       expect([mine.status, mine.memory.content]).toStrictEqual(['inserted', 'my own']);
       const keys = await db.sql('C', 'select distinct caller from public.idempotency_keys');
       expect(keys).toStrictEqual([{ caller: 'C' }]);
     });
 
     it('treats a memory that became private like a deleted one', async () => {
-      const { memory } = await saveMemory(db, 'C', { content: 'soon private', idempotency_key: 'k3' });
+      const { memory } = await callSaveMemory(db, 'C', { content: 'soon private', idempotency_key: 'k3' });
       await db.sql('L', "select public.update_memory($1, scope => 'l-private')", [memory.packet_id]);
-      const hidden = await saveMemory(db, 'C', { content: 'soon private', idempotency_key: 'k3' });
-      const gone = await saveMemory(db, 'C', { content: 'soon deleted', idempotency_key: 'k4' });
+      const hidden = await callSaveMemory(db, 'C', { content: 'soon private', idempotency_key: 'k3' });
+      const gone = await callSaveMemory(db, 'C', { content: 'soon deleted', idempotency_key: 'k4' });
       await db.sql('L', 'select public.delete_memory($1)', [gone.memory.packet_id]);
-      const again = await saveMemory(db, 'C', { content: 'soon deleted', idempotency_key: 'k4' });
+      const again = await callSaveMemory(db, 'C', { content: 'soon deleted', idempotency_key: 'k4' });
       expect([hidden.status, again.status]).toStrictEqual(['inserted', 'inserted']);
       expect(hidden.memory.packet_id).not.toBe(memory.packet_id);
     });
 
     it('saves once for 10 concurrent saves with one key', async () => {
       const answers = await Promise.all(
-        Array.from({ length: 10 }, (_, i) => saveMemory(db, 'C', { content: `racing ${i}`, idempotency_key: 'race' })),
+        Array.from({ length: 10 }, (_, i) =>
+          callSaveMemory(db, 'C', { content: `racing ${i}`, idempotency_key: 'race' }),
+        ),
       );
       expect(new Set(answers.map(({ memory }) => memory.packet_id)).size).toBe(1);
     });
@@ -192,7 +194,7 @@ describe('save_memory', () => {
     ];
     for (const [what, args, code, column] of cases) {
       it(`refuses ${what} with ${code}, names ${column} and writes nothing`, async () => {
-        const error = await errorOf(saveMemory(db, 'C', args));
+        const error = await errorOf(callSaveMemory(db, 'C', args));
         expect([error.code, error.column]).toStrictEqual([code, column]);
         expect(error.message.length, 'the value itself is not in the message').toBeLessThan(300);
         expect(await count('x')).toBe(0);
@@ -201,7 +203,7 @@ describe('save_memory', () => {
 
     it('accepts a content of exactly 1 MiB, however long it is as JSON', async () => {
       for (const character of ['y', '"']) {
-        const { memory } = await saveMemory(db, 'C', { content: `z${character.repeat(1_048_575)}` });
+        const { memory } = await callSaveMemory(db, 'C', { content: `z${character.repeat(1_048_575)}` });
         await db.sql('C', 'select public.delete_memory($1)', [memory.packet_id]);
       }
     });
@@ -210,7 +212,7 @@ describe('save_memory', () => {
   itOnServer('does not wait for the save of another content', async () => {
     await db.asCaller('C', async (client) => {
       await client.query("select public.save_memory('uncommitted', project_id => 'l9', idempotency_key => 'slow')");
-      const { status } = await saveMemory(db, 'C', { content: 'meanwhile', idempotency_key: 'quick' });
+      const { status } = await callSaveMemory(db, 'C', { content: 'meanwhile', idempotency_key: 'quick' });
       expect(status).toBe('inserted');
     });
   });

@@ -1,4 +1,4 @@
-import { saveMemory, updateMemory } from '../support/memories.ts';
+import { callSaveMemory, callUpdateMemory } from '../support/memories.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 describe('update_memory', () => {
@@ -6,14 +6,15 @@ describe('update_memory', () => {
 
   let serial = 0;
   const save = async (caller: string, args: object = {}) =>
-    (await saveMemory(db, caller, { content: `something to change ${serial++}`, ...args })).memory;
-  const update = async (caller: string, id: string, args: object) => (await updateMemory(db, caller, id, args)).memory;
+    (await callSaveMemory(db, caller, { content: `something to change ${serial++}`, ...args })).memory;
+  const update = async (caller: string, id: string, args: object) =>
+    (await callUpdateMemory(db, caller, id, args)).memory;
   const get = async (caller: string, id: string) =>
     (await db.sql(caller, 'select memories.memory_json(m) as memory from public.get_memory($1) m', [id]))[0].memory;
 
   it('changes the given fields and keeps the others', async () => {
     const memory = await save('C', { tags: ['a'], importance: 0.7, envelope: { title: 'T' } });
-    const answer = await updateMemory(db, 'C', memory.packet_id, { kind: 'decision', envelope: { more: 1 } });
+    const answer = await callUpdateMemory(db, 'C', memory.packet_id, { kind: 'decision', envelope: { more: 1 } });
     expect(answer.status).toBe('updated');
     expect({ ...answer.memory, updated_at: 0 }).toStrictEqual({
       ...memory,

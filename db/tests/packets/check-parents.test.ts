@@ -1,26 +1,26 @@
-import { saveMemory } from '../support/memories.ts';
+import { callSaveMemory, saveMemory } from '../support/memories.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 describe('the parents of a memory', () => {
   const db = useTestDatabase({ rollsBack: true });
 
   const refused = (caller: string, args: object) =>
-    expect(saveMemory(db, caller, { content: `child ${Math.random()}`, ...args })).rejects.toMatchObject({
+    expect(callSaveMemory(db, caller, { content: `child ${Math.random()}`, ...args })).rejects.toMatchObject({
       code: 'L9VAL',
       column: 'parent_ids',
     });
 
   it('stores parents that the writer can see', async () => {
-    const parent = (await saveMemory(db, 'L', { content: 'parent' })).memory.packet_id;
-    const { memory } = await saveMemory(db, 'C', { content: 'child', parent_ids: [parent, parent] });
+    const parent = await saveMemory(db, 'L', { content: 'parent' });
+    const { memory } = await callSaveMemory(db, 'C', { content: 'child', parent_ids: [parent, parent] });
     expect(memory.parent_ids).toStrictEqual([parent]);
   });
 
   it('refuses a hidden parent with the error for one that does not exist', async () => {
-    const hidden = (await saveMemory(db, 'L', { scope: 'l-private', content: 'hidden parent' })).memory.packet_id;
+    const hidden = await saveMemory(db, 'L', { scope: 'l-private', content: 'hidden parent' });
     const messages = await Promise.all(
       [hidden, '01900000-0000-7000-8000-000000000000'].map((id) =>
-        saveMemory(db, 'C', { content: 'curious child', parent_ids: [id] }).then(
+        callSaveMemory(db, 'C', { content: 'curious child', parent_ids: [id] }).then(
           () => 'saved',
           (error: Error) => error.message,
         ),
@@ -31,9 +31,9 @@ describe('the parents of a memory', () => {
   });
 
   it('refuses a private parent of a memory that more callers may read', async () => {
-    const hidden = (await saveMemory(db, 'L', { scope: 'l-private', content: 'private source' })).memory.packet_id;
+    const hidden = await saveMemory(db, 'L', { scope: 'l-private', content: 'private source' });
     await refused('L', { parent_ids: [hidden] });
-    const child = await saveMemory(db, 'L', { scope: 'l-private', content: 'private child', parent_ids: [hidden] });
+    const child = await callSaveMemory(db, 'L', { scope: 'l-private', content: 'private child', parent_ids: [hidden] });
     await expect(
       db.sql('L', "select public.update_memory($1, scope => 'developer')", [child.memory.packet_id]),
     ).rejects.toMatchObject({ code: 'L9VAL', column: 'parent_ids' });
@@ -54,7 +54,7 @@ describe('the parents of a memory', () => {
     const ofOrg = await saveAs({ 'jwt.claims.org_id': org }, 'parent of the org');
     const ofUser = await saveAs({ 'jwt.claims.user_id': user }, 'parent of the user');
     const ofProject = await saveAs({}, 'parent of a project', 'future-x');
-    const wider = (await saveMemory(db, 'C', { content: 'a child that all may read' })).memory.packet_id;
+    const wider = await saveMemory(db, 'C', { content: 'a child that all may read' });
     for (const parent of [ofOrg, ofUser, ofProject]) {
       await refused('L', { parent_ids: [parent] });
       await expect(
@@ -65,7 +65,7 @@ describe('the parents of a memory', () => {
       ).rejects.toMatchObject({ code: 'L9VAL' });
     }
     // A child can't move away from its parents' project either.
-    const child = await saveMemory(db, 'L', {
+    const child = await callSaveMemory(db, 'L', {
       content: 'child in its project',
       project_id: 'future-x',
       parent_ids: [ofProject],
@@ -76,8 +76,8 @@ describe('the parents of a memory', () => {
   });
 
   it('refuses to make a cycle', async () => {
-    const a = (await saveMemory(db, 'C', { content: 'cycle a' })).memory.packet_id;
-    const b = (await saveMemory(db, 'C', { content: 'cycle b', parent_ids: [a] })).memory.packet_id;
+    const a = await saveMemory(db, 'C', { content: 'cycle a' });
+    const b = await saveMemory(db, 'C', { content: 'cycle b', parent_ids: [a] });
     for (const parents of [[b], [a]]) {
       await expect(
         db.sql('C', 'select public.update_memory($1, parent_ids => $2)', [a, parents]),

@@ -1,4 +1,4 @@
-import { saveMemory, updateMemory } from '../support/memories.ts';
+import { callUpdateMemory, saveMemory } from '../support/memories.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 describe('packet_versions', () => {
@@ -6,8 +6,9 @@ describe('packet_versions', () => {
 
   let serial = 0;
   const save = async (caller: string, args: object = {}, claims = {}): Promise<string> =>
-    (await saveMemory(db, caller, { content: `first words ${serial++}`, ...args }, claims)).memory.packet_id;
-  const update = (caller: string, id: string, args: object, claims = {}) => updateMemory(db, caller, id, args, claims);
+    await saveMemory(db, caller, { content: `first words ${serial++}`, ...args }, claims);
+  const update = (caller: string, id: string, args: object, claims = {}) =>
+    callUpdateMemory(db, caller, id, args, claims);
   const history = (caller: string, id: string, claims = {}) =>
     db.sql(caller, 'select * from public.memory_history($1)', [id], claims);
   const versions = (caller: string, id: string, claims = {}) =>

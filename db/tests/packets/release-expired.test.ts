@@ -1,4 +1,4 @@
-import { expireMemories, saveMemory, storedMemories } from '../support/memories.ts';
+import { callSaveMemory, expireMemories, storedMemories } from '../support/memories.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 describe('an expired memory', () => {
@@ -6,7 +6,7 @@ describe('an expired memory', () => {
   const global = { scope: 'global', project_id: undefined };
 
   it('lets a save, an update and raw SQL take the content of an expired memory', async () => {
-    const { memory: other } = await saveMemory(db, 'C', { ...global, content: 'another' });
+    const { memory: other } = await callSaveMemory(db, 'C', { ...global, content: 'another' });
     const ways: [string, (content: string) => Promise<unknown>][] = [
       ['save', (content) => db.sql('C', "select public.save_memory($1, scope => 'global')", [content])],
       ['update', (content) => db.sql('C', 'select public.update_memory($2, $1)', [content, other.packet_id])],
@@ -22,7 +22,7 @@ describe('an expired memory', () => {
     ];
     for (const [way, say] of ways) {
       const content = `said before by ${way}`;
-      const { memory } = await saveMemory(db, 'C', { ...global, content });
+      const { memory } = await callSaveMemory(db, 'C', { ...global, content });
       await expireMemories(db, [memory.packet_id]);
       await say(content);
       expect(await storedMemories(db, [memory.packet_id]), way).toStrictEqual([]);

@@ -145,7 +145,7 @@ describe('reflections', () => {
       await expect(reflect('C', { content: 'it rests on nothing', learned_from: [id] })).rejects.toMatchObject({
         code: 'L9VAL',
         column: 'learned_from',
-        message: 'learned_from: at least one of these memories is not there',
+        message: 'learned_from: at least one of these memories was not found',
       });
   });
 

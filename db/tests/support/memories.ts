@@ -1,35 +1,71 @@
-// Memories for a test, saved through the functions that callers use.
+// Saving and searching memories in SQL, as a caller.
 import { named } from './named.ts';
 import type { Claims, Rows, Sessions } from './sessions.ts';
 
-export interface Saved {
+export interface Hit {
+  packet_id: string;
+  access_id: string;
+  content: string;
+  is_truncated: boolean;
+  snippet: string;
+  score: number;
+  lexical_score: number | null;
+  semantic_score: number | null;
+  chunk_index: number | null;
+  scope: string;
+  tags: string[];
+  // biome-ignore lint/suspicious/noExplicitAny: its parts differ by mode, and tests name those they expect
+  explanation: any;
+}
+
+export interface Answer {
+  hits: Hit[];
+  // biome-ignore lint/suspicious/noExplicitAny: its fields differ by request, and tests name those they expect
+  searched: any;
+}
+
+/** Saves a memory, in project l9 unless the arguments say otherwise, and returns its id. */
+export async function saveMemory(
+  db: Sessions,
+  caller: string,
+  args: { content: string; [name: string]: unknown },
+  claims: Claims = {},
+): Promise<string> {
+  const all = { project_id: 'l9', ...args };
+  const query = `select (memory).packet_id as id from public.save_memory(${named(all)})`;
+  const [{ id }] = await db.sql(caller, query, Object.values(all), claims);
+  return id;
+}
+
+export interface SaveResult {
   status: 'inserted' | 'updated' | 'skipped_dedupe';
   // biome-ignore lint/suspicious/noExplicitAny: tests name the fields they expect
   memory: any;
   similar: { packet_id: string; similarity: number }[] | null;
 }
 
-/** Calls save_memory with these parameters, in project l9 unless they name another. */
-export async function saveMemory(db: Sessions, caller: string, args: object, claims: Claims = {}): Promise<Saved> {
-  const given = { project_id: 'l9', ...args };
-  const [row] = await db.sql(
-    caller,
-    `select r.status, memories.memory_json(r.memory) as memory, to_jsonb(r."similar") as similar from public.save_memory(${named(given)}) r`,
-    Object.values(given),
-    claims,
-  );
-  return row;
+/** Calls save_memory, in project l9 unless the arguments say otherwise, and returns its answer. */
+export async function callSaveMemory(db: Sessions, caller: string, args: object, claims: Claims = {}) {
+  const all = { project_id: 'l9', ...args };
+  const query = `select r.status, memories.memory_json(r.memory) as memory, to_jsonb(r."similar") as similar
+    from public.save_memory(${named(all)}) r`;
+  const [answer] = await db.sql(caller, query, Object.values(all), claims);
+  return answer as SaveResult;
 }
 
-/** Calls update_memory with these parameters. */
-export async function updateMemory(db: Sessions, caller: string, id: string, args: object, claims: Claims = {}) {
-  const [row] = await db.sql(
-    caller,
-    `select r.status, memories.memory_json(r.memory) as memory from public.update_memory($1, ${named(args, 2)}) r`,
-    [id, ...Object.values(args)],
-    claims,
-  );
-  return row as Saved;
+/** Calls update_memory with these arguments, and returns its answer. */
+export async function callUpdateMemory(db: Sessions, caller: string, id: string, args: object, claims: Claims = {}) {
+  const query = `select r.status, memories.memory_json(r.memory) as memory, to_jsonb(r."similar") as similar
+    from public.update_memory($1, ${named(args, 2)}) r`;
+  const [answer] = await db.sql(caller, query, [id, ...Object.values(args)], claims);
+  return answer as SaveResult;
+}
+
+/** Calls search_memory with these arguments. */
+export async function searchMemory(db: Sessions, caller: string, args: object, claims: Claims = {}): Promise<Answer> {
+  const query = `select to_jsonb(r) as answer from public.search_memory(${named(args)}) r`;
+  const [{ answer }] = await db.sql(caller, query, Object.values(args), claims);
+  return answer;
 }
 
 /** Lets memories expire that many seconds ago, which no caller could write. */

@@ -1,4 +1,4 @@
-import { saveMemory, updateMemory } from '../../../db/tests/support/memories.ts';
+import { callUpdateMemory, saveMemory } from '../../../db/tests/support/memories.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 describe('the history of a memory over GraphQL', () => {
@@ -10,8 +10,8 @@ describe('the history of a memory over GraphQL', () => {
 
   let serial = 0;
   const save = async (caller: string, args: object = {}): Promise<string> =>
-    (await saveMemory(gateway, caller, { content: `first words ${serial++}`, ...args })).memory.packet_id;
-  const update = (caller: string, id: string, args: object) => updateMemory(gateway, caller, id, args);
+    await saveMemory(gateway, caller, { content: `first words ${serial++}`, ...args });
+  const update = (caller: string, id: string, args: object) => callUpdateMemory(gateway, caller, id, args);
 
   it('names the tool or mutation that wrote each state', async () => {
     const { result } = await gateway.tool('C', 'save_memory', { content: 'It is red.', project_id: 'l9', tags: ['a'] });

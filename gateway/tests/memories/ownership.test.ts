@@ -12,7 +12,7 @@ describe('a memory of another writer', () => {
 
   let serial = 0;
   const save = async (caller: string): Promise<string> =>
-    (await saveMemory(gateway, caller, { content: `under contract ${serial++}` })).memory.packet_id;
+    await saveMemory(gateway, caller, { content: `under contract ${serial++}` });
   const rowOf = async (id: string) =>
     (
       await gateway.sql(
