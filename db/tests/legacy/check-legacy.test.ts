@@ -108,7 +108,7 @@ describe('the import of old memories', () => {
         return work(query);
       });
 
-    it(`gives ${who} no right to import: the setting has no effect, and every function is refused`, () =>
+    it(`refuses ${who}: the setting has no effect, and no function may be called`, () =>
       within(async (query) => {
         await query('savepoint start');
         const visible = async () =>

@@ -170,7 +170,7 @@ describe('save_memory', () => {
 
   describe('invalid input', () => {
     const cases: [string, Record<string, unknown>, string, string][] = [
-      ['a missing project in a scope with projects', { content: 'x', project_id: undefined }, 'L9VAL', 'project_id'],
+      ['no project in a scope with projects', { content: 'x', project_id: undefined }, 'L9VAL', 'project_id'],
       [
         'a project in a scope without projects',
         { content: 'x', scope: 'global', project_id: 'l9' },

@@ -69,20 +69,20 @@ describe('near-duplicates', () => {
     it('reports near-duplicates over GraphQL, and merges on request', async () => {
       const p = { projectId: place().project_id };
       const mutation = (fields: string) =>
-        `mutation ($input: SaveMemoryInput!) { callSaveMemory(input: $input) { ${fields} } }`;
+        `mutation ($input: SaveMemoryInput!) { saveMemory(input: $input) { ${fields} } }`;
       const first = await gateway.graphql('C', mutation('status memory { packetId }'), {
         input: { ...p, content: text },
       });
       const fields = 'status similar { packetId similarity memory { content } } memory { packetId tags }';
       const second = await gateway.graphql('C', mutation(fields), { input: { ...p, content: variant } });
-      expect(second.data.callSaveMemory.status).toBe('inserted');
-      expect(second.data.callSaveMemory.similar[0].memory).toStrictEqual({ content: text });
+      expect(second.data.saveMemory.status).toBe('inserted');
+      expect(second.data.saveMemory.similar[0].memory).toStrictEqual({ content: text });
       const third = await gateway.graphql('C', mutation(fields), {
         input: { ...p, content: `${text} Yes.`, tags: ['t'], onSimilar: 'merge' },
       });
-      expect(third.data.callSaveMemory.status).toBe('updated');
-      expect(third.data.callSaveMemory.memory).toStrictEqual({
-        packetId: first.data.callSaveMemory.memory.packetId,
+      expect(third.data.saveMemory.status).toBe('updated');
+      expect(third.data.saveMemory.memory).toStrictEqual({
+        packetId: first.data.saveMemory.memory.packetId,
         tags: ['t'],
       });
       const refused = await gateway.graphql('C', mutation(fields), { input: { ...p, content: 'x', onSimilar: 'no' } });
