@@ -1,7 +1,7 @@
 import { claimsOf } from '../support/sessions.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
-describe('claims', () => {
+describe('current_identity', () => {
   const db = useTestDatabase();
   beforeAll(async () => {
     await db.sql('C', "select public.save_memory('seen by C', project_id => 'l9')");
@@ -19,17 +19,17 @@ describe('claims', () => {
       db.sql('C', "select public.save_memory('nobody wrote this', project_id => 'l9')", [], claims),
     ).rejects.toMatchObject({ code: 'L9AUT' });
 
-  it('show a caller the scopes of its actor', async () => {
+  it('shows a caller the memories in the scopes of its actor', async () => {
     expect(await contents('C')).toStrictEqual(['for all', 'of another project', 'seen by C']);
     expect(await contents('L')).toStrictEqual(['for all', 'not for C', 'of another project', 'seen by C']);
   });
 
-  it('can take scopes away, as JSON or as a list with commas', async () => {
+  it('limits a caller to the claimed scopes, given as JSON or separated by commas', async () => {
     expect(await contents('L', { 'jwt.claims.scopes': '["global"]' })).toStrictEqual(['for all']);
     expect(await contents('L', { 'jwt.claims.scopes': 'global,l-private' })).toStrictEqual(['for all', 'not for C']);
   });
 
-  it('never add a scope that the actor does not have', async () => {
+  it('never grants a claimed scope that the actor does not have', async () => {
     const claims = { 'jwt.claims.scopes': '["developer", "l-private", "global", "*"]' };
     expect(await contents('C', claims)).toStrictEqual(['for all', 'of another project', 'seen by C']);
     await expect(
@@ -37,7 +37,7 @@ describe('claims', () => {
     ).rejects.toMatchObject({ code: 'L9SCP' });
   });
 
-  it('confine a token that lists projects to these and what belongs to none, by exact name', async () => {
+  it('limits a caller to the claimed projects, by exact name, and to rows without a project', async () => {
     expect(await contents('C', { 'jwt.claims.projects': '["l9"]' })).toStrictEqual(['for all', 'seen by C']);
     expect(await contents('C', { 'jwt.claims.projects': '["l"]' })).toStrictEqual(['for all']);
     expect(await contents('C', { 'jwt.claims.projects': '["l9-more"]' })).toStrictEqual(['for all']);
@@ -48,7 +48,7 @@ describe('claims', () => {
     ).rejects.toMatchObject({ code: 'L9SCP', column: 'project_id' });
   });
 
-  it('that are missing, unknown or malformed are no identity: no rows, no writes', async () => {
+  it('gives no identity for missing, unknown or malformed claims: no rows, no writes', async () => {
     const broken: Record<string, string>[] = [
       { 'jwt.claims.caller': '' },
       { 'jwt.claims.caller': 'Nobody' },
@@ -70,7 +70,7 @@ describe('claims', () => {
     expect(await contents('C', { 'jwt.claims.scopes': '[]' })).toStrictEqual([]);
   });
 
-  it('of L under the role of an agent are no identity: a session as l9_agent can never be L', async () => {
+  it('gives no identity to a session as l9_agent that claims to be L', async () => {
     const claims = { role: 'l9_agent', 'jwt.claims.scopes': '["l-private"]' };
     expect(await contents('L', claims)).toStrictEqual([]);
     await expect(db.sql('L', "select public.save_memory('x', scope => 'global')", [], claims)).rejects.toMatchObject({
@@ -78,7 +78,7 @@ describe('claims', () => {
     });
   });
 
-  it('are gone with their transaction', async () => {
+  it('forgets the claims when their transaction ends', async () => {
     await contents('L');
     const { rows } = await db.pool.query(
       "select current_user, nullif(current_setting('jwt.claims.caller', true), '') as caller",
@@ -86,7 +86,7 @@ describe('claims', () => {
     expect(rows).toStrictEqual([{ current_user: 'l9_gateway', caller: null }]);
   });
 
-  it('show an agent its own scopes and actor only, and no sign that there are others', async () => {
+  it('shows an agent only its own scopes and actor', async () => {
     const scopes = (caller: string) => db.sql(caller, 'select scope from public.scopes order by scope');
     expect((await scopes('C')).map((row) => row.scope)).toStrictEqual(['developer', 'global']);
     expect((await scopes('L')).map((row) => row.scope)).toStrictEqual(['developer', 'global', 'l-private']);
@@ -95,7 +95,7 @@ describe('claims', () => {
     expect((await actors('L')).map((row) => row.caller)).toStrictEqual(['C', 'L']);
   });
 
-  it('keep rows of an org and of a user to callers who act for them', async () => {
+  it('shows rows of an org or user only to callers that act for it', async () => {
     const org = '11111111-1111-4111-8111-111111111111';
     const user = '22222222-2222-4222-8222-222222222222';
     const as = (o: string, u = '') => ({ 'jwt.claims.org_id': o, 'jwt.claims.user_id': u });
@@ -109,7 +109,7 @@ describe('claims', () => {
     expect(mine(await contents('L')), 'an admin sees its whole tenant').toStrictEqual(['of the org', 'of the user']);
   });
 
-  it('make no difference to the role a session may take', async () => {
+  it('leaves the permissions of the role unchanged, whatever the claims say', async () => {
     await db.asCaller('C', async (client) => {
       await expect(client.query('select public.register_embedding_model($1, 3)', ['mine'])).rejects.toMatchObject({
         code: '42501',

@@ -1,15 +1,10 @@
-// What an agent's session can reach of PostgreSQL itself, read from the catalogue rather than from a list, so that what
-// is added later is attacked too.
-import {
-  assertNoTrace,
-  attempt,
-  type Hidden,
-  MISSING,
-  plantHidden,
-  snapshot,
-} from '../../../gateway/tests/access/attacker.ts';
-import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+// What an agent's session can reach in PostgreSQL itself. The objects are read from the catalogue, so that objects added
+// later are attacked too.
+import type pg from 'pg';
+import { itOnServer } from '../../../db/tests/support/on-engine.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { standIn } from '../support/stand-in.ts';
+import { assertNoTrace, attempt, type Hidden, MISSING, plantHidden, snapshot } from './attacker.ts';
 
 describe('a session under the role of an agent', () => {
   let gateway: TestGateway;
@@ -20,7 +15,7 @@ describe('a session under the role of an agent', () => {
     const planted = await plantHidden(gateway);
     hidden = planted.ofL;
     traces = planted.traces;
-    // More of them, so that there is something to sample.
+    // More hidden rows, so that the planner's statistics have something to sample.
     await gateway.sql(
       'L',
       `insert into public.packet_store (envelope, scope, project_id, thread_id, tags)
@@ -35,7 +30,7 @@ describe('a session under the role of an agent', () => {
 
   const mine = (query: string) => gateway.sql('C', query);
 
-  it('may make nothing: no table, no temporary one, no function, no schema, no extension', async () => {
+  it('cannot create a table, temporary table, function, schema or extension', async () => {
     for (const statement of [
       'create table public.mine (a int)',
       'create temp table mine (a int)',
@@ -43,7 +38,7 @@ describe('a session under the role of an agent', () => {
       'select 1 as a into temp mine',
       'create schema mine',
       'create function public.mine() returns int language sql as $$ select 1 $$',
-      // Cheap, so that the planner would run it before the policies: what a leak needs.
+      // The function is cheap, so the planner would run it before the policies if it could, which is how rows leak.
       "create function pg_temp.leak(text) returns boolean language plpgsql cost 0.0000001 as $$ begin raise notice '%', $1; return true; end $$",
       'create function extensions.leak() returns int language sql as $$ select 1 $$',
       'create operator public.= (leftarg = text, rightarg = text, function = pg_catalog.texteq)',
@@ -69,7 +64,7 @@ describe('a session under the role of an agent', () => {
         () => null,
         ({ code, message }) => ({ code, message }),
       );
-      // A statement that changes nothing for want of a right may only warn.
+      // A statement that fails for a missing privilege may only warn.
       const onlyWarns = /^(analyze|vacuum)/.test(statement);
       expect(
         error ? ['42501', '25001', '0A000'].includes(error.code) : onlyWarns,
@@ -83,7 +78,7 @@ describe('a session under the role of an agent', () => {
     expect(can).toStrictEqual({ schemas: [], db: false, roles: [] });
   });
 
-  it('reads no trace of a hidden row in any table, view or sequence of any schema', async () => {
+  it('finds no trace of a hidden row in any table, view or sequence of any schema', async () => {
     const relations = await mine(`
       select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
       where c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and has_schema_privilege('l9_agent', n.oid, 'usage')
@@ -99,7 +94,7 @@ describe('a session under the role of an agent', () => {
     });
   });
 
-  it('has no right to any materialized view, and to no table beside those that hide rows', async () => {
+  it('has no right on a materialized view, and on no table without policies', async () => {
     const open = await mine(`
       select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
       where n.nspname not in ('pg_catalog', 'information_schema') and has_schema_privilege('l9_agent', n.oid, 'usage')
@@ -109,7 +104,7 @@ describe('a session under the role of an agent', () => {
     expect(open).toStrictEqual([]);
   });
 
-  it('sees of its own right only what PostgreSQL shows to everyone of everything: no counters, no sizes, no locks', async () => {
+  it('reads only the system views that PostgreSQL opens to every role: no counters, sizes or locks', async () => {
     for (const [statement, values] of [
       ['select * from pg_stat_user_tables', []],
       ['select * from pg_stat_xact_user_tables', []],
@@ -150,7 +145,7 @@ describe('a session under the role of an agent', () => {
     expect(await mine('select * from pg_prepared_xacts')).toStrictEqual([]);
   });
 
-  it('may run nothing of an extension that looks into an index, or writes to it', async () => {
+  it('can run no extension function that reads an index directly, or writes to it', async () => {
     const rows = await mine(`
       select p.oid::regprocedure::text as name from pg_proc p
       join pg_depend d on d.objid = p.oid and d.classid = 'pg_proc'::regclass and d.deptype = 'e'
@@ -161,14 +156,14 @@ describe('a session under the role of an agent', () => {
     expect(rows).toStrictEqual([]);
   });
 
-  it('finds nothing of a hidden text in the statistics by which EXPLAIN estimates', async () => {
-    // EXPLAIN may use them for operators that are leakproof, such as = and < on text: policies do not stand before that.
+  it('finds no hidden text in the statistics that EXPLAIN uses', async () => {
+    // EXPLAIN uses statistics for leakproof operators, such as = and < on text, and policies do not prevent that.
     const [{ sampled }] = await gateway.asSuperuser(`
       select string_agg(coalesce(stavalues1::text, '') || coalesce(stavalues2::text, '') || coalesce(stavalues3::text, '')
         || coalesce(stavalues4::text, '') || coalesce(stavalues5::text, ''), ' ') as sampled
       from pg_statistic s join pg_class c on c.oid = s.starelid join pg_namespace n on n.oid = c.relnamespace
       where n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate'`);
-    // Ids, projects and threads are: by these the planner finds its way (db/README.md says what that lets through).
+    // Ids, projects and threads are sampled, because the planner needs them (db/README.md says what that reveals).
     assertNoTrace(
       sampled,
       [
@@ -190,13 +185,13 @@ describe('a session under the role of an agent', () => {
     expect(await estimate('quincunx-sample number 2')).toBe(await estimate('quincunx-sample number 4'));
   });
 
-  it('gets no value of a hidden row into an error, by whatever leaks: policies come before it', async () => {
+  it('gets no value of a hidden row into an error message', async () => {
     const tables = await mine(`
       select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
       where n.nspowner = 'l9_owner'::regrole and n.nspname <> 'graphile_migrate' and c.relkind in ('r', 'p', 'v') and has_table_privilege('l9_agent', c.oid, 'select')`);
     expect(tables.length).toBeGreaterThanOrEqual(6);
     const leaks = tables.flatMap(({ name }) => [
-      // A division by zero, or a cast that quotes its value, on hidden rows alone.
+      // Each statement divides by zero, or casts with an error that quotes the value, on hidden rows only.
       `select from ${name} t where 1 / (case when t::text ~ 'quincunx|zeugmatic' then 0 else 1 end) = 1`,
       `select from ${name} t where case when t::text ~ 'quincunx|zeugmatic' then t::text::int else 1 end = 1`,
       `select from ${name} t order by 1 / (case when t::text ~ 'quincunx|zeugmatic' then 0 else 1 end)`,
@@ -228,7 +223,7 @@ describe('a session under the role of an agent', () => {
     });
   });
 
-  it('is told so, rather than shown all, when it asks to go past row-level security', async () => {
+  it('gets an error when it turns row-level security off', async () => {
     await gateway.asCaller('C', async (client) => {
       await client.query('set local row_security = off');
       const { error } = await attempt(client, 'select * from public.packet_store');
@@ -236,7 +231,7 @@ describe('a session under the role of an agent', () => {
     });
   });
 
-  it('learns nothing of an id or a hash from any function: hidden or missing, the answer is the same, and nothing changes', async () => {
+  it('gets the same answer from every function for a hidden and for a missing id or hash', async () => {
     const before = await snapshot(gateway);
     const functions = (await mine(`
       select p.oid::regprocedure::text as name, p.pronamespace::regnamespace::text || '.' || quote_ident(p.proname) as call,
@@ -286,7 +281,7 @@ describe('a session under the role of an agent', () => {
         `select r::text as answer from ${routine.call}(${given.join(', ')}) r`,
       );
       const answer = error ? `${error.code} ${error.message}` : JSON.stringify(rows);
-      // How old the views are is another number each time that one looks.
+      // The age of the views differs between two calls.
       return (routine.name === 'memory_views_status()' ? answer.replace(/,[\d.]+,/g, ',<age>,') : answer)
         .replaceAll(id, '<id>')
         .replaceAll(hash, '<hash>')
@@ -308,7 +303,7 @@ describe('a session under the role of an agent', () => {
     expect(await snapshot(gateway)).toBe(before);
   });
 
-  it('can call no trigger function, and none of another role', async () => {
+  it('can call no trigger function, and no function granted to another role', async () => {
     const functions = await mine(`
       select p.oid::regprocedure::text as name, p.pronargs from pg_proc p
       where p.pronamespace in (select oid from pg_namespace where nspowner = 'l9_owner'::regrole and nspname <> 'graphile_migrate')
@@ -324,7 +319,7 @@ describe('a session under the role of an agent', () => {
     }
   });
 
-  it('gets from a definer function what its claims allow, whatever stands on the search_path or in its settings', async () => {
+  it('gets only what its claims allow from definer functions, whatever its search_path and settings', async () => {
     await gateway.asCaller('C', async (client) => {
       for (const setting of [
         'set local search_path = pg_temp, public, pg_catalog',
@@ -351,11 +346,34 @@ describe('a session under the role of an agent', () => {
     });
   });
 
-  it('is given a composite of its own making back, and nothing more', async () => {
+  it('gets back a composite value that it built itself, and nothing else', async () => {
     const crafted = `jsonb_populate_record(null::public.packet_store, '{"packet_id": "${hidden.id}", "envelope": {}}')`;
     const [row] = (await mine(`select memories.memory_json(${crafted}) as memory`)) as unknown as [
       { memory: Record<string, unknown> },
     ];
     expect([row.memory.content, row.memory.project_id, row.memory.metadata]).toStrictEqual([null, null, null]);
+  });
+
+  itOnServer('hears no content of a memory on any channel', async () => {
+    const heard: string[] = [];
+    const client = await gateway.instance.database.pool.connect();
+    const listener = (message: pg.Notification) => heard.push(`${message.channel} ${message.payload}`);
+    client.on('notification', listener);
+    try {
+      const channels = ['jobs:insert', 'worker:migrate', 'packet_store', 'audit_log', 'postgraphile_watch'];
+      for (const channel of channels) await client.query(`listen "${channel}"`);
+      const { result } = await gateway.tool('L', 'save_memory', {
+        content: 'quincunx aloud',
+        scope: 'l-private',
+        project_id: hidden.projectId,
+      });
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await client.query('unlisten *');
+      for (const text of [result.memory.packet_id, 'quincunx'])
+        expect(heard.join('\n'), heard.join('\n')).not.toContain(text);
+    } finally {
+      client.off('notification', listener);
+      client.release();
+    }
   });
 });
