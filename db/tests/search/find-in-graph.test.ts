@@ -1,5 +1,5 @@
+import { graphOf, newPlace } from '../graph/support.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { graphOf, newPlace } from './support.ts';
 
 interface Hit {
   packet_id: string;
@@ -14,7 +14,7 @@ interface Hit {
   } | null;
 }
 
-describe('search_memory by the graph', () => {
+describe('search_memory in mode graph', () => {
   const db = useTestDatabase();
   const graph = graphOf(db);
 
@@ -48,7 +48,7 @@ describe('search_memory by the graph', () => {
     return { first, second };
   }
 
-  it('finds memories by the entities that a query names, two steps far, the surest first', async () => {
+  it('finds memories within two steps of the entities a query names, most confident first', async () => {
     const here = newPlace();
     const { first, second } = await draw(here);
     const { hits, searched } = await search('C', `What does the “${here.name('billing  API')}”’s team rely on?`, {
@@ -69,7 +69,7 @@ describe('search_memory by the graph', () => {
     ]);
   });
 
-  it('knows entities by their aliases, and prefers the longest name', async () => {
+  it('recognises aliases and prefers the longest name', async () => {
     const here = newPlace();
     await draw(here);
     await graph.addAlias('C', {
@@ -91,7 +91,7 @@ describe('search_memory by the graph', () => {
     ]);
   });
 
-  it('keeps to filters, k and max_tokens, and is logged as every search', async () => {
+  it('applies filters, k and max_tokens, and is logged like every search', async () => {
     const here = newPlace();
     const { first, second } = await draw(here);
     const query = here.name('postgres');
@@ -114,7 +114,7 @@ describe('search_memory by the graph', () => {
     expect([details.mode, details.ids]).toStrictEqual(['graph', [first, second]]);
   });
 
-  it('says so where a query names no entity, and where the mode does not fit', async () => {
+  it('reports that a query names no entity, or that the mode does not fit', async () => {
     const { contents, searched } = await search('C', 'nothing of the kind');
     expect(contents).toStrictEqual([]);
     expect(searched.notice).toMatch(/names no entity/);
@@ -126,14 +126,14 @@ describe('search_memory by the graph', () => {
       expect((await search('C', query)).contents).toStrictEqual([]);
   });
 
-  it('goes by nothing that the caller does not see', async () => {
+  it('uses no hidden entity, alias or relationship', async () => {
     const here = newPlace();
     await draw(here, 'L', 'l-private');
     const query = `${here.name('billing api')} and ${here.name('postgres')}`;
     const none = await search('C', query);
     expect([none.contents, none.searched.entities, none.searched.candidates]).toStrictEqual([[], [], 0]);
     expect((await search('L', query)).contents).toHaveLength(2);
-    // Seen, but found only by way of what is not.
+    // This memory is readable, but only hidden relationships lead to it.
     const shared = await graph.save('C', { content: `Of the host ${here.project_id}`, project_id: here.project_id });
     await graph.relate('C', {
       source: here.name('host'),
@@ -152,7 +152,7 @@ describe('search_memory by the graph', () => {
     expect(JSON.stringify(some.hits)).not.toMatch(/Postgres/);
   });
 
-  it('follows a memory that moves or goes', async () => {
+  it('no longer finds a memory that was moved out of reach or deleted', async () => {
     const here = newPlace();
     const { first, second } = await draw(here, 'L');
     await db.sql('L', `select public.update_memory($1, scope => 'l-private')`, [second]);

@@ -1,7 +1,7 @@
+import { graphOf, newPlace } from '../graph/support.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { graphOf, newPlace } from './support.ts';
 
-describe('aliases', () => {
+describe('add_alias', () => {
   const db = useTestDatabase({ rollsBack: true });
   const graph = graphOf(db);
 
@@ -12,7 +12,7 @@ describe('aliases', () => {
   const names = async (caller: string, entity: string) =>
     ((await db.sql(caller, 'select entities.names_of($1) as names', [entity]))[0].names as string[]).sort();
 
-  it('join the names of an entity, from both ends', async () => {
+  it('joins the names of an entity, whichever of them is asked for', async () => {
     const { project_id, k8s, kubernetes, other } = place();
     const all = [k8s, kubernetes.toLowerCase(), `kube ${k8s}`].sort();
     await graph.addAlias('C', { alias: k8s.toUpperCase(), entity: kubernetes, project_id });
@@ -32,7 +32,7 @@ describe('aliases', () => {
     expect((await graph.explore('C', { entity: other })).paths.map((path) => path.entity)).toStrictEqual([kubernetes]);
   });
 
-  it('go with their memory, and leave nothing of themselves in relations', async () => {
+  it('has no effect any more once the memory that states the alias is deleted', async () => {
     const { project_id, k8s, kubernetes, other } = place();
     const source_packet = await graph.save('C', { content: `About ${k8s}`, project_id });
     await graph.addAlias('C', { alias: k8s, entity: kubernetes, source_packet });
@@ -43,7 +43,7 @@ describe('aliases', () => {
     expect((await graph.explore('C', { entity: other })).paths.map((path) => path.entity)).toStrictEqual([k8s]);
   });
 
-  it('are of one entity, one step far', async () => {
+  it('refuses a second entity for an alias, and aliases of aliases', async () => {
     const { project_id, k8s, kubernetes, other } = place();
     const add = (alias: string, entity: string) => graph.addAlias('C', { alias, entity, project_id });
     const first = await add(k8s, kubernetes);
@@ -60,7 +60,7 @@ describe('aliases', () => {
     });
   });
 
-  it('are told by no refusal where they are not visible', async () => {
+  it('reveals no hidden alias, neither in results nor by refusing another one', async () => {
     const { project_id, k8s, kubernetes, other } = place();
     await graph.addAlias('L', { alias: k8s, entity: kubernetes, project_id, scope: 'l-private' });
     await graph.relate('L', {
@@ -72,17 +72,17 @@ describe('aliases', () => {
     });
     expect(await names('C', k8s)).toStrictEqual([k8s]);
     await graph.relate('C', { source: k8s, type: 'is', target: kubernetes, project_id });
-    // Another meaning, and a chain: only who sees both places would know.
+    // Another meaning and a chain are refused only if the caller can read the conflicting alias.
     await graph.addAlias('C', { alias: k8s, entity: other, project_id });
     await graph.addAlias('C', { alias: kubernetes, entity: `${other} y`, project_id });
     expect(await names('C', k8s)).toStrictEqual([k8s, other].sort());
     const { paths } = await graph.explore('C', { entity: k8s });
     expect(JSON.stringify(paths)).not.toMatch(/secret/);
-    // Who sees both goes by the older, and what it reads ends.
+    // A caller who can read both gets the older meaning, and the walk still ends.
     expect(JSON.stringify(await graph.explore('L', { entity: k8s, depth: 5 }))).toMatch(/secret/);
   });
 
-  it('move with their memory', async () => {
+  it('shows an alias to the readers of its memory, also after the memory moved', async () => {
     const { project_id, k8s, kubernetes } = place();
     const source_packet = await graph.save('L', { content: `About ${k8s}`, project_id });
     await graph.addAlias('L', { alias: k8s, entity: kubernetes, source_packet });

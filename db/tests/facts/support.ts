@@ -1,5 +1,6 @@
+import { eventually } from '../support/eventually.ts';
 import { named } from '../support/named.ts';
-import type { Sessions } from '../support/sessions.ts';
+import type { Claims, Sessions } from '../support/sessions.ts';
 
 export interface Fact {
   fact_id: string;
@@ -26,9 +27,8 @@ export interface Fact {
 }
 
 export type Triple = [subject: string, predicate: string, object: unknown];
-type Claims = Record<string, string>;
 
-/** Calls assert_fact; in project l9, unless told otherwise or of a memory. */
+/** Calls assert_fact, in project l9 unless the arguments name a project, a memory or the scope global. */
 export async function assertFact(
   db: Sessions,
   caller: string,
@@ -63,16 +63,16 @@ export function findFacts(
   return db.sql(caller, `select * from public.find_facts(${named(given)})`, Object.values(given), claims);
 }
 
-/** What a caller finds of a subject, as objects, the surest first. */
+/** The objects that a caller finds for a subject, most confident first. */
 export const objects = async (db: Sessions, caller: string, subject: string, more = {}, claims: Claims = {}) =>
   (await findFacts(db, caller, { subject, ...more }, claims)).map(({ object }) => object);
 
-export async function retract(db: Sessions, caller: string, id: string, reason?: string): Promise<Fact> {
+export async function retractFact(db: Sessions, caller: string, id: string, reason?: string): Promise<Fact> {
   const [fact] = await db.sql(caller, 'select * from public.retract_fact($1, $2)', [id, reason]);
   return fact;
 }
 
-/** As the database has it, behind every policy. */
+/** The row of a fact, whoever can read it. */
 export async function factNow(db: Sessions, id: string): Promise<Fact | undefined> {
   const [fact] = await db.asSuperuser('select * from public.knowledge_facts where fact_id = $1', [id]);
   return fact;
@@ -87,3 +87,14 @@ export const contradictionsOf = async (db: Sessions, packet: string): Promise<nu
 
 export const registerPredicate = (db: Sessions, predicate: string, isSingle = true) =>
   db.sql('L', 'select public.register_predicate($1, $2)', [predicate, isSingle]);
+
+/** Rolls up the access log. Transactions of other databases of the server may hold it up for a while. */
+export const rollUpAccesses = (db: Sessions) =>
+  eventually(async () => {
+    await db.asWorker('select facts.roll_up_accesses()');
+    const [{ waiting }] = await db.asWorker('select waiting from importance.access_backlog()');
+    return Number(waiting) === 0;
+  });
+
+export const moveMemory = (db: Sessions, caller: string, packet: string, scope: string) =>
+  db.sql(caller, 'select public.update_memory($1, scope => $2)', [packet, scope]);

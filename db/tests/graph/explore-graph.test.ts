@@ -10,7 +10,7 @@ describe('explore_graph', () => {
     for (const [source, type, target, confidence] of edges)
       await graph.relate('C', { source, type, target, confidence, project_id });
   };
-  /** Many edges at once, past the APIs: as rows of C’s in its tenant. */
+  /** Many edges at once, inserted directly as rows of C in its tenant. */
   const hub = (project_id: string, entity: string, count: number, scope = 'developer') =>
     db.inSuperuserSession(async (client) => {
       await client.query('begin; set local session_replication_role = replica');
@@ -27,7 +27,7 @@ describe('explore_graph', () => {
       await client.query('commit; analyze public.entity_relationships');
     });
 
-  it('goes both ways, and says which', async () => {
+  it('follows relationships in both directions and names the direction of each step', async () => {
     const { project_id, name } = newPlace();
     const [a, b, c] = ['a', 'b', 'c'].map(name) as [string, string, string];
     await draw(project_id, [
@@ -57,7 +57,7 @@ describe('explore_graph', () => {
     ]);
   });
 
-  it('takes the best path, also a longer one, and no cycle', async () => {
+  it('returns the best path to an entity, even a longer one, without cycles', async () => {
     const { project_id, name } = newPlace();
     const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(name) as [string, string, string, string];
     await draw(project_id, [
@@ -82,7 +82,7 @@ describe('explore_graph', () => {
     }
   });
 
-  it('agrees with a search of all simple paths, on random graphs', async () => {
+  it('agrees with an exhaustive search of all simple paths on random graphs', async () => {
     for (let round = 0; round < 3; round++) {
       const { project_id, name } = newPlace();
       const nodes = Array.from({ length: 9 }, (_, n) => name(`n${n}x`));
@@ -90,28 +90,28 @@ describe('explore_graph', () => {
       for (let n = 0; n < 20; n++) {
         const [from, to] = [Math.floor(Math.random() * 9), Math.floor(Math.random() * 9)];
         if (from !== to)
-          // No two alike, so that no two paths are equally sure.
+          // Confidences differ, so that no two paths are equal.
           edges.set(`${from} ${to}`, [nodes[from]!, 'x', nodes[to]!, 0.01 + Math.random() * 0.97]);
       }
       await draw(project_id, [...edges.values()]);
-      const best = (depth: number) => {
-        const found = new Map<string, number>();
-        const walk = (at: string, confidence: number, been: string[]) => {
-          if (been.length > depth) return;
+      const bestPaths = (depth: number) => {
+        const best = new Map<string, number>();
+        const walk = (at: string, confidence: number, visited: string[]) => {
+          if (visited.length > depth) return;
           for (const [source, , target, c] of edges.values()) {
             const next = source === at ? target : target === at ? source : null;
-            if (next === null || been.includes(next)) continue;
-            if (confidence * c > (found.get(next) ?? 0)) found.set(next, confidence * c);
-            walk(next, confidence * c, [...been, next]);
+            if (next === null || visited.includes(next)) continue;
+            if (confidence * c > (best.get(next) ?? 0)) best.set(next, confidence * c);
+            walk(next, confidence * c, [...visited, next]);
           }
         };
         walk(nodes[0]!, 1, [nodes[0]!]);
-        return [...found].sort((one, other) => other[1] - one[1]);
+        return [...best].sort((one, other) => other[1] - one[1]);
       };
       for (const depth of [1, 2, 3, 5])
         for (const limit of [2, 5, 50]) {
           const { paths, is_truncated } = await graph.explore('C', { entity: nodes[0], depth, limit });
-          const expected = best(depth);
+          const expected = bestPaths(depth);
           const rounded = (list: [string, number][]) => list.map(([entity, c]) => [entity, c.toFixed(6)]);
           expect(rounded(paths.map((path) => [path.entity, path.confidence]))).toStrictEqual(
             rounded(expected.slice(0, limit)),
@@ -122,7 +122,7 @@ describe('explore_graph', () => {
     }
   });
 
-  it('keeps to types and to a least confidence', async () => {
+  it('filters by relationship types and by the confidence of a path', async () => {
     const { project_id, name } = newPlace();
     const [a, b, c] = ['a', 'b', 'c'].map(name) as [string, string, string];
     await draw(project_id, [
@@ -141,41 +141,41 @@ describe('explore_graph', () => {
     expect(await reached({ types: [] })).toStrictEqual([]);
   });
 
-  it('refuses what it can’t be asked', async () => {
-    const refused = (args: object, code: string, field: string) =>
+  it('refuses arguments out of range and callers without an identity', async () => {
+    const refuses = (args: object, code: string, field: string) =>
       expect(graph.explore('C', { entity: 'x', ...args })).rejects.toMatchObject({ code, column: field });
-    await refused({ depth: 0 }, 'L9VAL', 'depth');
-    await refused({ depth: 6 }, 'L9VAL', 'depth');
-    await refused({ limit: 0 }, 'L9VAL', 'limit');
-    await refused({ limit: 501 }, 'L9VAL', 'limit');
-    await refused({ min_confidence: 2 }, 'L9VAL', 'min_confidence');
-    await refused({ entity: ' ' }, 'L9VAL', 'entity');
-    await refused({ types: Array(65).fill('x') }, 'L9LIM', 'types');
+    await refuses({ depth: 0 }, 'L9VAL', 'depth');
+    await refuses({ depth: 6 }, 'L9VAL', 'depth');
+    await refuses({ limit: 0 }, 'L9VAL', 'limit');
+    await refuses({ limit: 501 }, 'L9VAL', 'limit');
+    await refuses({ min_confidence: 2 }, 'L9VAL', 'min_confidence');
+    await refuses({ entity: ' ' }, 'L9VAL', 'entity');
+    await refuses({ types: Array(65).fill('x') }, 'L9LIM', 'types');
     await expect(graph.explore('C', { entity: 'x' }, { 'jwt.claims.caller': 'nobody' })).rejects.toMatchObject({
       code: 'L9AUT',
     });
   });
 
-  it('combines what several places say, for who sees them, and for nobody else', async () => {
+  it('combines the rows of a triple that the caller can read, and no others', async () => {
     const { project_id, name } = newPlace();
     const [a, b] = ['a', 'b'].map(name) as [string, string];
     const triple = { source: a, type: 'uses', target: b, confidence: 0.5 };
     await graph.relate('C', { ...triple, project_id });
     await graph.relate('C', { ...triple, scope: 'global' });
     await graph.relate('L', { ...triple, scope: 'l-private', project_id });
-    const seen = async (caller: string, claims = {}) =>
+    const visible = async (caller: string, claims = {}) =>
       (await graph.explore(caller, { entity: a }, claims)).paths.map((path) => [
         path.confidence,
         path.steps[0]!.relationship_ids.length,
       ]);
-    expect(await seen('C')).toStrictEqual([[0.75, 2]]);
-    expect(await seen('L')).toStrictEqual([[0.875, 3]]);
-    expect(await seen('C', { 'jwt.claims.scopes': 'global' })).toStrictEqual([[0.5, 1]]);
-    expect(await seen('C', { 'jwt.claims.projects': 'another' })).toStrictEqual([[0.5, 1]]);
-    expect(await seen('C', await addTenant(db, 'graph-explore'))).toStrictEqual([]);
+    expect(await visible('C')).toStrictEqual([[0.75, 2]]);
+    expect(await visible('L')).toStrictEqual([[0.875, 3]]);
+    expect(await visible('C', { 'jwt.claims.scopes': 'global' })).toStrictEqual([[0.5, 1]]);
+    expect(await visible('C', { 'jwt.claims.projects': 'another' })).toStrictEqual([[0.5, 1]]);
+    expect(await visible('C', await addTenant(db, 'graph-explore'))).toStrictEqual([]);
   });
 
-  it('tells nothing of what is hidden: no path through it, no count, no cut', async () => {
+  it('reveals nothing hidden: no path through it, no count, no truncation', async () => {
     const { project_id, name } = newPlace();
     const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(name) as [string, string, string, string];
     await draw(project_id, [
@@ -206,7 +206,7 @@ describe('explore_graph', () => {
     expect(JSON.stringify(await graph.explore('C', { entity: a }, user))).toMatch(/users/);
   });
 
-  it('answers for a hub in bounded work, the best first, and says that it was cut', async () => {
+  it('bounds the work at a hub, returns the best first and reports the truncation', async () => {
     const { project_id, name } = newPlace();
     const [a, b] = ['a', 'hub'].map(name) as [string, string];
     await draw(project_id, [[a, 'uses', b, 0.9]]);
@@ -223,7 +223,7 @@ describe('explore_graph', () => {
     expect(deep.paths[0]!.entity).toBe(b);
   });
 
-  it('reads through the indexes, as the agent, both ways', async () => {
+  it('reads both directions by index, under the agent’s policies', async () => {
     const { project_id, name } = newPlace();
     const [a, b] = ['a', 'big'].map(name) as [string, string];
     await draw(project_id, [[a, 'uses', b, 0.9]]);
@@ -246,7 +246,15 @@ describe('explore_graph', () => {
     }
   });
 
-  it('fails in a read-only transaction, because the read could not be audited', async () => {
+  it('leaves one READ audit row, and fails in a read-only transaction', async () => {
+    const { name } = newPlace();
+    await graph.explore('C', { entity: name('audited') });
+    const rows = await db.sql(
+      'L',
+      `select operation, details ->> 'edges_followed' as edges from public.audit_log
+       where caller = 'C' and details ->> 'function' = 'explore_graph' order by audit_id desc limit 1`,
+    );
+    expect(rows[0]).toStrictEqual({ operation: 'READ', edges: '0' });
     await db.asCaller('C', async (client) => {
       await client.query('set transaction read only');
       await expect(client.query(`select public.explore_graph('x')`)).rejects.toMatchObject({ code: '25006' });
