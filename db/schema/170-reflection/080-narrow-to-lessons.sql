@@ -13,51 +13,47 @@ comment on function reflection.lesson_conditions(text, text[], text) is
   'SQL conditions on the reflection_store columns of a lesson, with their values included.';
 
 create function reflection.narrow_to_lessons(
-  request search.search_request, me identity.identity, searched_scopes text[], scopes text[], project_id text,
-  types text[], priority text, tags text[], tags_match text)
+  request search.search_request, types text[], priority text, tags text[], tags_match text)
 returns search.search_request
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  -- Scoring this many rows one by one costs as much as scanning an index past all memories that are no lessons.
-  max_scored_rows constant integer := 2000;
+  own_conditions text := search.own_conditions('p', request.requested_scopes, request.project_id);
   source search.search_source;
 begin
   if request.k is null then
     return request;
   end if;
   request.joins_packets := true;
-  request.on_own := search.own_conditions('m', scopes, project_id);
-  request.on_packets := concat_ws(' and ', search.own_conditions('p', scopes, project_id),
+  request.own_row_condition := search.own_conditions('m', request.requested_scopes, request.project_id);
+  request.current_condition := concat_ws(' and ', own_conditions,
     search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),
     format('exists (select from public.reflection_store r where r.source_packet = p.packet_id and %s)',
       reflection.lesson_conditions('r', types, priority)));
-  request.on_states := request.on_packets;
+  request.current_or_past_condition := request.current_condition;
 
   -- Lessons are a small part of all memories and have their own index, which finds them fast.
   source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
   source.columns := 'p.*';
-  source.branches := search.reader_branches(me, 'p', searched_scopes, project_id);
-  source.more := concat_ws(' and ', search.own_conditions('p', scopes, project_id),
+  source.visibility_branches := search.reader_branches(request.caller, 'p', request.searched_scopes, request.project_id);
+  source.extra_condition := concat_ws(' and ', own_conditions,
     reflection.lesson_conditions('p', types, priority),
     case when tags is not null then format(
       'exists (select from public.packet_store memory where memory.packet_id = p.packet_id and %s)',
       search.packet_conditions('memory', null, tags, tags_match, null, null, null, null, null)) end);
-  request.ids := search.few_matches(source, max_scored_rows, max_scored_rows);
+  request.ids := search.few_matches(source, search.max_scored_rows(), search.max_scored_rows());
   request.context_ids := request.ids;
   request.reasoning_ids := '{}';
-  return search.choose_ways(request);
+  return search.choose_scans(request);
 end
 $$;
 
-comment on function reflection.narrow_to_lessons(
-  search.search_request, identity.identity, text[], text[], text, text[], text, text[], text) is
+comment on function reflection.narrow_to_lessons(search.search_request, text[], text, text[], text) is
   'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart of narrow_search for recall_lessons().';
 
 grant execute on function
   reflection.lesson_conditions(text, text[], text),
-  reflection.narrow_to_lessons(
-    search.search_request, identity.identity, text[], text[], text, text[], text, text[], text)
+  reflection.narrow_to_lessons(search.search_request, text[], text, text[], text)
 to l9_agent, l9_admin, l9_platform_admin;

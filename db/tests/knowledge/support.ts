@@ -1,5 +1,5 @@
-import type { TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { named } from '../support/named.ts';
+import type { Sessions } from '../support/sessions.ts';
 
 export interface Fact {
   fact_id: string;
@@ -30,7 +30,7 @@ type Claims = Record<string, string>;
 
 /** Calls assert_fact; in project l9, unless told otherwise or of a memory. */
 export async function assertFact(
-  gateway: TestGateway,
+  db: Sessions,
   caller: string,
   [subject, predicate, object]: Triple,
   args: Record<string, unknown> = {},
@@ -43,7 +43,7 @@ export async function assertFact(
     ...(args.source_packet || args.scope === 'global' ? {} : { project_id: 'l9' }),
     ...args,
   };
-  const [fact] = await gateway.sql(
+  const [fact] = await db.sql(
     caller,
     `select * from public.assert_fact(${named(given)})`,
     Object.values(given),
@@ -54,37 +54,36 @@ export async function assertFact(
 
 /** Calls find_facts. */
 export function findFacts(
-  gateway: TestGateway,
+  db: Sessions,
   caller: string,
   args: Record<string, unknown>,
   claims: Claims = {},
 ): Promise<Fact[]> {
   const given = { ...args, ...('object' in args && { object: JSON.stringify(args.object) }) };
-  return gateway.sql(caller, `select * from public.find_facts(${named(given)})`, Object.values(given), claims);
+  return db.sql(caller, `select * from public.find_facts(${named(given)})`, Object.values(given), claims);
 }
 
 /** What a caller finds of a subject, as objects, the surest first. */
-export const objects = async (gateway: TestGateway, caller: string, subject: string, more = {}, claims: Claims = {}) =>
-  (await findFacts(gateway, caller, { subject, ...more }, claims)).map(({ object }) => object);
+export const objects = async (db: Sessions, caller: string, subject: string, more = {}, claims: Claims = {}) =>
+  (await findFacts(db, caller, { subject, ...more }, claims)).map(({ object }) => object);
 
-export async function retract(gateway: TestGateway, caller: string, id: string, reason?: string): Promise<Fact> {
-  const [fact] = await gateway.sql(caller, 'select * from public.retract_fact($1, $2)', [id, reason]);
+export async function retract(db: Sessions, caller: string, id: string, reason?: string): Promise<Fact> {
+  const [fact] = await db.sql(caller, 'select * from public.retract_fact($1, $2)', [id, reason]);
   return fact;
 }
 
 /** As the database has it, behind every policy. */
-export async function factNow(gateway: TestGateway, id: string): Promise<Fact | undefined> {
-  const [fact] = await gateway.asSuperuser('select * from public.knowledge_facts where fact_id = $1', [id]);
+export async function factNow(db: Sessions, id: string): Promise<Fact | undefined> {
+  const [fact] = await db.asSuperuser('select * from public.knowledge_facts where fact_id = $1', [id]);
   return fact;
 }
 
-export const contradictionsOf = async (gateway: TestGateway, packet: string): Promise<number> => {
-  const [row] = await gateway.asSuperuser(
-    'select contradiction_count from public.memory_signals where packet_id = $1',
-    [packet],
-  );
+export const contradictionsOf = async (db: Sessions, packet: string): Promise<number> => {
+  const [row] = await db.asSuperuser('select contradiction_count from public.memory_signals where packet_id = $1', [
+    packet,
+  ]);
   return row?.contradiction_count ?? 0;
 };
 
-export const registerPredicate = (gateway: TestGateway, predicate: string, isSingle = true) =>
-  gateway.sql('L', 'select public.register_predicate($1, $2)', [predicate, isSingle]);
+export const registerPredicate = (db: Sessions, predicate: string, isSingle = true) =>
+  db.sql('L', 'select public.register_predicate($1, $2)', [predicate, isSingle]);

@@ -1,4 +1,4 @@
-// The README's examples, run as they are written, against a server started as it says.
+// The commands of the README and of the tutorial run as they are written, against a server that was started as the README says.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,20 +10,21 @@ import { createTestHome, type TestHome } from '../support/home.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const tutorial = readFileSync(join(root, 'docs', 'tutorial', 'first-session.md'), 'utf8');
 const psql = process.env.PSQL || 'psql';
 const hasPsql = spawnSync(psql, ['--version']).status === 0;
 
-/** The fenced block of a language that holds some text. */
-function block(language: string, containing: string): string {
-  const blocks = [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(
-    ([, body]) => body!,
-  );
-  const found = blocks.find((body) => body.includes(containing));
-  if (!found) throw new Error(`the README has no ${language} block with ${containing}`);
+const blocksOf = (page: string, language: string) =>
+  [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, body]) => body!);
+
+/** The fenced block of a language that contains a text. */
+function block(language: string, text: string, page = readme): string {
+  const found = blocksOf(page, language).find((body) => body.includes(text));
+  if (!found) throw new Error(`the page has no ${language} block with ${text}`);
   return found;
 }
 
-describe('the README', () => {
+describe('the README and the tutorial', () => {
   let home: TestHome;
   let env: NodeJS.ProcessEnv;
   let server: ChildProcess;
@@ -66,32 +67,39 @@ describe('the README', () => {
       expect(output).toMatch(new RegExp(word));
   });
 
-  it('saves and finds a memory with curl', async () => {
-    const session = block('sh', 'curl -s http');
-    const answers = () => sh(session).split('}{').join('}\n{').split('\n').filter(Boolean);
-    expect(answers()[0]!).toMatch(/"status":"inserted"/);
-    // On a busy machine the vector may take longer than a reader does.
-    const isEmbedded = async () => /^l9_embedding_backlog 0$/m.test(await (await fetch(`${url}/metrics`)).text());
-    await eventually(isEmbedded);
-    const [saved, found] = answers();
-    expect(saved!).toMatch(/"status":"skipped_dedupe"/);
-    expect(found!).toMatch(/"content":"We deploy on Tuesdays/);
-    expect(found!).toMatch(/"scopes":\["developer","global"\]/);
+  it('gives the answers that the README prints', async () => {
+    const save = block('sh', 'mutation');
+    const answers = blocksOf(readme, 'json').map((answer) => JSON.parse(answer));
+    expect(JSON.parse(sh(save))).toStrictEqual(answers.find(({ data }) => data?.saveMemory));
+    // Long after the second that a reader waits: the machine of a test may be busy.
+    await eventually(async () => /^l9_embedding_backlog 0$/m.test(await (await fetch(`${url}/metrics`)).text()));
+    const token = save.slice(0, save.indexOf('\n') + 1);
+    expect(JSON.parse(sh(`${token}${block('sh', 'searchMemory')}`))).toStrictEqual(
+      answers.find(({ data }) => data?.searchMemory),
+    );
+    expect(JSON.parse(sh(save)).data.saveMemory.status).toBe('skipped_dedupe');
   });
 
-  (!hasPsql && 'there is no psql on this machine' ? it.skip : it)('looks in with psql', () => {
-    const answer = sh(block('sh', 'set local role l9_agent'));
+  // Without psql on the machine its examples cannot run.
+  const itWithPsql = hasPsql ? it : it.skip;
+
+  itWithPsql('shows in psql what C sees', () => {
+    const answer = sh(block('sh', 'set local role l9_agent', tutorial));
     expect(answer).toMatch(/decision \| We deploy on Tuesdays/);
     expect(answer).toMatch(/scope_access/);
   });
 
-  (!hasPsql && 'there is no psql on this machine' ? it.skip : it)('makes knowledge of memories', () => {
-    const answer = sh(block('sh', "assert_fact('website'"));
+  itWithPsql('turns memories into knowledge in psql', () => {
+    const answer = sh(block('sh', "assert_fact('website'", tutorial));
     expect(answer).toMatch(/"Thursday" \|\s+1/);
     expect(answer).toMatch(/billing \|/);
     expect(answer).toMatch(/Before naming a day for a release/);
     expect(answer).toMatch(/1 \| \{"day": "Thursday"\}/);
     expect(answer).not.toMatch(/ERROR/);
+  });
+
+  it('verifies the audit log', () => {
+    expect(sh(block('sh', 'audit verify', tutorial))).toMatch(/\d/);
   });
 
   it('configures an editor for MCP', async () => {
