@@ -26,7 +26,7 @@ describe('the log at its most detailed level', () => {
       { token },
       'mutation { saveMemory(input: { content: "marzipan vault", projectId: "l9" }) { status } }',
     );
-    await gateway.tool('C', 'save_memory', { content: 'marzipan cellar', project_id: 'l9' });
+    await gateway.save('C', 'marzipan cellar');
     await gateway.tool('C', 'save_memory', { content: 'marzipan attic', project_id: 'no spaces allowed marzipan' });
     await gateway.tool('C', 'search_memory', { query: 'marzipan' });
     await gateway.graphql({ token }, '{ searchMemory(query: "marzipan", k: 0) { hits { content } } }');

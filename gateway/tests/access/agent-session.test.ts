@@ -22,7 +22,7 @@ describe('a session under the role of an agent', () => {
        select jsonb_build_object('content', 'quincunx-sample number ' || i), 'l-private', $1, $2, '{quincunx-tag}' from generate_series(1, 50) i`,
       [hidden.projectId, hidden.threadId],
     );
-    await gateway.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
+    await gateway.save('C', 'what C may see');
     await gateway.embedded();
     await gateway.asSuperuser('analyze');
   });

@@ -170,7 +170,7 @@ describe('an operator', () => {
   });
 
   it('has each table that a GraphQL query reads audited', async () => {
-    await gateway.tool('C', 'save_memory', { content: 'seen by operators', scope: 'global' });
+    await gateway.save('C', 'seen by operators', { scope: 'global' });
     await gateway.embedded();
     await sealAll(gateway);
     const { data, errors } = await gateway.graphql(

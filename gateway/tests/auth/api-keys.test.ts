@@ -12,10 +12,10 @@ describe('an API key stored in the database', () => {
       embedder: standIn,
       env: { MCP_API_KEY_C: 'old-key-old-key-old, new-key-new-key-new' },
     });
-    await gateway.tool('L', 'save_memory', { content: 'private memory', scope: 'l-private', project_id: 'l9' });
-    await gateway.tool('L', 'save_memory', { content: 'a memory of l9', project_id: 'l9' });
-    await gateway.tool('L', 'save_memory', { content: 'a memory of x', project_id: 'x' });
-    await gateway.tool('L', 'save_memory', { content: 'a memory for all', scope: 'global' });
+    await gateway.save('L', 'private memory', { scope: 'l-private' });
+    await gateway.save('L', 'a memory of l9');
+    await gateway.save('L', 'a memory of x', { project_id: 'x' });
+    await gateway.save('L', 'a memory for all', { scope: 'global' });
   });
   afterAll(() => gateway.close());
 

@@ -223,7 +223,7 @@ describe('a forged token', () => {
       expect([status, errors]).toStrictEqual([200, undefined]);
       return data.memories.totalCount;
     };
-    await gateway.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
+    await gateway.save('C', 'what C may see');
     const text = (more: string) => `{"iss":"l9-memory","aud":"l9-memory","exp":${inAnHour()},"caller":"C"${more}}`;
     for (const more of [
       ',"__proto__":{"caller":"L","role":"l9_admin"}',

@@ -100,7 +100,7 @@ describe('a GraphQL request', () => {
   });
 
   it('gains nothing from l-private in the scopes of a token of C', async () => {
-    await gateway.tool('L', 'save_memory', { content: 'hidden from tokens', scope: 'l-private', project_id: 'l9' });
+    await gateway.save('L', 'hidden from tokens', { scope: 'l-private' });
     const token = await sign({ caller: 'C', scopes: ['developer', 'l-private', 'global', '*'] });
     const { data } = await gateway.graphql(
       { token },
@@ -113,8 +113,8 @@ describe('a GraphQL request', () => {
   });
 
   it('sees less with a token of fewer scopes or projects', async () => {
-    await gateway.tool('L', 'save_memory', { content: 'of project l9', project_id: 'l9' });
-    await gateway.tool('L', 'save_memory', { content: 'of project x', project_id: 'x' });
+    await gateway.save('L', 'of project l9');
+    await gateway.save('L', 'of project x', { project_id: 'x' });
     const count = async (claims: object) =>
       (await gateway.graphql({ token: await sign({ caller: 'C', ...claims }) }, query)).data.memories.totalCount;
     expect(await count({})).toBe(2);

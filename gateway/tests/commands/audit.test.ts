@@ -160,7 +160,7 @@ describe('the sealing job', () => {
       );
     // Taken before the save: the seal may be made before its answer is here, and then no later one has anything to seal.
     const before = Date.now() / 1000;
-    await gateway.tool('C', 'save_memory', { content: 'to be sealed', scope: 'global' });
+    await gateway.save('C', 'to be sealed', { scope: 'global' });
     expect(await metric('l9_audit_unsealed')).toBeGreaterThanOrEqual(0);
     // Transactions of others on the same server may hold it up.
     await eventually(

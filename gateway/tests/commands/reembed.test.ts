@@ -183,7 +183,7 @@ describe('a search with a query vector of a model that does not serve', () => {
     });
     try {
       const worker = gateway.instance.database.workerPool;
-      await gateway.tool('C', 'save_memory', { content: 'The lighthouse guides ships.', project_id: 'l9' });
+      await gateway.save('C', 'The lighthouse guides ships.');
       await gateway.embedded();
       await worker.query("select embeddings.begin_embedding_change('second-model', $1)", [DIMENSIONS]);
       const [refused] = (await worker.query("select embeddings.switch_embedding_model('second-model') as missing"))
@@ -224,7 +224,7 @@ describe('a search with a query vector of a model that does not serve', () => {
       expect(result.hits[0].semantic_score).toBeGreaterThan(0.999);
 
       // A memory saved now waits for the new model alone; the job takes the old one away.
-      await gateway.tool('C', 'save_memory', { content: 'The harbour shelters boats.', project_id: 'l9' });
+      await gateway.save('C', 'The harbour shelters boats.');
       await gateway.embedded();
       await eventually(async () => {
         const { rows } = await worker.query('select model, state from public.embedding_models');
@@ -246,7 +246,7 @@ describeOnServer('two gateways on one server', () => {
     const provider = await startProvider(DIMENSIONS);
     const env = { OPENAI_BASE_URL: provider.baseUrl, EMBEDDING_DIMENSIONS: String(DIMENSIONS) };
     const one = await startTestGateway({ env: { ...env, EMBEDDING_MODEL: 'first-model' } });
-    await one.tool('C', 'save_memory', { content: 'The lighthouse guides ships.', project_id: 'l9' });
+    await one.save('C', 'The lighthouse guides ships.');
     await one.embedded();
     const other = await startTestGateway({ home: one.home, env: { ...env, EMBEDDING_MODEL: 'other-model' } });
     try {

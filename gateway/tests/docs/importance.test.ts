@@ -22,7 +22,7 @@ describe('docs/explanation/importance.md', () => {
 
   it('searches and gives feedback as the page shows', async () => {
     const [search, feedback] = blocks[0]!;
-    await gateway.tool('C', 'save_memory', { content: 'We deploy on Tuesdays.', project_id: 'l9' });
+    await gateway.save('C', 'We deploy on Tuesdays.');
     const [hit] = await gateway.sql('C', search!);
     expect(hit.content).toMatch(/Tuesdays/);
     const [said] = await gateway.sql('C', feedback!.replace(/'[0-9a-f-]{36}'/, `'${hit.access_id}'`));

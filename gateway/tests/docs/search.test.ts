@@ -10,7 +10,7 @@ describe('docs/explanation/search.md', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();
-    await gateway.tool('C', 'save_memory', { content: 'Releases go out on Tuesdays.', project_id: 'l9' });
+    await gateway.save('C', 'Releases go out on Tuesdays.');
   });
   afterAll(() => gateway.close());
 

@@ -72,8 +72,8 @@ describe('a gateway whose embedding provider is down', () => {
 
   it('embeds the backlog once the provider is back, except texts that it refuses', async () => {
     isDown = false;
-    await gateway.tool('C', 'save_memory', { content: 'something unspeakable', project_id: 'l9' });
-    await gateway.tool('C', 'save_memory', { content: 'Harbours shelter boats.', project_id: 'l9' });
+    await gateway.save('C', 'something unspeakable');
+    await gateway.save('C', 'Harbours shelter boats.');
     await eventually(async () => (await backlog()).pending <= 1);
     expect(await backlog()).toStrictEqual({ pending: 1, failing: 1 });
     const { result } = await gateway.tool('C', 'search_memory', {
@@ -89,7 +89,7 @@ describe('a gateway whose embedding provider is down', () => {
 describe('a gateway started with another embedding model than before', () => {
   it('continues with the serving model until reembed changes it', async () => {
     const first = await startTestGateway();
-    await first.tool('C', 'save_memory', { content: 'Lanterns light the quay.', project_id: 'l9' });
+    await first.save('C', 'Lanterns light the quay.');
     await first.embedded();
     const { home } = first;
     await first.instance.close();
@@ -99,7 +99,7 @@ describe('a gateway started with another embedding model than before', () => {
     const embedder: Embedder = { ...real, model: 'another-model' };
     const second = await startTestGateway({ home, embedder });
     try {
-      await second.tool('C', 'save_memory', { content: 'Buoys mark the channel.', project_id: 'l9' });
+      await second.save('C', 'Buoys mark the channel.');
       await second.embedded();
       expect(await second.sql('C', 'select distinct model from public.memory_embeddings')).toStrictEqual([
         { model: 'all-MiniLM-L6-v2-int8' },

@@ -5,10 +5,10 @@ import { standIn } from '../support/stand-in.ts';
 
 describe('the embedding job', () => {
   const gateway = useTestGateway();
-  const save = async (caller: string, args: object) => {
-    const { result } = await gateway.tool(caller, 'save_memory', args);
+  const saveAndEmbed = async (caller: string, content: string, args: object = {}) => {
+    const id = await gateway.save(caller, content, args);
     await gateway.embedded();
-    return result.memory.packet_id as string;
+    return id;
   };
   const vectorsOf = (id: string) =>
     gateway.sql(
@@ -18,7 +18,7 @@ describe('the embedding job', () => {
     );
 
   it('stores one vector for a short memory, with the name of its model, padded to 1536 dimensions', async () => {
-    const id = await save('C', { content: 'a short memory', project_id: 'l9' });
+    const id = await saveAndEmbed('C', 'a short memory');
     expect(await vectorsOf(id)).toStrictEqual([
       {
         chunk_index: 0,
@@ -34,7 +34,7 @@ describe('the embedding job', () => {
 
   it('stores the chunks of a long memory with their offsets', async () => {
     const content = Array.from({ length: 120 }, (_, i) => `Sentence number ${i} speaks of topic ${i * 7}.`).join(' ');
-    const id = await save('C', { content, project_id: 'l9' });
+    const id = await saveAndEmbed('C', content);
     const [whole, ...chunks] = await vectorsOf(id);
     expect(whole.chunk_index).toBe(0);
     expect(chunks.length).toBeGreaterThan(1);
@@ -54,7 +54,7 @@ describe('the embedding job', () => {
   });
 
   it('stores vectors that GraphQL hides from callers that may not read the memory', async () => {
-    await save('L', { content: 'private vectors', scope: 'l-private', project_id: 'l9' });
+    await saveAndEmbed('L', 'private vectors', { scope: 'l-private' });
     const query = '{ memoryEmbeddings { nodes { scope } } }';
     expect(JSON.stringify((await gateway.graphql('L', query)).data)).toContain('l-private');
     const { data } = await gateway.graphql('C', query);

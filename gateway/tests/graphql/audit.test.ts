@@ -11,7 +11,7 @@ describe('the audit of GraphQL requests', () => {
       const { result } = await gateway.tool('C', 'save_memory', { content, project_id: 'l9', tags: [content] });
       ids.push(result.memory.packet_id);
     }
-    await gateway.tool('L', 'save_memory', { content: 'private', scope: 'l-private', project_id: 'l9' });
+    await gateway.save('L', 'private', { scope: 'l-private' });
     await gateway.embedded();
   });
   afterAll(() => gateway.close());

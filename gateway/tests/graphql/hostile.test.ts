@@ -10,7 +10,7 @@ describe('the GraphQL API', () => {
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: cheapEmbedder });
     ({ traces } = await plantHidden(gateway));
-    await gateway.tool('C', 'save_memory', { content: 'what C may see', project_id: 'l9' });
+    await gateway.save('C', 'what C may see');
     token = await gateway.token({ caller: 'C' });
   });
   afterAll(() => gateway.close());

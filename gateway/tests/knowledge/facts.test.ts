@@ -10,14 +10,13 @@ describe('facts', () => {
   afterAll(() => gateway.close());
 
   const assertFact = async (caller: string, input: object) => {
-    const { data, errors } = await gateway.graphql(
+    const data = await gateway.query(
       caller,
       `mutation ($input: AssertFactInput!) { assertFact(input: $input) { fact {
          factId subject predicate object confidence validFrom validTo supersededById contradictionCount supportingPacketCount
          sourceMemory { packetId content kind } replaced { nodes { object } } evidence { nodes { confidence memory { packetId } } } } } }`,
       { input },
     );
-    expect(errors, JSON.stringify(errors)).toBeUndefined();
     return data.assertFact.fact;
   };
 
@@ -30,8 +29,7 @@ describe('facts', () => {
       predicate: 'deploys on',
       isSingleValued: true,
     });
-    const { result } = await gateway.tool('L', 'save_memory', { content: 'We deploy on Mondays.', project_id: 'l9' });
-    const packetId = result.memory.packet_id;
+    const packetId = await gateway.save('L', 'We deploy on Mondays.');
     const first = await assertFact('L', {
       subject: 'billing',
       predicate: 'deploys on',

@@ -8,22 +8,13 @@ describe('the entity graph', () => {
   });
   afterAll(() => gateway.close());
 
-  const graphql = async (caller: string, query: string, variables = {}) => {
-    const { data, errors } = await gateway.graphql(caller, query, variables);
-    expect(errors).toBeUndefined();
-    return data;
-  };
   const RELATE = `mutation ($input: RelateInput!) { relate(input: $input) { relationship {
     relationshipId sourceEntity relationshipType targetEntity confidence mentionCount sourceMemory { packetId content kind } } } }`;
   const relate = async (caller: string, input: object) =>
-    (await graphql(caller, RELATE, { input })).relate.relationship;
+    (await gateway.query(caller, RELATE, { input })).relate.relationship;
 
   it('is written and read over GraphQL, with its memories', async () => {
-    const saved = await graphql(
-      'C',
-      'mutation { saveMemory(input: { content: "We moved billing to Kafka.", projectId: "l9" }) { memory { packetId } } }',
-    );
-    const sourcePacket = saved.saveMemory.memory.packetId as string;
+    const sourcePacket = await gateway.save('C', 'We moved billing to Kafka.');
     const first = await relate('C', { source: 'Billing', type: 'publishes to', target: 'Kafka', sourcePacket });
     expect([first.relationshipType, first.confidence, first.sourceMemory.packetId]).toStrictEqual([
       'publishes_to',
@@ -49,13 +40,13 @@ describe('the entity graph', () => {
       projectId: 'l9',
       scope: 'l-private',
     });
-    const { addAlias } = await graphql(
+    const { addAlias } = await gateway.query(
       'C',
       'mutation { addAlias(input: { alias: "the bus", entity: "Kafka", projectId: "l9" }) { alias { alias entity sourceMemory { kind } } } }',
     );
     expect(addAlias.alias).toStrictEqual({ alias: 'the bus', entity: 'Kafka', sourceMemory: { kind: 'fact' } });
 
-    const { memoryByPacketId } = await graphql(
+    const { memoryByPacketId } = await gateway.query(
       'C',
       `query ($id: UUID!) { memoryByPacketId(packetId: $id) { relationships { nodes {
         sourceEntity targetEntity memories { nodes { content } } evidence { nodes { mentions confidence memory { content } } } } } } }`,
@@ -81,7 +72,7 @@ describe('the entity graph', () => {
       bus: exploreGraph(entity: "the bus") { entity knownAs isTruncated paths { entity confidence depth steps { relationshipType direction confidence relationshipIds } } }
       entityRelationships(condition: { targetNormalized: "kafka" }) { totalCount }
       all: entityRelationships { totalCount } }`;
-    const mine = await graphql('C', EXPLORE);
+    const mine = await gateway.query('C', EXPLORE);
     expect(mine.bus.paths).toStrictEqual([
       {
         entity: 'Billing',
@@ -98,7 +89,7 @@ describe('the entity graph', () => {
       },
     ]);
     expect([mine.bus.entity, mine.bus.isTruncated, mine.all.totalCount]).toStrictEqual(['Kafka', false, 1]);
-    const all = await graphql('L', EXPLORE);
+    const all = await gateway.query('L', EXPLORE);
     expect(all.bus.paths.map(({ entity }: { entity: string }) => entity).sort()).toStrictEqual([
       'Billing',
       'Prometheus',
@@ -153,7 +144,7 @@ describe('the entity graph', () => {
     expect(found.result.searched.entities).toStrictEqual(['checkout']);
     expect(found.result.hits[1].explanation.graph.path.length).toBe(2);
     expect((await gateway.tool('C', 'explore_graph', { entity: 'Finance' })).result.paths.length).toBe(0);
-    const viaGraphql = await graphql(
+    const viaGraphql = await gateway.query(
       'L',
       '{ searchMemory(query: "finance", mode: graph) { hits { content } searched { entities mode } } }',
     );

@@ -9,9 +9,8 @@ describe('summarize', () => {
   });
   afterAll(() => gateway.close());
 
-  const say = async (caller: string, content: string, args: object = {}) =>
-    (await gateway.tool(caller, 'save_memory', { content, project_id: 'l9', thread_id: 'rollout', ...args })).result
-      .memory.packet_id as string;
+  const say = (caller: string, content: string, args: object = {}) =>
+    gateway.save(caller, content, { thread_id: 'rollout', ...args });
 
   it('returns due summaries with their sources, and saves the text written from them', async () => {
     for (let i = 0; i < 10; i++) await say('C', `Step ${i} of the rollout: ${'as planned, '.repeat(60)}`);

@@ -13,21 +13,9 @@ describe('the walk from memories to knowledge', () => {
   });
   afterAll(() => gateway.close());
 
-  const tool = async (caller: string, name: string, args: object) => {
-    const { isError, text, result } = await gateway.tool(caller, name, args);
-    expect(isError, text).toBe(false);
-    return result;
-  };
-  const save = async (caller: string, content: string, more: object = {}) =>
-    (await tool(caller, 'save_memory', { content, project_id, ...more })).memory.packet_id as string;
-  const graphql = async (caller: string, query: string, variables: object = {}) => {
-    const { data, errors } = await gateway.graphql(caller, query, variables);
-    expect(errors, JSON.stringify(errors)).toBeUndefined();
-    return data;
-  };
   const importanceOf = async (packetId: string) =>
     (
-      await graphql(
+      await gateway.query(
         'L',
         'query ($id: UUID!) { memoryByPacketId(packetId: $id) { importanceScore contradictionCount } }',
         {
@@ -41,12 +29,12 @@ describe('the walk from memories to knowledge', () => {
   let plan: string;
 
   it('records a decision, its facts and a private plan for L', async () => {
-    await graphql(
+    await gateway.query(
       'L',
       'mutation { registerPredicate(input: { predicate: "goes out on", isSingleValued: true }) { predicate { isSingleValued } } }',
     );
-    decision = await save('L', 'Decided: the website goes out on Tuesdays.', { kind: 'decision' });
-    const { fact } = await tool('L', 'assert_fact', {
+    decision = await gateway.save('L', 'Decided: the website goes out on Tuesdays.', { kind: 'decision' });
+    const { fact } = await gateway.call('L', 'assert_fact', {
       subject: 'Website',
       predicate: 'goes out on',
       object: 'Tuesday',
@@ -54,33 +42,37 @@ describe('the walk from memories to knowledge', () => {
     });
     expect(fact.scope).toBe('developer');
 
-    plan = await save('L', `The website will be sold to ${SECRET} Ltd.`, { scope: 'l-private' });
-    await tool('L', 'assert_fact', {
+    plan = await gateway.save('L', `The website will be sold to ${SECRET} Ltd.`, { scope: 'l-private' });
+    await gateway.call('L', 'assert_fact', {
       subject: 'website',
       predicate: 'is sold to',
       object: `${SECRET} Ltd`,
       source_packet: plan,
     });
-    await tool('L', 'assert_fact', {
+    await gateway.call('L', 'assert_fact', {
       subject: 'website',
       predicate: 'goes out on',
       object: `${SECRET} day`,
       source_packet: plan,
     });
     const relate = (target: string, sourcePacket: string) =>
-      graphql('L', 'mutation ($input: RelateInput!) { relate(input: $input) { relationship { relationshipId } } }', {
-        input: { source: 'website', type: 'depends_on', target, sourcePacket },
-      });
+      gateway.query(
+        'L',
+        'mutation ($input: RelateInput!) { relate(input: $input) { relationship { relationshipId } } }',
+        {
+          input: { source: 'website', type: 'depends_on', target, sourcePacket },
+        },
+      );
     await relate('billing', decision);
     await relate(`${SECRET} Ltd`, plan);
-    await tool('L', 'reflect', {
+    await gateway.call('L', 'reflect', {
       content: `Never tell ${SECRET} when the website goes out.`,
       scope: 'l-private',
       project_id,
     });
 
     for (let version = 1; version <= 7; version++) {
-      const { version: now } = await tool('L', 'update_world_model', {
+      const { version: now } = await gateway.call('L', 'update_world_model', {
         insight: {
           insight_type: 'observation',
           content: `The website was deployed for the ${version}. time.`,
@@ -93,7 +85,7 @@ describe('the walk from memories to knowledge', () => {
       });
       expect(now).toBe(version);
     }
-    await tool('L', 'update_world_model', {
+    await gateway.call('L', 'update_world_model', {
       insight: {
         insight_type: 'observation',
         entities: [{ entity_id: 'website', attributes: { buyer: `${SECRET} Ltd` } }],
@@ -104,11 +96,11 @@ describe('the walk from memories to knowledge', () => {
 
   it('supersedes the fact and lowers the importance of the decision when Cursor contradicts', async () => {
     const before = await importanceOf(decision);
-    contradiction = await save(
+    contradiction = await gateway.save(
       'C',
       'From now on the website goes out on Thursdays, since Tuesdays collide with the audit.',
     );
-    const { fact } = await tool('C', 'assert_fact', {
+    const { fact } = await gateway.call('C', 'assert_fact', {
       subject: 'website',
       predicate: 'goes out on',
       object: 'Thursday',
@@ -116,7 +108,7 @@ describe('the walk from memories to knowledge', () => {
     });
     expect(fact.contradiction_count).toBe(1);
 
-    const { findFacts } = await graphql(
+    const { findFacts } = await gateway.query(
       'C',
       '{ findFacts(subject: "website", predicate: "goes out on") { object sourceMemory { packetId } replaced { nodes { object validTo sourceMemory { packetId } } } } }',
     );
@@ -135,7 +127,7 @@ describe('the walk from memories to knowledge', () => {
   });
 
   it('recalls the lesson in the next task for a question in other words', async () => {
-    await tool('C', 'reflect', {
+    await gateway.call('C', 'reflect', {
       content: 'Before you name a day for a release, look whether an audit falls on it.',
       type: 'failure',
       priority: 'high',
@@ -143,7 +135,7 @@ describe('the walk from memories to knowledge', () => {
       project_id,
     });
     await gateway.embedded();
-    const { lessons } = await tool('C', 'recall_lessons', {
+    const { lessons } = await gateway.call('C', 'recall_lessons', {
       query: 'choosing a date to ship the new version',
       project_id,
     });
@@ -151,7 +143,7 @@ describe('the walk from memories to knowledge', () => {
   });
 
   it('moves the world model from version 7 to 8, and rejects a later update that expects 7', async () => {
-    const { version, entities } = await tool('C', 'get_world_model', { project_id });
+    const { version, entities } = await gateway.call('C', 'get_world_model', { project_id });
     expect(version).toBe(7);
     expect(entities[0].attributes).toStrictEqual({ deployments: 7, day: 'Tuesday' });
     const move = {
@@ -159,12 +151,12 @@ describe('the walk from memories to knowledge', () => {
       source_packet: contradiction,
       expected_version: 7,
     };
-    expect((await tool('C', 'update_world_model', move)).version).toBe(8);
+    expect((await gateway.call('C', 'update_world_model', move)).version).toBe(8);
     const late = await gateway.tool('L', 'update_world_model', { ...move, source_packet: decision });
     expect(late.text).toBe(
       'INVALID_INPUT (L9VAL): expected_version: the world is at version 8. Read the world again, then decide.',
     );
-    const { getWorldModel } = await graphql(
+    const { getWorldModel } = await gateway.query(
       'C',
       '{ getWorldModel(projectId: "l9") { version entities { entityId version attributes } } }',
     );
@@ -191,8 +183,8 @@ describe('the walk from memories to knowledge', () => {
       worldModelUpdates { totalCount nodes { content } } searchMemory(query: "website", mode: graph) { hits { content } searched { candidates } }
     }`;
     const told = async (caller: string) => {
-      const answers: unknown[] = [await graphql(caller, everything)];
-      for (const [name, args] of Object.entries(asked)) answers.push(await tool(caller, name, args));
+      const answers: unknown[] = [await gateway.query(caller, everything)];
+      for (const [name, args] of Object.entries(asked)) answers.push(await gateway.call(caller, name, args));
       return JSON.stringify(answers);
     };
     // What was asked for is told back.
@@ -223,7 +215,7 @@ describe('the walk from memories to knowledge', () => {
     );
     expect(errors, JSON.stringify(errors)).toBeUndefined();
     expect(data.eraseMemory.result.memories).toBeGreaterThanOrEqual(1);
-    const left = await graphql(
+    const left = await gateway.query(
       'L',
       `{
       facts { nodes { object } } entityRelationships { nodes { targetEntity } } worldModelEntities { nodes { attributes } }

@@ -15,11 +15,6 @@ describe('the world model through the APIs', () => {
       project_id: 'l9',
       ...more,
     });
-  const ask = async (caller: string, query: string, variables: object = {}) => {
-    const { data, errors } = await gateway.graphql(caller, query, variables);
-    expect(errors, JSON.stringify(errors)).toBeUndefined();
-    return data;
-  };
 
   it('is updated and read over MCP, and audited', async () => {
     const { result, isError, text } = await update('C', [
@@ -60,7 +55,7 @@ describe('the world model through the APIs', () => {
     const nowhere = await gateway.tool('C', 'get_world_model', { project_id: 'l9', scope: 'no-such' });
     expect(tried.text).toBe(nowhere.text);
     expect((await update('C', [], { scope: 'l-private' })).isError).toBe(true);
-    const data = await ask(
+    const data = await gateway.query(
       'C',
       `query ($id: UUID!) {
         worldModelEntities { nodes { entityId } totalCount }
@@ -77,7 +72,7 @@ describe('the world model through the APIs', () => {
   });
 
   it('is available over GraphQL, with relations', async () => {
-    const { updateWorldModel } = await ask(
+    const { updateWorldModel } = await gateway.query(
       'C',
       `mutation ($insight: JSON!) { updateWorldModel(input: { insight: $insight, projectId: "gql" }) {
         update { stateVersionAfter insightType confidence audienceId memory { kind content worldModelEntities { nodes { entityId version attributes } } } }
@@ -95,7 +90,7 @@ describe('the world model through the APIs', () => {
       content: 'a queue came',
       worldModelEntities: { nodes: [{ entityId: 'queue', version: 1, attributes: { of: 'api' } }] },
     });
-    const { snapshotWorld } = await ask(
+    const { snapshotWorld } = await gateway.query(
       'C',
       'mutation { snapshotWorld(input: { description: "one", projectId: "gql" }) { snapshot { snapshotId stateVersion entityCount relationCount createdBy memory { kind } } } }',
     );
@@ -107,14 +102,14 @@ describe('the world model through the APIs', () => {
       createdBy: 'C',
       memory: { kind: 'world_snapshot' },
     });
-    await ask(
+    await gateway.query(
       'C',
       'mutation ($insight: JSON!) { updateWorldModel(input: { insight: $insight, projectId: "gql" }) { update { updateId } } }',
       {
         insight: { insight_type: 'change', content: 'no queue', entities: [{ entity_id: 'queue', delete: true }] },
       },
     );
-    const { diffWorld, getWorldModel } = await ask(
+    const { diffWorld, getWorldModel } = await gateway.query(
       'C',
       `query ($a: String!) {
         diffWorld(a: $a) { nodes { entityId change formerAttributes } }
@@ -128,7 +123,7 @@ describe('the world model through the APIs', () => {
       entityCount: 1,
       entities: [{ entityId: 'queue', attributes: { of: 'api' } }],
     });
-    const { restoreWorld } = await ask(
+    const { restoreWorld } = await gateway.query(
       'C',
       'mutation ($a: String!) { restoreWorld(input: { snapshot: $a, expectedVersion: 2 }) { update { insightType restoredVersion stateVersionAfter } } }',
       { a: snapshotId },
@@ -151,7 +146,7 @@ describe('the world model through the APIs', () => {
       kind: 'reasoning_trace',
       envelope: { steps: ['so'] },
     });
-    const { agentMemoryEvents, reasoningTraces } = await ask(
+    const { agentMemoryEvents, reasoningTraces } = await gateway.query(
       'C',
       `{ agentMemoryEvents(condition: { eventType: "done" }) { nodes { agentId content memory { content event { eventType } } } }
          reasoningTraces { nodes { steps memory { kind reasoningTrace { steps } } } } }`,
@@ -184,8 +179,8 @@ describe('the world model through the APIs', () => {
       result: { summaries: 1 },
       error: null,
     };
-    expect((await ask('C', query)).tasks.nodes).toStrictEqual([done]);
-    expect((await ask('L', query)).tasks.nodes.map(({ type }: { type: string }) => type)).toStrictEqual([
+    expect((await gateway.query('C', query)).tasks.nodes).toStrictEqual([done]);
+    expect((await gateway.query('L', query)).tasks.nodes.map(({ type }: { type: string }) => type)).toStrictEqual([
       'summarise',
       'reembed',
     ]);

@@ -136,7 +136,7 @@ describe('MCP over HTTP', () => {
   });
 
   it('finds a memory in another conversation, saved by another agent', async () => {
-    await gateway.tool('L', 'save_memory', { content: 'Deploys happen on Tuesdays.', project_id: 'l9' });
+    await gateway.save('L', 'Deploys happen on Tuesdays.');
     const { result } = await gateway.tool('C', 'search_memory', { query: 'deploys' });
     expect(result.hits[0].content).toBe('Deploys happen on Tuesdays.');
     expect(result.hits[0].creator).toBe('L-CTO');

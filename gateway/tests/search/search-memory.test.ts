@@ -5,26 +5,14 @@ describe('search_memory over the APIs', () => {
   const gateway = useTestGateway();
   let bicycle: string;
   beforeAll(async () => {
-    await save('C', {
-      content: 'The kitten sleeps on the warm windowsill all afternoon.',
-      tags: ['pets', 'home'],
-    });
-    await save('C', { content: 'PostgreSQL vacuums dead tuples in the background.', tags: ['db'], kind: 'decision' });
-    await save('L', { content: 'The secret recipe uses cardamom.', scope: 'l-private' });
-    bicycle = await save('L', { content: 'Bicycle chains need oil.', scope: 'global', project_id: undefined });
+    await gateway.save('C', 'The kitten sleeps on the warm windowsill all afternoon.', { tags: ['pets', 'home'] });
+    await gateway.save('C', 'PostgreSQL vacuums dead tuples in the background.', { tags: ['db'], kind: 'decision' });
+    await gateway.save('L', 'The secret recipe uses cardamom.', { scope: 'l-private' });
+    bicycle = await gateway.save('L', 'Bicycle chains need oil.', { scope: 'global' });
     await gateway.embedded();
   });
 
-  async function save(caller: string, args: object): Promise<string> {
-    const { isError, text, result } = await gateway.tool(caller, 'save_memory', { project_id: 'l9', ...args });
-    expect(isError, text).toBe(false);
-    return result.memory.packet_id;
-  }
-  const search = async (caller: string, args: object) => {
-    const { isError, text, result } = await gateway.tool(caller, 'search_memory', args);
-    expect(isError, text).toBe(false);
-    return result;
-  };
+  const search = (caller: string, args: object) => gateway.call(caller, 'search_memory', args);
   const contents = async (caller: string, args: object) =>
     (await search(caller, args)).hits.map(({ content }: { content: string }) =>
       content.split(' ').slice(0, 2).join(' '),
@@ -75,7 +63,7 @@ describe('search_memory over the APIs', () => {
 
   it('finds a long memory by any of its chunks, once', async () => {
     const filler = 'This paragraph speaks at length of the weather in the northern counties. '.repeat(60);
-    await save('C', { content: `${filler} The password vault is named Heimdall. ${filler}`, tags: ['long'] });
+    await gateway.save('C', `${filler} The password vault is named Heimdall. ${filler}`, { tags: ['long'] });
     await gateway.embedded();
     const { hits } = await search('C', {
       query: 'what is the credential store called?',
@@ -121,7 +109,7 @@ describe('search_memory over the APIs', () => {
   });
 
   it('answers a hidden memory and a missing one with the same error', async () => {
-    const hidden = await save('L', { content: 'A second secret.', scope: 'l-private' });
+    const hidden = await gateway.save('L', 'A second secret.', { scope: 'l-private' });
     const errors: string[] = [];
     for (const id of [hidden, '01900000-0000-7000-8000-000000000000']) {
       const { isError, text } = await gateway.tool('C', 'search_memory', { packet_id: id });
@@ -133,7 +121,7 @@ describe('search_memory over the APIs', () => {
 
   it('reports in the text of the answer how many hits became previews', async () => {
     for (let n = 0; n < 6; n++)
-      await save('C', { content: `Bulky number ${n}. ${'It goes on and on. '.repeat(200)}`, tags: ['bulky'] });
+      await gateway.save('C', `Bulky number ${n}. ${'It goes on and on. '.repeat(200)}`, { tags: ['bulky'] });
     const args = { query: 'bulky', mode: 'lexical', max_tokens: 5000 };
     const { hits, searched } = await search('C', args);
     expect(searched.cut.previews).toBeGreaterThan(0);
@@ -160,7 +148,7 @@ describe('search_memory over the APIs', () => {
     });
 
     it('finds memories similar to one', async () => {
-      const id = await save('C', { content: 'A kitten slept on the windowsill in the afternoon.' });
+      const id = await gateway.save('C', 'A kitten slept on the windowsill in the afternoon.');
       await gateway.embedded();
       const data = await graphql(
         'query ($id: UUID!) { searchMemory(packetId: $id, k: 1) { hits { content } searched { like } } }',

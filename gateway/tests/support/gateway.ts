@@ -32,12 +32,20 @@ export interface TestGateway extends Sessions {
   apiKey(caller: string): string;
   /** GraphQL over HTTP as this caller (with a token of all its claims), or with the token given. */
   graphql(caller: string | { token: string }, query: string, variables?: object): Promise<GraphqlAnswer>;
+  /** The data of a GraphQL request that has to succeed. */
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  query(caller: string, query: string, variables?: object): Promise<any>;
   /** An MCP SDK client over HTTP. */
   mcp(caller: string): Promise<Client>;
   /** Calls an MCP tool as this caller. */
   // biome-ignore lint/suspicious/noExplicitAny: results differ by tool, and tests look at what they asked for
   tool(caller: string, name: string, args?: object): Promise<{ isError: boolean; text: string; result: any }>;
-  /** Waits until no memory waits for its vectors. */
+  /** The result of an MCP tool call that has to succeed. */
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  call(caller: string, name: string, args?: object): Promise<any>;
+  /** Saves a memory over MCP, in project l9 unless its scope is global or the arguments name another, and returns its id. */
+  save(caller: string, content: string, args?: object): Promise<string>;
+  /** Waits until every memory has its vectors. */
   embedded(): Promise<void>;
   close(): Promise<void>;
 }
@@ -73,6 +81,11 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
       });
       return { status: response.status, ...((await response.json()) as Omit<GraphqlAnswer, 'status'>) };
     },
+    async query(caller, query, variables) {
+      const { data, errors } = await gateway.graphql(caller, query, variables);
+      if (errors) throw new Error(`GraphQL failed: ${JSON.stringify(errors)}`);
+      return data;
+    },
     async mcp(caller) {
       const client = new Client({ name: 'test', version: '1' });
       const headers = { authorization: `Bearer ${gateway.apiKey(caller)}` };
@@ -92,6 +105,15 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
       const answer = (await client.callTool({ name, arguments: args as Record<string, unknown> })) as CallToolResult;
       const text = answer.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
       return { isError: answer.isError === true, text, result: answer.structuredContent };
+    },
+    async call(caller, name, args) {
+      const { isError, text, result } = await gateway.tool(caller, name, args);
+      if (isError) throw new Error(`${name} failed: ${text}`);
+      return result;
+    },
+    async save(caller, content, args = {}) {
+      const project = 'scope' in args && args.scope === 'global' ? {} : { project_id: 'l9' };
+      return (await gateway.call(caller, 'save_memory', { content, ...project, ...args })).memory.packet_id;
     },
     async embedded() {
       await eventually(async () => {
