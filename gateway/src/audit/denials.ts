@@ -3,12 +3,12 @@ import type { Database } from '../database/index.ts';
 import { sqlstateOf } from '../errors.ts';
 
 export interface Denial {
-  /** Where they knocked: graphql or mcp. */
-  door: string;
-  /** Why, in our own words. Never the key or the token. */
+  /** The API that was called: graphql or mcp. */
+  api: string;
+  /** The reason in our own words, without the key or the token. */
   reason: string;
   address: string;
-  /** Whom a token with a good signature, or a known key, stood for. */
+  /** The caller that a correctly signed token or a known key names; null without one. */
   claimed: { tenantId: string; caller: string } | null;
 }
 
@@ -18,21 +18,21 @@ export interface Denials {
 }
 
 const EVERY_MS = 60_000;
-// Someone who tries keys from many addresses must not fill the disk.
-const MOST_AT_A_TIME = 200;
+// Limits the rows per interval, so that guessing keys from many addresses cannot fill the disk.
+const MAX_KINDS = 200;
 
 /**
- * Puts on the record who was turned away before a door. The first of a kind has its row at once; those of the next minute
- * that are alike share one, with their number, so that knocking is no way to flood the record.
+ * Audits requests that were denied before they reached an API. The first of a kind gets its row at once. Equal ones of the
+ * same minute share one row with their count, so that repeated attempts cannot flood the audit log.
  */
 export function createDenials({ workerPool }: Database, logger: Logger): Denials {
   const writing = new Set<Promise<void>>();
   let waiting = new Map<string, { denial: Denial; times: number }>();
 
-  const write = ({ door, reason, address, claimed }: Denial, times: number) => {
+  const write = ({ api, reason, address, claimed }: Denial, times: number) => {
     const written = workerPool
       .query('select audit.audit_denial($1, $2, $3, $4, $5, $6)', [
-        door,
+        api,
         reason,
         address,
         claimed?.tenantId ?? null,
@@ -41,7 +41,7 @@ export function createDenials({ workerPool }: Database, logger: Logger): Denials
       ])
       .then(() => {})
       .catch((error: Error) =>
-        logger.error({ sqlstate: sqlstateOf(error), door, times }, 'a denial could not be recorded'),
+        logger.error({ sqlstate: sqlstateOf(error), api, times }, 'could not audit a denied request'),
       )
       .finally(() => writing.delete(written));
     writing.add(written);
@@ -55,19 +55,21 @@ export function createDenials({ workerPool }: Database, logger: Logger): Denials
 
   return {
     record(denial) {
-      const { door, reason, address, claimed } = denial;
-      const key = JSON.stringify([door, reason, address, claimed]);
-      const known = waiting.get(key);
-      if (known) {
-        known.times += 1;
-      } else if (waiting.size < MOST_AT_A_TIME) {
+      const { api, reason, address, claimed } = denial;
+      const key = JSON.stringify([api, reason, address, claimed]);
+      const counted = waiting.get(key);
+      if (counted) {
+        counted.times += 1;
+      } else if (waiting.size < MAX_KINDS) {
         waiting.set(key, { denial, times: 0 });
         write(denial, 1);
       } else {
-        const others = { denial: { door, reason: 'many others', address: 'various', claimed: null }, times: 0 };
-        const counted = waiting.get('others') ?? others;
-        counted.times += 1;
-        waiting.set('others', counted);
+        const others = waiting.get('others') ?? {
+          denial: { api, reason: 'many others', address: 'various', claimed: null },
+          times: 0,
+        };
+        others.times += 1;
+        waiting.set('others', others);
       }
     },
     async close() {

@@ -5,7 +5,7 @@ import { callInTransaction } from '../database/transaction.ts';
 import { type KnownError, type PublicError, toPublicError } from '../errors.ts';
 
 export interface Refusal {
-  /** What was asked for, as audit_log names it; DENIED where that is not known. */
+  /** The requested operation, as audit_log names it; DENIED if it is unknown. */
   operation: string;
   packetId?: string | null;
   projectId?: string | null;
@@ -14,7 +14,7 @@ export interface Refusal {
   details?: Readonly<Record<string, unknown>>;
 }
 
-/** Leaves the audit row of a call that was refused or failed: its own transaction has rolled back, with whatever row it wrote. */
+/** Audits a call that was refused or failed. Its own transaction has rolled back together with any audit row in it. */
 export async function recordRefusal(
   database: Database,
   identity: Identity,
@@ -33,7 +33,7 @@ export async function recordRefusal(
   ]);
 }
 
-/** Records a call that nothing can perform, and gives the error to show. */
+/** Audits a call that matches no operation, and returns the error for the caller. */
 export const createRefuse =
   (database: Database, logger: Logger) =>
   async (identity: Identity, toolName: string, cause: KnownError): Promise<PublicError> => {

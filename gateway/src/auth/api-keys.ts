@@ -7,28 +7,30 @@ const digest = (key: string) => createHash('sha256').update(key).digest();
 
 export type KeyVerifier = (key: string | null) => Identity;
 
-/** The keys of the configuration, by caller; each caller may have several at a time, so that they rotate with no downtime. */
+/** The configured keys by caller. A caller may have several, so that keys can be rotated without downtime. */
 export type McpApiKeys = Readonly<Record<string, readonly string[]>>;
 
 /**
- * Turns an MCP API key, of the configuration or of the table, into the identity of its caller. Every key of the
- * configuration is compared, each in constant time. `keys` is asked each time, for they can change while we run.
+ * Resolves an MCP API key, from the configuration or the database, to the identity of its caller. It is compared with
+ * every configured key, in constant time. `keys` is called each time, because keys can change at run time.
  */
 export function keyVerifier(keys: () => McpApiKeys, directory: Directory): KeyVerifier {
   let current: McpApiKeys | null = null;
-  let known: { caller: string; digest: Buffer }[] = [];
+  let digests: { caller: string; digest: Buffer }[] = [];
   return (key) => {
     if (!key) throw new KnownError('L9AUT', 'an API key is required: Authorization: Bearer <key>, or X-API-Key: <key>');
     if (keys() !== current) {
       current = keys();
-      known = Object.entries(current).flatMap(([caller, list]) => list.map((one) => ({ caller, digest: digest(one) })));
+      digests = Object.entries(current).flatMap(([caller, list]) =>
+        list.map((one) => ({ caller, digest: digest(one) })),
+      );
     }
-    const given = digest(key);
+    const hash = digest(key);
     let caller: string | null = null;
-    for (const candidate of known) {
-      if (timingSafeEqual(candidate.digest, given)) caller = candidate.caller;
+    for (const candidate of digests) {
+      if (timingSafeEqual(candidate.digest, hash)) caller = candidate.caller;
     }
-    const claims = caller === null ? directory.findKey(given) : claimsOf(caller, DEFAULT_TENANT);
+    const claims = caller === null ? directory.findKey(hash) : claimsOf(caller, DEFAULT_TENANT);
     if (!claims) throw new KnownError('L9AUT', 'the API key is not accepted');
     return directory.admit(claims);
   };

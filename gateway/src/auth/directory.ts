@@ -6,10 +6,10 @@ import type { Identity } from './identity.ts';
 
 const REFRESH_MS = 5_000;
 
-/** What a token or key says of its bearer, before anyone knows whether that is so. */
+/** The claims of a token or key, before they are checked against the directory. */
 export type Claims = Omit<Identity, 'role'> & { role: string | null };
 
-/** The claims of a caller that takes away nothing from what its actor has. */
+/** Claims that do not restrict the rights of the actor. */
 export const claimsOf = (caller: string, tenantId: string): Claims => ({
   caller,
   role: null,
@@ -23,9 +23,9 @@ export const claimsOf = (caller: string, tenantId: string): Claims => ({
   traceId: null,
 });
 
-/** Who may come in, as the database has it, kept in memory: strangers are turned away without a database call. */
+/** An in-memory copy of the actors, scopes and keys in the database, so that unknown callers cost no database call. */
 export interface Directory {
-  /** The identity of these claims, with the role of its actor. Throws L9AUT with the name of the claim that is no good. */
+  /** The identity of these claims, with the role of the actor. Throws L9AUT with the name of an invalid claim. */
   admit(claims: Claims): Identity;
   /** The claims of the API key with this SHA-256, or null. */
   findKey(hash: Buffer): Claims | null;
@@ -59,7 +59,7 @@ interface ApiKey {
 
 // Names hold no line feeds.
 const join = (tenantId: string, name: string) => `${tenantId}\n${name}`;
-// Of a hash, not of a key: whoever watches how long it takes to be found learns nothing to build a key from.
+// The index is by hash, not by key, so the time of a lookup reveals nothing about the keys.
 const slot = (hash: Buffer) => hash.toString('hex', 0, 8);
 
 function index(listing: Listing) {
@@ -90,7 +90,7 @@ function index(listing: Listing) {
   };
 }
 
-/** Of claims that a good signature or a known key stands behind: so the record can name who was turned away. */
+/** An error that names the caller for the audit log. Only for claims with a valid signature or a known key. */
 function denied({ tenantId, caller }: Claims, field: string, reason: string): KnownError {
   const error = new KnownError('L9AUT', `${field}: ${reason}`, field);
   error.claimed = { tenantId, caller };
@@ -98,11 +98,11 @@ function denied({ tenantId, caller }: Claims, field: string, reason: string): Kn
 }
 
 /**
- * Reads the directory, and again whenever the database says that it changed. Between a change and that, the database is
- * the truth: there the claims of whoever was turned out are worth nothing any more.
+ * Loads the directory, and reloads it when the database notifies a change. A stale copy is safe: the database checks the
+ * claims again in every transaction.
  */
 export async function openDirectory(database: Database, logger: Logger): Promise<Directory> {
-  let known: ReturnType<typeof index>;
+  let current: ReturnType<typeof index>;
   let reading: Promise<void> | null = null;
   let isStale = false;
 
@@ -110,10 +110,10 @@ export async function openDirectory(database: Database, logger: Logger): Promise
     const { rows } = await database.workerPool.query<{ listing: Listing }>(
       'select administration.identity_directory() as listing',
     );
-    known = index(rows[0]!.listing);
+    current = index(rows[0]!.listing);
   };
 
-  /** One reading at a time. Whoever asks during one is answered by the next, for this one may have begun too early. */
+  /** Reloads once at a time. A request during a reload gets the next one, because the current may have begun too early. */
   const refresh = async (): Promise<void> => {
     if (reading) {
       isStale = true;
@@ -132,7 +132,9 @@ export async function openDirectory(database: Database, logger: Logger): Promise
     return reading;
   };
   const refreshQuietly = () => {
-    refresh().catch((error: Error) => logger.warn({ code: sqlstateOf(error) }, 'could not read who may come in'));
+    refresh().catch((error: Error) =>
+      logger.warn({ code: sqlstateOf(error) }, 'could not reload the directory of callers'),
+    );
   };
 
   const unlisten = await database.listen('l9_identity', refreshQuietly);
@@ -142,28 +144,29 @@ export async function openDirectory(database: Database, logger: Logger): Promise
     await unlisten();
     throw error;
   }
-  // Should no notification come through, as behind a pooler that shares connections.
+  // Notifications may be lost, for instance behind a pooler that shares connections.
   const timer = setInterval(refreshQuietly, REFRESH_MS).unref();
 
   return {
     admit(claims) {
       const { tenantId, caller, orgId, userId } = claims;
-      const role = known.roles.get(join(tenantId, caller));
+      const role = current.roles.get(join(tenantId, caller));
       if (!role) throw denied(claims, 'caller', 'not a known caller of this tenant');
       if (claims.role !== null && claims.role !== role) throw denied(claims, 'role', 'not the role of this caller');
       for (const scope of claims.scopes ?? []) {
-        if (scope !== '*' && !known.scopes.has(join(tenantId, scope)))
+        if (scope !== '*' && !current.scopes.has(join(tenantId, scope)))
           throw denied(claims, 'scopes', 'not all of these scopes are registered');
       }
-      if (orgId !== null && known.inactiveOrgs.has(join(tenantId, orgId))) throw denied(claims, 'org_id', 'not active');
-      const user = userId === null ? undefined : known.users.get(join(tenantId, userId));
+      if (orgId !== null && current.inactiveOrgs.has(join(tenantId, orgId)))
+        throw denied(claims, 'org_id', 'not active');
+      const user = userId === null ? undefined : current.users.get(join(tenantId, userId));
       if (user && !user.is_active) throw denied(claims, 'user_id', 'not active');
       if (user && user.org_id !== null && user.org_id !== orgId)
         throw denied(claims, 'user_id', 'not a user of this org');
       return { ...claims, role };
     },
     findKey(hash) {
-      const key = known.keys.get(slot(hash))?.find((candidate) => timingSafeEqual(candidate.hash, hash));
+      const key = current.keys.get(slot(hash))?.find((candidate) => timingSafeEqual(candidate.hash, hash));
       return key && key.expiresAt > Date.now() ? key.claims : null;
     },
     refresh,

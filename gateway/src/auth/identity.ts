@@ -3,17 +3,17 @@ import type { Settings } from '../database/index.ts';
 /** The tenant that every installation starts with. */
 export const DEFAULT_TENANT = '00000000-0000-7000-8000-000000000001';
 
-/** Verified claims: who calls. What they may grant is cut down by the database. */
+/** The verified claims of a caller. The database limits what they grant. */
 export interface Identity {
   caller: string;
   role: string;
   tenantId: string;
-  /** Null: all that the actor has. */
+  /** Null: all scopes of the actor. */
   scopes: readonly string[] | null;
   projects: readonly string[] | null;
   orgId: string | null;
   userId: string | null;
-  /** The API key of the table that it came with, which the database asks again whether it still holds. */
+  /** The stored API key of the request; the database checks that it is still valid. */
   keyId: string | null;
   sessionId: string | null;
   traceId: string | null;

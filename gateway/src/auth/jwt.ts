@@ -10,7 +10,7 @@ const text = (limit: number) =>
     .string()
     .min(1, 'must not be empty')
     .max(limit, `at most ${limit} characters`)
-    .refine((value) => !value.includes('\0'), 'must not hold the character NUL');
+    .refine((value) => !value.includes('\0'), 'must not contain the character NUL');
 const list = z
   .union([
     z.array(text(200)).max(1000, 'at most 1000 entries'),
@@ -21,7 +21,7 @@ const list = z
   ])
   .nullish()
   .transform((value) => value ?? null);
-// Any uuid, also the nil one and versions that RFC 9562 does not know: PostgreSQL takes them all.
+// Any uuid, including nil and versions unknown to RFC 9562, because PostgreSQL accepts all of them.
 const uuid = z.guid('must be a uuid');
 
 const claims = z.object({
@@ -42,9 +42,9 @@ export type TokenVerifier = (token: string) => Promise<Identity>;
 
 /** The secrets that sign and verify tokens (HS256). */
 export interface SigningKeys {
-  /** By the `kid` in a token's header; the first signs. */
+  /** Secrets by the `kid` in the header of a token. The first one signs. */
   jwtSecrets: Readonly<Record<string, string>>;
-  /** Of tokens without a `kid`; signs where there is none with a name. */
+  /** The secret of tokens without a `kid`. It signs if there is no named one. */
   jwtSecret: string | undefined;
 }
 
@@ -58,9 +58,8 @@ function secretFor({ kid }: JWTHeaderParameters, { jwtSecrets, jwtSecret }: Sign
 }
 
 /**
- * Verifies tokens: algorithm, issuer, audience and expiry pinned, then the claims, then that the caller is known. With
- * a JWKS_URL no secret is ever a key, without one no public key is. `keys` is asked each time, for they can change
- * while we run.
+ * Verifies tokens: signature, algorithm, issuer, audience and expiry, then the claims, then the caller. With a JWKS_URL
+ * only public keys verify, without one only secrets do. `keys` is called each time, because keys can change at run time.
  */
 export function tokenVerifier(config: Config, keys: () => SigningKeys, directory: Directory): TokenVerifier {
   const rules = {
@@ -104,7 +103,7 @@ function reasonOf(error: unknown): string {
   if (error instanceof errors.JWTExpired) return 'the token has expired';
   if (error instanceof errors.JWTClaimValidationFailed)
     return `the token's claim ${error.claim} is missing or not accepted`;
-  if (error instanceof errors.JOSEAlgNotAllowed) return 'the token is signed with an algorithm that is not accepted';
+  if (error instanceof errors.JOSEAlgNotAllowed) return 'the algorithm of the token is not accepted';
   if (error instanceof errors.JWKSNoMatchingKey) return 'the token is signed with a key that is not known';
   if (error instanceof errors.JWSSignatureVerificationFailed) return 'the signature of the token is wrong';
   return 'the token is malformed';
@@ -121,7 +120,7 @@ export interface TokenRequest {
   expires: string;
 }
 
-/** Signs a token with this installation's secret. The claims may say more than the caller's actor has: the database cuts them down. */
+/** Signs a token with the secret of this installation. Claims beyond the rights of the actor have no effect. */
 export async function signToken(config: Config, keys: SigningKeys, request: TokenRequest): Promise<string> {
   const given = {
     caller: request.caller,

@@ -17,7 +17,7 @@ import { servePsql } from './psql-socket.ts';
 
 /**
  * PostgreSQL in WebAssembly, in this process, with its data in the home folder. The caller holds the lock of that
- * folder. It has one session, which all users share one transaction at a time: hence one pool with one client.
+ * folder. The engine has one session, so there is one pool with one client, which runs one transaction at a time.
  */
 export async function openEmbedded(config: Config, logger: Logger, onPrepare?: () => void): Promise<Database> {
   const db = await openEngine(config, onPrepare);
@@ -35,12 +35,12 @@ export async function openEmbedded(config: Config, logger: Logger, onPrepare?: (
     await db.exec('set session authorization l9_gateway');
     const listeners = new Map<string, Set<() => void>>();
     const psql = await servePsql(db, pool, config.home, logger, {
-      // What is notified in its turn would go to psql, which did not ask for it.
+      // Otherwise psql would receive notifications that it did not listen to.
       onTurnStart: async () => {
         if (listeners.size > 0) await db.exec('unlisten *');
       },
       onTurnEnd: async () => {
-        // pg remembers what it has prepared in the session.
+        // Clears the list in which pg keeps the statements it has prepared in the session.
         engine.connection.parsedStatements = {};
         engine.connection.submittedNamedStatements = {};
         for (const [channel, callbacks] of listeners) {
@@ -76,7 +76,7 @@ export async function openEmbedded(config: Config, logger: Logger, onPrepare?: (
   }
 }
 
-/** One statement as l9_owner, on an engine that no server has open. The caller holds the lock of the folder. */
+/** Runs one statement as l9_owner on an engine that no server uses. The caller holds the lock of the folder. */
 export async function queryEmbeddedAsOwner(
   config: Config,
   logger: Logger,
@@ -112,7 +112,7 @@ async function prepare(db: PGlite, pool: pg.Pool, logger: Logger, onPrepare?: ()
   await migrateThroughSocket(db, logger);
 }
 
-/** graphile-migrate brings its own client, so the engine is put behind a socket for it, in a folder of our own. */
+/** graphile-migrate has its own client, so it reaches the engine through a socket in a private folder. */
 async function migrateThroughSocket(db: PGlite, logger: Logger): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'l9-'));
   const server = new PGLiteSocketServer({ db, path: join(folder, '.s.PGSQL.5432'), maxConnections: 4 });
@@ -121,7 +121,7 @@ async function migrateThroughSocket(db: PGlite, logger: Logger): Promise<void> {
     await server.start();
     await runMigrations(`postgres://l9_owner@localhost/postgres?host=${encodeURIComponent(folder)}`, logger);
   } finally {
-    // It keeps its connection a moment longer, and ends this process if that breaks.
+    // graphile-migrate closes its connection late, and ends this process if the connection breaks before that.
     for (let tries = 0; tries < 100 && server.getStats().activeConnections > 0; tries++) await setTimeout(20);
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -130,8 +130,8 @@ async function migrateThroughSocket(db: PGlite, logger: Logger): Promise<void> {
 }
 
 /**
- * The same pool, whose client is handed back as it was found: in no transaction, whatever failed, and in no role. With
- * a role, whoever checks it out has that role meanwhile.
+ * The same pool, but a released client is reset: a failed transaction is rolled back and the role is reset. With `role`,
+ * a client has that role until it is released.
  */
 function tidyPool(db: PGlite, pool: pg.Pool, role?: string): pg.Pool {
   const tidyUp = async () => {

@@ -7,7 +7,7 @@ import { openServer } from './server.ts';
 export type { Database, WorkerPool } from './database.ts';
 export { inOneTrip, inTransaction, isPipelined, retryDeadlocks, type Settings } from './transaction.ts';
 
-/** Opens the engine that the configuration names, migrated, or says what is missing. `onPrepare` tells of a first start. */
+/** Opens and migrates the configured engine, or rejects with what is missing. `onPrepare` is called on a first start. */
 export function openDatabase(config: Config, logger: Logger, onPrepare?: () => void): Promise<Database> {
   return config.databaseUrl ? openServer(config, config.databaseUrl, logger) : openEmbedded(config, logger, onPrepare);
 }

@@ -1,4 +1,4 @@
-// Notifications from a PostgreSQL server, on a connection of their own that is made again whenever it breaks.
+// Notifications from a PostgreSQL server, on a separate connection that is reopened whenever it breaks.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from 'pino';
@@ -8,8 +8,8 @@ const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 10_000;
 
 /**
- * Calls back at each notification on the channel, and after each time the connection was made anew, since what was
- * notified meanwhile is lost. Resolves, once it listens or has tried to, with how to stop.
+ * Calls back at each notification on the channel, and after each reconnect, because notifications in between are lost.
+ * Resolves, after the first attempt to listen, to a function that stops it.
  */
 export async function listenOnServer(
   url: string,
@@ -20,16 +20,16 @@ export async function listenOnServer(
   const stopped = new AbortController();
   let client: pg.Client | null = null;
 
-  /** Resolves when the connection is gone. */
+  /** Resolves when the connection has ended. */
   async function session(onListening: () => void): Promise<void> {
     const connection = new pg.Client({
       connectionString: url,
       application_name: 'l9-memory listen',
       connectionTimeoutMillis: 10_000,
-      // A connection that says nothing for hours must still be noticed when it dies.
+      // An idle connection that dies must be noticed.
       keepAlive: true,
     });
-    const gone = new Promise<void>((resolve) => {
+    const ended = new Promise<void>((resolve) => {
       connection.once('end', resolve).once('error', () => resolve());
     });
     client = connection;
@@ -39,7 +39,7 @@ export async function listenOnServer(
       await connection.connect();
       await connection.query(`listen ${pg.escapeIdentifier(channel)}`);
       onListening();
-      await gone;
+      await ended;
     } finally {
       client = null;
       await connection.end().catch(() => {});
@@ -56,7 +56,7 @@ export async function listenOnServer(
         else onNotify();
       }).catch((error: Error) => {
         if (stopped.signal.aborted) return;
-        logger.warn({ code: sqlstateOf(error), channel }, 'no notifications from the database for now');
+        logger.warn({ code: sqlstateOf(error), channel }, 'not listening for database notifications; will reconnect');
       });
       onFirst();
       isFirst = false;

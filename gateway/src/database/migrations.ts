@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 const db = join(import.meta.dirname, '..', '..', '..', 'db');
 const migrationsFolder = join(db, 'migrations');
 
-/** Roles, schemas and extensions: for a superuser, once a database. */
+/** Creates roles, schemas and extensions. A superuser runs it once for each database. */
 export const bootstrapSql = () => readFileSync(join(db, 'bootstrap.sql'), 'utf8');
 
 const committedMigrations = () =>
@@ -15,16 +15,16 @@ const committedMigrations = () =>
     .filter((file) => file.endsWith('.sql'))
     .sort();
 
-/** Which committed migrations this database has not run yet. `client` is a superuser, l9_owner or l9_worker. */
+/** The committed migrations that this database has not run yet. `client` is a superuser, l9_owner or l9_worker. */
 export async function pendingMigrations(client: pg.Pool | pg.PoolClient | pg.Client): Promise<string[]> {
-  const known = await client.query<{ exists: boolean }>(
+  const table = await client.query<{ exists: boolean }>(
     "select exists (select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = 'graphile_migrate' and c.relname = 'migrations')",
   );
-  if (!known.rows[0]?.exists) return committedMigrations();
+  if (!table.rows[0]?.exists) return committedMigrations();
   const run = await client.query<{ filename: string; hash: string }>(
     'select filename, hash from graphile_migrate.migrations',
   );
-  // It keeps the number of a migration, not the words behind it.
+  // graphile-migrate stores the number of a migration without the rest of its file name.
   const hashes = new Map(run.rows.map((row) => [Number.parseInt(row.filename, 10), row.hash]));
   return committedMigrations().filter((file) => {
     const hash = hashes.get(Number.parseInt(file, 10));
@@ -38,7 +38,7 @@ export async function pendingMigrations(client: pg.Pool | pg.PoolClient | pg.Cli
 const hashOf = (file: string) =>
   /^--! Hash: (\S+)$/m.exec(readFileSync(join(migrationsFolder, 'committed', file), 'utf8'))?.[1];
 
-/** Runs what is pending, as the role of the URL, which must be l9_owner. */
+/** Runs the pending migrations as the role of the URL, which must be l9_owner. */
 export async function runMigrations(ownerUrl: string, logger: Logger): Promise<void> {
   await migrate({
     connectionString: ownerUrl,

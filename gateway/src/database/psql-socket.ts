@@ -8,7 +8,7 @@ import { errorMessage, greeting, message, messageReader, texts, type WireMessage
 
 const IDLE_IN_TRANSACTION_MS = 30_000;
 const MAX_CLIENTS = 16;
-// What a server tells its clients when they come in.
+// The parameters that a server reports to a new client.
 const REPORTED = [
   'client_encoding',
   'DateStyle',
@@ -23,10 +23,13 @@ const REPORTED = [
   'standard_conforming_strings',
   'TimeZone',
 ];
-// Behind every statement: the engine would wait for the rows of a COPY in vain, and end. For all others it is nothing.
-const REFUSE_COPY = message('f', 'the embedded engine takes no rows from a client; use insert, or `l9-memory import`');
+// Sent after every statement: a COPY FROM STDIN would wait for rows forever. Other statements ignore it.
+const REFUSE_COPY = message(
+  'f',
+  'the embedded engine does not support COPY FROM STDIN; use insert or `l9-memory import`',
+);
 
-// What would end the engine, and with it the gateway: on a server such a thing ends one session. A guard against
+// Statements that end one session on a server would end the embedded engine and the gateway. This guards against
 // accidents, not against the owner of the folder.
 const ENDS_ENGINE =
   /\b(transaction_timeout|idle_session_timeout|idle_in_transaction_session_timeout|pg_terminate_backend)\b/i;
@@ -49,18 +52,18 @@ function replaceIfItEndsTheEngine(type: string, bytes: Buffer): Buffer {
 export interface PsqlOptions {
   /** Called before each turn, once the session is the client's. */
   onTurnStart?: () => Promise<void>;
-  /** Called after each turn: nothing that was prepared or listened to is left in the session. */
+  /** Called after each turn, when prepared statements and listeners of the client have been removed. */
   onTurnEnd?: () => Promise<void>;
   idleInTransactionMs?: number;
 }
 
 /**
- * Lets psql look into the running embedded engine, through a socket that only the owner of the folder can open. The
- * engine has one session: a client gets it for one transaction at a time, in turn with the gateway (it holds the pool's
- * one client meanwhile). Whatever it leaves there (role, settings, temporary tables, locks) is gone when its turn ends.
+ * Gives psql access to the running embedded engine, through a socket that only the owner of the folder can open. The
+ * engine has one session: a client gets it for one transaction at a time, and holds the only client of the pool meanwhile.
+ * Its role, settings, temporary tables and locks are removed when its turn ends.
  *
  * The engine is started by its superuser, so within its turn a client can become one (`set session authorization
- * postgres`), as anyone could who may read the data folder. It does not outlive the turn either.
+ * postgres`), as could anyone who may read the data folder. That ends with the turn, too.
  */
 export async function servePsql(
   db: PGlite,
@@ -75,7 +78,7 @@ export async function servePsql(
 ) {
   const { folder, path, url } = psqlSocket(home);
   if (Buffer.byteLength(path) > 100) {
-    logger.warn({ path }, 'the path of the psql socket is too long for this system: no psql door');
+    logger.warn({ path }, 'psql is unavailable: the path of its socket is too long for this system');
     return { url, close: async () => {} };
   }
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -90,20 +93,20 @@ export async function servePsql(
   });
   const sessions = new Set<{ end(): Promise<void> }>();
 
-  // After a FATAL error the engine is gone, and may spin for ever once control returns to it. What was committed is safe.
+  // After a FATAL error the engine has ended, and could loop forever. Committed transactions are safe.
   const endProcess = () => {
-    logger.fatal('the database engine ended in a psql session: stopping');
+    logger.fatal('the database engine ended in a psql session; stopping');
     process.exit(1);
   };
 
   function openSession(socket: Socket) {
     const read = messageReader();
-    // Messages since the last round trip go to the engine as one, so that nobody else's come between them.
+    // Messages since the last round trip are sent to the engine together, so that no other client's come between them.
     let batch: Buffer[] = [];
     let turn: pg.PoolClient | null = null;
     let idle: NodeJS.Timeout | undefined;
     let isOpen = true;
-    // Named statements end with the turn, but the client counts on them: how to make those it needs in the next one.
+    // Named statements end with the turn, but the client expects them to last, so they are prepared again in the next turn.
     const parses = new Map<string, Buffer>();
     const parsed = new Set<string>();
     const missing = new Set<string>();
@@ -126,7 +129,7 @@ export async function servePsql(
         await onTurnEnd();
       } catch (error) {
         failure = error as Error;
-        logger.error({ name: failure.name }, 'the session could not be tidied up after psql');
+        logger.error({ name: failure.name }, 'could not reset the session after psql');
       }
       client.release(failure);
     }
@@ -144,7 +147,7 @@ export async function servePsql(
     const execute = (bytes: Buffer, onData: (data: Buffer) => void) =>
       db.execProtocolRawStream(bytes, {
         onRawData(data) {
-          // The engine's memory: it is written over as soon as this returns.
+          // The bytes are in the memory of the engine, which overwrites them as soon as this returns.
           const copy = Buffer.from(data);
           onData(copy);
           if (copy.includes('SFATAL\0VFATAL\0')) endProcess();
@@ -169,7 +172,7 @@ export async function servePsql(
       await execute(bytes, send);
       if (isWhole && !db.isInTransaction()) return endTurn();
       idle = setTimeout(() => {
-        logger.warn('psql was idle in a transaction for too long: rolled back and disconnected');
+        logger.warn('psql was idle in a transaction for too long; rolled back and disconnected');
         send(errorMessage('FATAL', '25P03', 'terminating connection due to idle-in-transaction timeout'));
         void session.end();
       }, idleInTransactionMs).unref();
@@ -188,7 +191,7 @@ export async function servePsql(
           return send(Buffer.from('N'));
         case 'startup':
           return send(welcome);
-        case 'cancel': // The engine runs in this thread: by the time this is read, there is nothing left to cancel.
+        case 'cancel': // The engine runs in this thread, so no statement can be running when this is read.
         case 'X':
           return session.end();
         case 'P': {
@@ -216,7 +219,7 @@ export async function servePsql(
         case 'd':
         case 'c':
         case 'f':
-          // Rows of a COPY that was refused.
+          // Rows of a refused COPY are ignored.
           return;
       }
       batch.push(bytes);
@@ -236,7 +239,7 @@ export async function servePsql(
           }
           socket.resume();
         } catch (error) {
-          logger.error({ name: (error as Error).name }, 'a psql session broke');
+          logger.error({ name: (error as Error).name }, 'a psql session failed');
           send(errorMessage('FATAL', '08P01', (error as Error).message));
           await session.end();
         }

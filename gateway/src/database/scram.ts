@@ -1,4 +1,5 @@
-// What PostgreSQL stores of a password (RFC 5803). Made here, the password itself is in no statement and in no log.
+// The SCRAM verifier that PostgreSQL stores for a password (RFC 5803). It is computed here, so that the password itself
+// appears in no statement and no log.
 import { createHash, createHmac, pbkdf2Sync, randomBytes, timingSafeEqual } from 'node:crypto';
 
 const hmac = (key: Buffer, text: string) => createHmac('sha256', key).update(text).digest();

@@ -6,7 +6,7 @@ import type { Database } from './database.ts';
 import { listenOnServer } from './listen.ts';
 import { pendingMigrations, runMigrations } from './migrations.ts';
 
-/** A PostgreSQL 18 server. Migrates first where DATABASE_OWNER_URL is given, else only checks. */
+/** Opens a PostgreSQL 18 server. Migrates it first if DATABASE_OWNER_URL is set; otherwise it only checks. */
 export async function openServer(config: Config, databaseUrl: string, logger: Logger): Promise<Database> {
   if (config.databaseOwnerUrl) await runMigrations(config.databaseOwnerUrl, logger);
 
@@ -16,15 +16,15 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
       max,
       application_name: role ? 'l9-memory jobs' : 'l9-memory',
       connectionTimeoutMillis: 10_000,
-      // Plans here run for milliseconds; compiling one would take longer.
+      // Queries run for milliseconds; JIT compilation would take longer.
       options: `-c jit=off${role ? ` -c role=${role}` : ''}`,
-      // What is asked before an answer came is sent at once. Jobs wait for each answer anyway.
+      // Pipelining sends queries without waiting for earlier answers. Jobs wait for each answer anyway.
       pipeline: !role,
     });
     // A server that restarts breaks idle connections; the pool replaces them when they are next needed.
     const onError = (error: Error) => logger.warn({ code: sqlstateOf(error) }, 'a database connection broke');
     pool.on('error', onError);
-    // Also one that is checked out: without a listener its error would end the process.
+    // A checked-out client needs a listener too: without one its error would end the process.
     pool.on('connect', (client) => client.on('error', onError));
     return pool;
   };

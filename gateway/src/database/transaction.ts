@@ -4,7 +4,7 @@ import { SQLSTATE, sqlstateOf } from '../errors.ts';
 /** Settings local to a transaction: `role`, the claims, `l9.tool_name` … */
 export type Settings = Readonly<Record<string, string>>;
 
-// PostgreSQL knows no NUL in a text, and a statement ends there.
+// PostgreSQL allows no NUL in a text, and a NUL would end the statement.
 const literal = (value: string) => pg.escapeLiteral(value.replaceAll('\0', '\uFFFD'));
 
 const begin = (settings: Settings) => {
@@ -12,10 +12,10 @@ const begin = (settings: Settings) => {
   return set.length > 0 ? `begin; select ${set.join(', ')}` : 'begin';
 };
 
-/** Whether what is asked before an answer came is sent at once. The embedded engine takes one thing at a time. */
+/** True if queries are sent without waiting for earlier answers. The embedded engine does not support that. */
 export const isPipelined = (client: pg.ClientBase) => (client as { pipeline?: boolean }).pipeline === true;
 
-/** Waits for all, so that nothing still runs on the connection, and then fails with the first failure in order. */
+/** Waits until no query runs on the connection any more, then rejects with the first failure in order. */
 async function settled<T extends readonly unknown[]>(flight: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
   const results = await Promise.allSettled(flight);
   const failure = results.find((result) => result.status === 'rejected');
@@ -25,7 +25,7 @@ async function settled<T extends readonly unknown[]>(flight: { [K in keyof T]: P
 
 type Discard = (reason: Error) => void;
 
-/** Lends a connection of the pool; `discard` says that it must not be used again. */
+/** Checks out a connection of the pool. `discard` marks it as unusable. */
 async function onConnection<T>(
   pool: pg.Pool,
   use: (client: pg.PoolClient, discard: Discard) => Promise<T>,

@@ -1,4 +1,4 @@
-// As much of PostgreSQL's wire protocol (version 3) as it takes to stand between psql and the embedded engine.
+// The parts of PostgreSQL's wire protocol (version 3) that a proxy between psql and the embedded engine needs.
 
 const SSL_REQUEST = 80877103;
 const GSS_REQUEST = 80877104;
@@ -32,7 +32,7 @@ export function message(type: string, ...parts: (string | number | Buffer)[]): B
 export const errorMessage = (severity: string, sqlstate: string, text: string) =>
   message('E', `S${severity}`, `V${severity}`, `C${sqlstate}`, `M${text}`, Buffer.alloc(1));
 
-/** What a client hears after its startup message: welcome, these are the parameters, ready. */
+/** The answer to a startup message: authentication is complete, the parameters, ready for queries. */
 export const greeting = (parameters: Record<string, string>) =>
   Buffer.concat([
     message('R', 0),
@@ -41,20 +41,20 @@ export const greeting = (parameters: Record<string, string>) =>
     message('Z', Buffer.from('I')),
   ]);
 
-/** The texts at the beginning of a message's body, after `skip` bytes. */
+/** The first `count` texts in the body of a message, after `skip` bytes. */
 export function texts(bytes: Buffer, count: number, skip = 0): string[] {
   const found: string[] = [];
   let from = 5 + skip;
   while (found.length < count) {
     const end = bytes.indexOf(0, from);
-    if (end === -1) throw new WireError('a text does not end');
+    if (end === -1) throw new WireError('a text is not terminated');
     found.push(bytes.toString('utf8', from, end));
     from = end + 1;
   }
   return found;
 }
 
-/** Cuts a client's bytes into messages; the first ones, which have no type, are named by what they ask for. */
+/** Splits a client's bytes into messages. The first ones have no type byte and are named after their request. */
 export function messageReader() {
   let rest: Buffer[] = [];
   let size = 0;
@@ -72,13 +72,13 @@ export function messageReader() {
     rest.push(chunk);
     size += chunk.length;
     wanted = Math.max(wanted, hasStarted ? 5 : 8);
-    // A long message comes in many chunks; they are joined once, when it is all there.
+    // A long message arrives in many chunks, which are joined once it is complete.
     while (size >= wanted) {
       const bytes = rest.length === 1 ? rest[0]! : Buffer.concat(rest);
       rest = [bytes];
       const length = hasStarted ? bytes.readInt32BE(1) + 1 : bytes.readInt32BE(0);
       if (length < (hasStarted ? 5 : 8) || length > (hasStarted ? MAX_MESSAGE_BYTES : MAX_STARTUP_BYTES)) {
-        throw new WireError('a message is too long, or makes no sense');
+        throw new WireError('a message has an invalid length');
       }
       wanted = length;
       if (size < length) return;
@@ -93,7 +93,7 @@ export function messageReader() {
         else if (code >> 16 === 3) {
           hasStarted = true;
           yield { type: 'startup', bytes: one };
-        } else throw new WireError('an unknown version of the protocol');
+        } else throw new WireError('unknown protocol version');
         wanted = hasStarted ? 5 : 8;
       }
     }

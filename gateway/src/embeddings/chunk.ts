@@ -10,7 +10,7 @@ interface Unit {
   start: number;
   end: number;
   tokens: number;
-  /** How good a place to stop its end is. */
+  /** How well a chunk could end here: one of the values below. */
   rank: number;
 }
 
@@ -28,19 +28,19 @@ const LETTERS_MEET = /^[A-Za-z0-9]{2}$/;
 const SEAM_INSIDE = /[^A-Za-z0-9](?=[A-Za-z0-9]*$)/u;
 
 /**
- * Cuts a text into overlapping chunks of at most `maxTokens`; [] when it needs no cutting.
- * `countTokens` is asked word by word and summed, which holds for WordPiece: it never joins words.
+ * Divides a text into overlapping chunks of at most `maxTokens`; [] if it fits in one. The result of `countTokens` is
+ * summed word by word, which is exact for WordPiece, since it never joins words.
  */
 export function chunkText(text: string, countTokens: (word: string) => number, limits: ChunkLimits): Chunk[] {
   const { maxTokens, overlapTokens } = limits;
-  // Small enough to overlap by, or text without spaces would have no overlap.
+  // Units must be smaller than the overlap; otherwise a text without spaces would have none.
   const unitTokens = Math.max(1, Math.min(maxTokens, overlapTokens > 0 ? overlapTokens >> 1 : maxTokens));
   const units = unitsOf(text, countTokens, unitTokens);
   if (units.reduce((sum, unit) => sum + unit.tokens, 0) <= maxTokens) return [];
 
   const chunks: Chunk[] = [];
   let first = 0;
-  let covered = 0; // units before this one are in a chunk already
+  let covered = 0; // the number of units that are in a chunk already
   while (covered < units.length) {
     const next = chunkEnd(units, first, covered, maxTokens);
     const start = units[first]!.start;
@@ -52,7 +52,7 @@ export function chunkText(text: string, countTokens: (word: string) => number, l
   return chunks;
 }
 
-/** The index after the chunk that starts at `first`: as full as can be, or the best stop shortly before. */
+/** The end of the chunk that starts at `first`: as long as possible, or the best boundary shortly before that. */
 function chunkEnd(units: Unit[], first: number, covered: number, maxTokens: number): number {
   let end = first;
   let tokens = 0;
@@ -60,7 +60,7 @@ function chunkEnd(units: Unit[], first: number, covered: number, maxTokens: numb
   let bestEnd = first;
   while (end < units.length) {
     const unit = units[end]!;
-    // A unit that is too large by itself still has to go somewhere.
+    // A chunk has at least one new unit, even one that is too large.
     if (tokens + unit.tokens > maxTokens && end > covered) break;
     tokens += unit.tokens;
     end += 1;
@@ -72,7 +72,7 @@ function chunkEnd(units: Unit[], first: number, covered: number, maxTokens: numb
   return end === units.length || best <= WORD_END ? end : bestEnd;
 }
 
-/** Where the next chunk starts: back by the overlap, but with room left for something new. */
+/** The start of the next chunk: it goes back by the overlap, but leaves room for a new unit. */
 function overlapStart(units: Unit[], first: number, end: number, maxTokens: number, overlapTokens: number): number {
   const room = Math.min(overlapTokens, maxTokens - (units[end]?.tokens ?? 0));
   let start = end;
@@ -125,14 +125,14 @@ function* pieces(word: string, countTokens: (word: string) => number, unitTokens
       limit = Math.max(1, piece.length >> 1);
       continue;
     }
-    // Halves of one string may come to a token more when they meet again in a chunk.
+    // Two halves of one word may need one more token when they are adjacent in a chunk.
     const spare = LETTERS_MEET.test(rest.slice(piece.length - 1, piece.length + 1)) ? 1 : 0;
     yield { text: piece, tokens: Math.min(tokens + spare, Math.max(tokens, unitTokens)) };
     rest = rest.slice(piece.length);
   }
 }
 
-/** Where to cut a word longer than `limit`: after a sentence, else after a sign, else anywhere. */
+/** Where to cut a word longer than `limit`: after a sentence, else after a punctuation mark, else anywhere. */
 function cutWithin(word: string, limit: number): number {
   const from = limit - (limit >> 2);
   const tail = word.slice(from, limit);
@@ -140,7 +140,7 @@ function cutWithin(word: string, limit: number): number {
   return wholeCharacter(word, seam ? from + seam.index! + seam[0].length : limit);
 }
 
-/** Moves a cut off the middle of a surrogate pair; a first character is kept whole. */
+/** Moves a cut out of a surrogate pair. The first character is always kept whole. */
 function wholeCharacter(word: string, at: number): number {
   const splits = isHigh(word.charCodeAt(at - 1)) && isLow(word.charCodeAt(at));
   return splits ? (at > 1 ? at - 1 : at + 1) : at;

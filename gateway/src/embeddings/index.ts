@@ -10,17 +10,17 @@ export type { Chunk, Embedder } from './embedder.ts';
 export { EmbedderUnavailable, EmbeddingRejected, STORED_DIMENSIONS, toVectorLiteral } from './embedder.ts';
 export { LOCAL_DIMENSIONS, LOCAL_MODEL } from './providers/local.ts';
 
-/** The first that can serve a model does. */
+/** In order of precedence: the first that can serve a model does. */
 const providers: readonly EmbeddingProvider[] = [localProvider, openaiProvider];
 
 export const createEmbedder = async (config: EmbeddingConfig, logger: Logger): Promise<Embedder> =>
   providers.find(({ name }) => name === config.provider)!.open(config, logger);
 
-/** The provider that has this model, or null if none is configured. */
+/** The provider that can serve this model, or null if none is configured. */
 export const providerOf = (config: EmbeddingConfig, model: string): EmbeddingProvider | null =>
   providers.find((provider) => provider.canServe(model, config)) ?? null;
 
-/** The configuration for another model than the configured one, or null if no provider has it. */
+/** The configuration for another model than the configured one, or null if no provider can serve it. */
 export function configFor(config: EmbeddingConfig, model: string, dimensions: number): EmbeddingConfig | null {
   const provider = providerOf(config, model);
   return provider && { ...config, provider: provider.name, model, dimensions };

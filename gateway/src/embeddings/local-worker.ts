@@ -1,4 +1,4 @@
-// Runs in a worker thread: inference and tokenizing would block the event loop for as long as they take.
+// Runs in a worker thread, because inference and tokenizing would block the event loop.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -42,7 +42,7 @@ async function work(): Promise<void> {
   while (jobs.length > 0) {
     const job = jobs.reduce((least, other) => (left(other) < left(least) ? other : least));
     await step(job);
-    // Lets requests in that came meanwhile: a query goes before the rest of a long batch.
+    // Accepts new requests between texts, so that a query runs before the rest of a long batch.
     await nextTurn();
   }
   working = false;
@@ -67,9 +67,9 @@ async function step(job: Job): Promise<void> {
       answer({ kind: 'vectors', id: request.id, vectors });
     }
   } catch (error) {
-    // The name alone: a message might quote the text.
+    // Only the name of the error, since its message might quote the text.
     const reason = error instanceof Error ? error.name : 'unknown error';
-    // An engine that failed once may be broken for good: better a new thread.
+    // An engine that failed may remain broken, so the thread ends and a new one is started.
     if (request.kind === 'embed') throw new Error(`inference failed (${reason})`);
     answer({ kind: 'failed', id: request.id, reason });
   }
@@ -81,13 +81,13 @@ function answer(message: WorkerAnswer): void {
 }
 
 /**
- * One text a run: activations are quantised by the largest of a run, so in a batch a vector would depend on
- * its neighbours; and on one thread a batch is no faster.
+ * Each run embeds one text. Activations are quantised by the largest of a run, so in a batch a vector would depend on the
+ * other texts; and on one thread a batch is no faster.
  */
 async function loadModel(): Promise<(text: string) => Promise<number[]>> {
   const { InferenceSession, Tensor } = await loadEngine();
   const model = await readFile(join(modelDir, 'model_int8.onnx'));
-  // One thread: the database wants the other cores.
+  // One thread leaves the other cores to the database.
   const session = await InferenceSession.create(model, { intraOpNumThreads: 1, logSeverityLevel: 3 });
 
   return async (text) => {
@@ -100,12 +100,12 @@ async function loadModel(): Promise<(text: string) => Promise<number[]>> {
       token_type_ids: tensor(() => 0n),
     });
     const vector = normalised(meanOverTokens(output.last_hidden_state!.data as Float32Array, ids.length));
-    if (!vector) throw new RangeError('the model gave no vector');
+    if (!vector) throw new RangeError('the model returned no vector');
     return vector;
   };
 }
 
-/** The native engine is faster, but installs with a download, so it is used only where it is present. */
+/** The native engine is faster, but its installation downloads a file, so it is used only if it is installed. */
 async function loadEngine(): Promise<Engine> {
   const native = 'onnxruntime-node';
   try {
@@ -117,7 +117,7 @@ async function loadEngine(): Promise<Engine> {
   }
 }
 
-/** There is no padding in a run of one text, so every token counts. */
+/** A run of one text has no padding, so the mean is over all tokens. */
 function meanOverTokens(states: Float32Array, count: number): number[] {
   const width = states.length / count;
   const mean = new Array<number>(width).fill(0);

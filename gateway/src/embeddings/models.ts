@@ -1,4 +1,4 @@
-// Which models are in use is the database's to say, and may change while we run. Here are the embedders for them.
+// The embedders of the models in use. The database decides which these are, and that can change at run time.
 import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
 import { cachedEmbedder, cachedQueryEmbedder } from './cache.ts';
@@ -12,23 +12,23 @@ interface ModelInUse {
 }
 
 export interface Models {
-  /** Of the model that serves; null where this gateway has no provider for it. */
+  /** The embedder of the serving model; null if this gateway has no provider for it. */
   serving(): Embedder | null;
   servingModel(): string;
-  /** The vector of a query, by the model that serves. */
+  /** The vector of a query by the serving model. */
   embedQuery(text: string): Promise<{ vector: number[]; model: string } | null>;
-  /** Of the models that memories are to be embedded with, the one that serves first; without those we have no provider for. */
+  /** The embedders of the models in use, the serving one first. Models without a configured provider are left out. */
   inUse(): Embedder[];
-  /** Whether the provider of the model that serves answers. */
+  /** True if the provider of the serving model answers. */
   isReady(): Promise<boolean>;
-  /** Reads anew which models those are. */
+  /** Reads again which models are in use. */
   refresh(): Promise<void>;
-  /** Calls back when they have changed. */
+  /** Calls back when the models in use have changed. */
   onChange(callback: () => void): void;
   close(): Promise<void>;
 }
 
-/** `configured` is the embedder that the configuration names, or one that stands in for it. */
+/** `configured` is the embedder of the configuration, or a replacement of it in tests. */
 export async function openModels(
   database: Database,
   config: EmbeddingConfig,
@@ -73,7 +73,7 @@ export async function openModels(
     for (const callback of callbacks) callback();
   }
 
-  // Each reading waits for the one before, so that the last to be asked for is the last to be had.
+  // Each read waits for the one before, so that the last one requested also ends last.
   let reading: Promise<void> = Promise.resolve();
   const refresh = () => {
     reading = reading.catch(() => {}).then(read);
@@ -87,7 +87,7 @@ export async function openModels(
   ]);
   await refresh();
   const stopListening = await database.listen('l9_embedding_models', () => {
-    refresh().catch((error: Error) => logger.warn({ name: error.name }, 'the models in use could not be read'));
+    refresh().catch((error: Error) => logger.warn({ name: error.name }, 'could not read the models in use'));
   });
   return {
     servingModel,
@@ -111,7 +111,7 @@ export async function openModels(
     async close() {
       await stopListening();
       await reading.catch(() => {});
-      // The one of the configuration is closed by whoever made it.
+      // The caller that opened the configured embedder closes it.
       for (const entry of embedders.values()) if (entry && entry.original !== configured) await entry.original.close();
     },
   };

@@ -7,7 +7,7 @@ import { EmbedderUnavailable } from './embedder.ts';
 
 export interface WorkerOptions {
   modelDir: string;
-  /** Load the model, not just its tokenizer. */
+  /** True: load the model. False: load only its tokenizer. */
   inference: boolean;
 }
 
@@ -24,12 +24,12 @@ export type WorkerAnswer =
 export interface TextWorker {
   /** Starts the thread without waiting for it. */
   warmUp(): void;
-  /** Waits until the thread, started if none runs, has loaded. */
+  /** Starts a thread if none runs, and waits until it has loaded. */
   ready(): Promise<void>;
   embed(texts: readonly string[]): Promise<number[][]>;
   chunk(text: string, limits: ChunkLimits): Promise<Chunk[]>;
   close(): Promise<void>;
-  /** The thread that runs now, for tests that kill it. */
+  /** The current thread, for tests that kill it. */
   thread(): Worker | null;
 }
 
@@ -37,16 +37,16 @@ interface Running {
   worker: Worker;
   loaded: PromiseWithResolvers<void>;
   waiting: Map<number, PromiseWithResolvers<WorkerAnswer>>;
-  /** Calls under way: while there are none, the thread keeps no process alive. */
+  /** The number of pending calls. At zero the thread does not keep the process alive. */
   holds: number;
 }
 
 export const MODEL_DIR = fileURLToPath(new URL('../../models/all-MiniLM-L6-v2-int8', import.meta.url));
 
-// The published package is compiled, so the thread's file has the ending that this one has.
+// The published package is compiled, so the file of the thread has the same extension as this one.
 const WORKER_FILE = new URL(`./local-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
 
-/** A thread for tokens and vectors. If it dies, what waits is rejected, and the next call starts another. */
+/** A thread for tokens and vectors. If it dies, pending calls are rejected, and the next call starts another. */
 export function createTextWorker(options: WorkerOptions, logger: Logger): TextWorker {
   let running: Running | null = null;
   let closed = false;
@@ -56,10 +56,10 @@ export function createTextWorker(options: WorkerOptions, logger: Logger): TextWo
     if (closed) throw new EmbedderUnavailable('the embedder is closed');
     if (running) return running;
     const began = performance.now();
-    // Flags of the process are not passed on: a thread fails on some of them.
+    // Flags of the process are not passed on, because a thread fails on some of them.
     const worker = new Worker(WORKER_FILE, { workerData: options, execArgv: [] });
     const self: Running = { worker, loaded: Promise.withResolvers(), waiting: new Map(), holds: 0 };
-    self.loaded.promise.catch(() => {}); // whoever asks is told; nobody has to ask
+    self.loaded.promise.catch(() => {}); // callers of ready() get the error; without one it must not end the process
     worker.on('message', (message: WorkerAnswer) => {
       if (message.kind !== 'ready') return settle(self, message);
       logger.debug(
@@ -68,7 +68,7 @@ export function createTextWorker(options: WorkerOptions, logger: Logger): TextWo
       );
       self.loaded.resolve();
     });
-    // Errors that come here quote no text: loading raises them, or the thread has cut them to a name.
+    // These errors quote no text: they come from loading, or the thread has reduced them to a name.
     worker.on('error', (error) => stop(self, `the embedding thread failed: ${error.message}`));
     worker.on('exit', (code) => stop(self, `the embedding thread ended with code ${code}`));
     worker.unref();
@@ -137,7 +137,7 @@ export function createTextWorker(options: WorkerOptions, logger: Logger): TextWo
       const self = running;
       if (!self) return;
       stop(self, 'the embedder is closed');
-      // The thread is not waited for by itself, and on Node 22 its end not either.
+      // On Node 22 neither the thread nor its termination keeps the process alive, so a timer does.
       const alive = setInterval(() => {}, 1_000);
       await self.worker.terminate().finally(() => clearInterval(alive));
     },

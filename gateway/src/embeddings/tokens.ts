@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 
 export interface Tokens {
-  /** Ids of the start of a text, `[CLS]` and `[SEP]` included, at most `max` of them. */
+  /** The ids of the first tokens of a text, at most `max` including `[CLS]` and `[SEP]`. */
   encode(text: string, max: number): number[];
-  /** What a word costs, rather too much than too little. */
+  /** The number of tokens of a word, or slightly more. */
   count(word: string): number;
 }
 
-// Enough for the vocabulary of a large text; it is emptied when full, which costs less than keeping order.
-const REMEMBERED_WORDS = 50_000;
+// Enough for the vocabulary of a large text. The cache is cleared when full, which is cheaper than tracking use.
+const CACHED_WORDS = 50_000;
 const ASCII = /^[\x21-\x7e]+$/;
-// No model reads more of one word than this, and a megabyte without a space must not be taken apart whole.
+// No model reads more of one word than this, and tokenizing a megabyte without a space would take too long.
 const LONGEST_READ = 4096;
 
 export async function loadTokens(modelDir: string): Promise<Tokens> {
@@ -29,12 +29,12 @@ export async function loadTokens(modelDir: string): Promise<Tokens> {
   };
   const [cls, sep, unknown] = [special('[CLS]'), special('[SEP]'), special('[UNK]')];
   const idsOf = (word: string): number[] => tokenizer.encode(word, { add_special_tokens: false }).ids;
-  const counted = new Map<string, number>();
+  const counts = new Map<string, number>();
   const countAscii = asciiCounter(tokenizer.get_vocab().keys());
 
   function countAny(word: string): number {
     const ids = idsOf(word);
-    // One [UNK] stands for a word of any length, which other tokenizers spell out.
+    // One [UNK] stands for a word of any length, which other tokenizers would split.
     return ids.includes(unknown) ? Math.max(ids.length, word.length) : ids.length;
   }
 
@@ -49,17 +49,17 @@ export async function loadTokens(modelDir: string): Promise<Tokens> {
     },
 
     count(word) {
-      const known = counted.get(word);
-      if (known !== undefined) return known;
+      const cached = counts.get(word);
+      if (cached !== undefined) return cached;
       const count = ASCII.test(word) ? countAscii(word) : countAny(word);
-      if (counted.size >= REMEMBERED_WORDS) counted.clear();
-      counted.set(word, count);
+      if (counts.size >= CACHED_WORDS) counts.clear();
+      counts.set(word, count);
       return count;
     },
   };
 }
 
-/** Counts as the tokenizer does, but fast: that takes seconds over a megabyte of encoded data. */
+/** Counts like the tokenizer but faster: the tokenizer takes seconds for a megabyte of encoded data. */
 function asciiCounter(vocabulary: Iterable<string>): (word: string) => number {
   const heads = new Set<string>();
   const tails = new Set<string>();
@@ -73,9 +73,9 @@ function asciiCounter(vocabulary: Iterable<string>): (word: string) => number {
   function countRun(run: string): number {
     let count = 0;
     for (let at = 0; at < run.length; count += 1) {
-      const known = at === 0 ? heads : tails;
+      const tokens = at === 0 ? heads : tails;
       let end = Math.min(run.length, at + longest);
-      while (end > at + 1 && !known.has(run.slice(at, end))) end -= 1;
+      while (end > at + 1 && !tokens.has(run.slice(at, end))) end -= 1;
       at = end;
     }
     return count;

@@ -1,9 +1,9 @@
-// A call of the chat model within what its tenant may spend a day.
+// A call of the chat model within the daily token budget of its tenant.
 import type { Logger } from 'pino';
 import type { WorkerPool } from '../database/index.ts';
 import { type Chat, ChatAnswerInvalid, ChatError, type ChatRequest, type Usage } from './chat.ts';
 
-/** The tenant's budget of the day doesn't suffice. */
+/** The daily budget of the tenant is not enough for the call. */
 export class BudgetSpent extends Error {
   override name = 'BudgetSpent';
 }
@@ -21,7 +21,7 @@ export interface Reservation {
   tokens: number;
 }
 
-/** Sets aside what the call can cost at most, or rejects with BudgetSpent. */
+/** Reserves the maximum number of tokens of the call, or rejects with BudgetSpent. */
 export async function reserve({ pool, chat }: Spending, tenantId: string, request: ChatRequest): Promise<Reservation> {
   const tokens = chat.mostTokens(request);
   const { rows } = await pool.query<{ day: string | null }>('select extraction.reserve_tokens($1, $2)::text as day', [
@@ -29,11 +29,11 @@ export async function reserve({ pool, chat }: Spending, tenantId: string, reques
     tokens,
   ]);
   const day = rows[0]!.day;
-  if (day === null) throw new BudgetSpent('the tokens of this day are spent');
+  if (day === null) throw new BudgetSpent('the token budget of this day is spent');
   return { tenantId, day, tokens };
 }
 
-/** Asks, reads the answer by `parse` (null: it is none), and counts what that did cost. Rejects with a ChatError. */
+/** Calls the model, parses the answer (`parse` returns null for an invalid one), and records the tokens used. Rejects with a ChatError. */
 export async function askReserved<Answer>(
   { pool, chat, logger, onTokens }: Spending,
   { tenantId, day, tokens }: Reservation,
@@ -52,8 +52,8 @@ export async function askReserved<Answer>(
         usage?.completionTokens ?? null,
         hasFailed,
       ])
-      // What is not settled stays reserved: the budget is kept either way.
-      .catch((error: Error) => logger.warn({ name: error.name }, 'tokens could not be counted'));
+      // If this fails the reservation remains, so the budget is kept either way.
+      .catch((error: Error) => logger.warn({ name: error.name }, 'could not record token usage'));
   };
   let answered: Awaited<ReturnType<Chat['ask']>>;
   try {

@@ -1,4 +1,4 @@
-// A chat model that answers by a JSON schema: OpenAI's, or any server that speaks its `/chat/completions`.
+// A chat model with answers in a JSON schema: OpenAI, or any server with the same `/chat/completions`.
 import { BrokenCircuitError, ConsecutiveBreaker, circuitBreaker, handleWhen } from 'cockatiel';
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
 import type { Logger } from 'pino';
@@ -6,14 +6,14 @@ import type { ChatConfig } from '../config.ts';
 import { openaiClient } from '../openai/client.ts';
 
 export interface ChatRequest {
-  /** What is to be done: a text of ours, always the same. */
+  /** The instructions, a constant text of the gateway. */
   system: string;
-  /** What it is to be done with: data, whatever it says. */
+  /** The data. Instructions in it are not to be followed. */
   data: string;
-  /** Name and JSON schema of the answer. */
+  /** The name and JSON schema of the answer. */
   name: string;
   schema: Record<string, unknown>;
-  /** How long the answer may be. */
+  /** The maximum length of the answer. */
   maxTokens: number;
 }
 
@@ -24,13 +24,13 @@ export interface Usage {
 
 export interface Chat {
   model: string;
-  /** What a call can cost at most. */
+  /** The maximum number of tokens of a call. */
   mostTokens(request: ChatRequest): number;
-  /** The answer, parsed; not yet checked. */
+  /** The parsed answer, not validated yet. */
   ask(request: ChatRequest, signal?: AbortSignal): Promise<{ answer: unknown; usage: Usage | null }>;
 }
 
-/** An error of a call. `usage` null: nobody knows what it cost. */
+/** An error of a call. `usage` is null if its cost is unknown. */
 export class ChatError extends Error {
   readonly usage: Usage | null;
   constructor(message: string, usage: Usage | null = { promptTokens: 0, completionTokens: 0 }) {
@@ -39,35 +39,35 @@ export class ChatError extends Error {
   }
 }
 
-/** Not reached, or not willing just now: the same may succeed later. */
+/** The provider could not be reached or is busy, so a retry may succeed. */
 export class ChatUnavailable extends ChatError {
   override name = 'ChatUnavailable';
 }
 
-/** It refuses this very request. */
+/** The provider refuses this request. */
 export class ChatRejected extends ChatError {
   override name = 'ChatRejected';
 }
 
-/** What it says is not what was asked for. */
+/** The answer does not match the schema. */
 export class ChatAnswerInvalid extends ChatError {
   override name = 'ChatAnswerInvalid';
 }
 
 export interface ChatTuning {
-  /** This many failed calls one after the other, and the provider counts as down … */
+  /** After this many consecutive failures the circuit breaker opens. */
   failuresToOpen: number;
-  /** … for so long; then a single call tries it. */
+  /** The breaker then rejects calls for this long, before a single call tests the provider. */
   halfOpenAfterMs: number;
 }
 
 const TUNING: ChatTuning = { failuresToOpen: 5, halfOpenAfterMs: 10_000 };
-const MOST_BYTES_OF_AN_ANSWER = 2 * 1024 * 1024;
+const MAX_BYTES_PER_ANSWER = 2 * 1024 * 1024;
 
 export function openaiChat(config: ChatConfig, logger: Logger, tuning: Partial<ChatTuning> = {}): Chat {
   const { model, baseUrl, apiKey, timeoutMs } = config;
   const { failuresToOpen, halfOpenAfterMs } = { ...TUNING, ...tuning };
-  // Each call has tokens reserved for it: what failed is called again from the list, with new ones.
+  // Each call has its own reservation of tokens, so a failed call is retried from the queue with a new one.
   const client = openaiClient({ apiKey, baseUrl, timeoutMs, maxRetries: 0, fetch: boundedFetch });
   const breaker = circuitBreaker(
     handleWhen((error) => error instanceof ChatUnavailable),
@@ -88,33 +88,34 @@ export function openaiChat(config: ChatConfig, logger: Logger, tuning: Partial<C
 
   return {
     model,
-    // A token is at least a byte; the names of the roles, and what stands between, are more.
+    // A token has at least one byte. The constant covers role names and separators.
     mostTokens: ({ system, data, schema, maxTokens }) =>
       [system, data, JSON.stringify(schema)].reduce((sum, text) => sum + Buffer.byteLength(text), 200) + maxTokens,
     async ask(request, signal) {
       try {
         return await breaker.execute(async () => {
-          // The client's own timeout ends with the headers.
+          // The timeout of the client ends with the headers.
           const inTime = AbortSignal.timeout(timeoutMs);
           const either = signal ? AbortSignal.any([inTime, signal]) : inTime;
           try {
             return read(await client.chat.completions.create(bodyOf(request), { signal: either }));
           } catch (error) {
-            // It may have done its work all the same.
+            // The model may have used tokens nevertheless.
             throw either.aborted
               ? new ChatUnavailable('the chat model did not answer in time', null)
               : translated(error, model);
           }
         });
       } catch (error) {
-        if (error instanceof BrokenCircuitError) throw new ChatUnavailable('the chat model is down; not tried');
+        if (error instanceof BrokenCircuitError)
+          throw new ChatUnavailable('the chat model is down; the request was not sent');
         throw error;
       }
     },
   };
 }
 
-/** An answer as long as the server likes would fill our memory; a redirect would take the memory elsewhere. */
+/** Limits the size of an answer, and follows no redirect, which would send the memory to another server. */
 const boundedFetch: typeof fetch = async (input, init) => {
   const response = await fetch(input, { ...init, redirect: 'error' });
   if (!response.body) return response;
@@ -122,7 +123,7 @@ const boundedFetch: typeof fetch = async (input, init) => {
   let size = 0;
   for await (const part of response.body) {
     size += part.byteLength;
-    if (size > MOST_BYTES_OF_AN_ANSWER) throw new ChatAnswerInvalid('the chat model answers without end', null);
+    if (size > MAX_BYTES_PER_ANSWER) throw new ChatAnswerInvalid('the answer of the chat model is too long', null);
     parts.push(part);
   }
   const { status, statusText, headers } = response;
@@ -155,7 +156,7 @@ function usageOf(completion: Completion): Usage | null {
     : null;
 }
 
-/** Keeps the status alone, and no `cause`: a provider's message may quote the memory or the key. */
+/** Keeps only the status, without `cause`, because a message of the provider may quote the memory or the key. */
 function translated(error: unknown, model: string): ChatError {
   if (error instanceof ChatError) return error;
   for (let at: unknown = error; at instanceof Error; at = at.cause) if (at instanceof ChatError) return at;

@@ -1,5 +1,5 @@
-// Works off the list of memories that a chat model is to read. What is on the list is the database's to know, so this can
-// stop anywhere: what was not stored is claimed again when its lease ends.
+// Extracts facts from the memories in the queue of the chat model. The queue is in the database, so this can stop at any
+// point: a memory whose result was not stored is leased again when its lease ends.
 
 import type { WorkerPool } from '../database/index.ts';
 import { SQLSTATE, sqlstateOf } from '../errors.ts';
@@ -35,14 +35,14 @@ interface Stored {
 }
 
 export interface ExtractOptions extends Spending {
-  /** How long a claim holds: longer than a call takes. */
+  /** How long a lease lasts: longer than a call takes. */
   leaseMs: number;
-  /** The job of the queue that this is. */
+  /** The id of this job in the queue. */
   jobId?: string | undefined;
   onExtracted?: ((outcome: 'stored' | 'outdated' | 'failed') => void) | undefined;
 }
 
-/** Extracts for a minute, or until nothing is due. Rejects with ChatUnavailable when the provider can't be reached. */
+/** Extracts for a minute, or until nothing is due. Rejects with ChatUnavailable if the provider cannot be reached. */
 export async function extractPending(options: ExtractOptions, signal: AbortSignal, now = Date.now): Promise<void> {
   const { pool, leaseMs } = options;
   const until = now() + RUN_FOR_MS;
@@ -99,12 +99,12 @@ async function extractOne(memory: Pending, options: ExtractOptions, signal: Abor
       await postpone(pool, packetId, `${backoffSeconds(1, RETRY_LAST_SECONDS)} seconds`, name, false);
       throw error;
     } else {
-      // Of its own text, or of the answer to it: so it counts, and has an end.
+      // The error is due to the text or its answer, so it counts as an attempt.
       const delay = `${backoffSeconds(memory.attempts + 1, RETRY_LAST_SECONDS)} seconds`;
       const hasGivenUp = await postpone(pool, packetId, delay, code ?? name, true);
       logger.warn(
         { packetId, model: chat.model, attempts: memory.attempts + 1, name, code, hasGivenUp },
-        'a memory could not be extracted from',
+        'extraction from a memory failed',
       );
       onExtracted?.('failed');
       if (!(error instanceof ChatAnswerInvalid || error instanceof ChatRejected)) throw error;
@@ -122,7 +122,7 @@ async function store(pool: WorkerPool, memory: Pending, extraction: Extraction, 
   return rows[0]!;
 }
 
-/** PostgreSQL has no place for a zero byte or half a character in a text. */
+/** PostgreSQL texts cannot contain a zero byte or half a surrogate pair. */
 export const storable = (_key: string, value: unknown) =>
   typeof value === 'string' ? value.replaceAll('\0', '').toWellFormed() : value;
 

@@ -1,8 +1,8 @@
-// What is asked of the chat model about a memory, and what an answer has to be.
+// The request to the chat model about a memory, and the schema of its answer.
 import { z } from 'zod';
 import type { ChatRequest } from './chat.ts';
 
-// With the answer and our own words less than a tenant's smallest budget for a day, of 50,000 tokens.
+// Together with the instructions and the answer this is less than the smallest daily budget of a tenant, 50,000 tokens.
 const MOST_BYTES_OF_A_MEMORY = 32 * 1024;
 const MOST_TOKENS_OF_AN_ANSWER = 8_000;
 
@@ -20,7 +20,7 @@ passwords, keys and other secrets. At most 50 of each; empty lists are a good an
 
 const text = z.string();
 const confidence = z.number();
-/** Fields that are not named here are left behind. How long and how many the database looks after. */
+/** Other fields are dropped. The database checks lengths and counts. */
 const extraction = z.object({
   entities: z.array(z.object({ name: text, type: text, confidence })),
   facts: z.array(z.object({ subject: text, predicate: text, object: text, confidence, valid_from: text.nullish() })),
@@ -47,7 +47,7 @@ const properties = {
 };
 const SCHEMA = { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
 
-/** The memory goes in as a string within JSON: nothing in it can end it. */
+/** The memory is a string in JSON, so no text in it can end it. */
 export const extractionRequest = (content: string, savedAt: Date): ChatRequest => ({
   system: SYSTEM,
   data: JSON.stringify({ saved_at: savedAt.toISOString(), text: cut(content, MOST_BYTES_OF_A_MEMORY) }),
@@ -56,7 +56,7 @@ export const extractionRequest = (content: string, savedAt: Date): ChatRequest =
   maxTokens: MOST_TOKENS_OF_AN_ANSWER,
 });
 
-/** Null where it is not an extraction at all. */
+/** Null if the answer is not an extraction. */
 export function readExtraction(answer: unknown): Extraction | null {
   const parsed = extraction.safeParse(answer);
   return parsed.success ? parsed.data : null;
@@ -64,7 +64,7 @@ export function readExtraction(answer: unknown): Extraction | null {
 
 const encoder = new TextEncoder();
 
-/** As much as, in JSON, takes so many bytes. */
+/** The start of a text that takes at most this many bytes in JSON. */
 export function cut(content: string, mostBytes: number): string {
   let kept = content;
   while (encoder.encode(JSON.stringify(kept)).length > mostBytes) {

@@ -1,4 +1,4 @@
-// The background jobs of the chat model: extracting facts and writing summaries, where a tenant has switched them on.
+// The background jobs of the chat model: they extract facts and write summaries for tenants that enabled this.
 import type { Logger } from 'pino';
 import { outagePause } from '../jobs/backoff.ts';
 import type { PeriodicJob } from '../jobs/periodic.ts';
@@ -9,7 +9,7 @@ import { writeSummaries } from './write-summaries.ts';
 
 const OUTAGE_LAST_SECONDS = 600;
 const EXTRACT_EVERY_MS = 2_000;
-// Finding out which summaries are due reads many memories.
+// The check for due summaries reads many memories, so it runs rarely.
 const SUMMARIES_EVERY_MS = 60_000;
 
 export type ChatJobOptions = Omit<Spending, 'pool' | 'logger'> & Pick<ExtractOptions, 'leaseMs' | 'onExtracted'>;

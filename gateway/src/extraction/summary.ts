@@ -1,4 +1,4 @@
-// What is asked of the chat model about the memories of a summary, and what an answer has to be.
+// The request to the chat model about the memories of a summary, and the schema of its answer.
 import { z } from 'zod';
 import type { ChatRequest } from './chat.ts';
 import { cut } from './extraction.ts';
@@ -35,7 +35,7 @@ const properties = {
 };
 const SCHEMA = { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
 
-/** Long memories are cut so that all of them have room. */
+/** Long memories are truncated so that all of them fit. */
 export function summaryRequest(contents: readonly string[], savedAt: readonly Date[]): ChatRequest {
   const share = Math.floor(MOST_BYTES_OF_ALL / contents.length) - 60;
   const memories = contents.map((content, at) => ({ saved_at: savedAt[at]!.toISOString(), text: cut(content, share) }));
@@ -48,7 +48,7 @@ export function summaryRequest(contents: readonly string[], savedAt: readonly Da
   };
 }
 
-/** Null where it is no summary. */
+/** Null if the answer is not a summary. */
 export function readSummary(answer: unknown): Summary | null {
   const parsed = summary.safeParse(answer);
   return parsed.success ? parsed.data : null;

@@ -1,4 +1,4 @@
-// Has a chat model write the summaries that are due. What is due the database works out; what was not stored still is.
+// Lets a chat model write the due summaries. The database decides which are due; one that was not stored remains due.
 
 import { SQLSTATE, sqlstateOf } from '../errors.ts';
 import { backoffSeconds } from '../jobs/backoff.ts';
@@ -29,11 +29,11 @@ interface Due {
 
 export interface SummaryOptions extends Spending {
   leaseMs: number;
-  /** The job of the queue that this is. */
+  /** The id of this job in the queue. */
   jobId?: string | undefined;
 }
 
-/** Writes up to 20 summaries, one after the other. Rejects with ChatUnavailable when the provider can't be reached. */
+/** Writes up to 20 summaries, one at a time. Rejects with ChatUnavailable if the provider cannot be reached. */
 export async function writeSummaries(options: SummaryOptions, signal: AbortSignal): Promise<void> {
   for (let written = 0; written < AT_MOST && !signal.aborted; written++) {
     const { rows } = await options.pool.query<Due>('select * from extraction.lease_summaries(1, $1)', [

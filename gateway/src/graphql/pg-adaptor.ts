@@ -1,5 +1,5 @@
-// How PostGraphile reaches the pool. Its own adaptor waits for begin, for the settings, for the query and for commit, one
-// after the other; here a read is one trip.
+// The adaptor between PostGraphile and the pool. The one of PostGraphile waits for begin, the settings, the query and
+// commit in turn; here a read is one round trip.
 import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from 'postgraphile/@dataplan/pg';
@@ -9,7 +9,7 @@ const STATEMENTS_PER_CONNECTION = 100;
 
 type Connected = pg.ClientBase & { connection?: { parsedStatements?: Record<string, string> } };
 
-/** Of each connection: the statements it has prepared, the least used first. */
+/** The prepared statements of each connection, the least recently used first. */
 const prepared = new WeakMap<object, LRUCache<string, true>>();
 
 function statementsOf(client: Connected) {
@@ -23,7 +23,7 @@ async function letGo(client: Connected, parsed: Record<string, string>, name: st
   if (!text) return;
   delete parsed[name];
   await client.query(`deallocate ${client.escapeIdentifier(name)}`).catch(() => {
-    // In a transaction that is aborted it stays; to prepare it again would be an error.
+    // An aborted transaction keeps the statement, and preparing it again would be an error.
     parsed[name] = text;
   });
 }
@@ -62,7 +62,7 @@ const inside = (client: pg.ClientBase): PgClient => ({
   },
 });
 
-/** Every query a transaction of its own under the request's settings, unless a transaction is asked for. */
+/** Runs each query in its own transaction with the settings of the request, unless a transaction is requested. */
 export function createWithPgClient(pool: pg.Pool): WithPgClient {
   return async (pgSettings, callback) => {
     const settings = Object.fromEntries(

@@ -5,16 +5,16 @@ const ATTACH_WITHIN_MS = 10_000;
 export class KeyRefused extends Error {}
 
 export interface Attachment {
-  /** Resolves when the server is gone, or `detach` was called. */
+  /** Resolves when the server has ended or `detach` was called. */
   ended: Promise<void>;
   detach(): void;
 }
 
-/** Holds a request open, by which a server knows that it is needed, and we that it is there. */
+/** Holds a request open. It tells the server that it is needed, and this process when the server ends. */
 export function attach(url: string, key: string): Promise<Attachment> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${key}` };
-    // Not fetch, which gives up on an answer that stays silent for five minutes.
+    // fetch is not used here, because it times out when an answer is silent for five minutes.
     const request = get(`${url}/attach`, { headers, agent: false }, (response) => {
       response.resume();
       response.on('error', () => {});
@@ -29,13 +29,13 @@ export function attach(url: string, key: string): Promise<Attachment> {
       reject(
         response.statusCode === 401
           ? new KeyRefused(
-              `UNAUTHENTICATED (L9AUT): the server at ${url} does not accept this key. If it was started with other MCP_API_KEY_… variables, start it again with these; else give --caller`,
+              `UNAUTHENTICATED (L9AUT): the server at ${url} does not accept this key. If it was started with other MCP_API_KEY_… variables, restart it with these; otherwise pass --caller`,
             )
           : new Error(`${url}/attach answers ${response.statusCode}`),
       );
       request.destroy();
     });
-    const limit = setTimeout(() => request.destroy(new Error('no answer in time')), ATTACH_WITHIN_MS);
+    const limit = setTimeout(() => request.destroy(new Error('the server did not answer in time')), ATTACH_WITHIN_MS);
     request.on('error', (error) => {
       clearTimeout(limit);
       reject(error);

@@ -23,7 +23,7 @@ const file = z
     archive_key: z.string().min(32),
   })
   .refine((given) => given.jwt_secret || Object.keys(given.jwt_secrets).length > 0, {
-    message: 'there must be one, or jwt_secrets',
+    message: 'either this or jwt_secrets is required',
     path: ['jwt_secret'],
   });
 
@@ -31,7 +31,7 @@ const secret = () => randomBytes(32).toString('base64url');
 
 export const credentialsPath = (home: string) => join(home, 'credentials.json');
 
-/** The secrets of a home folder, made if it has none; what the environment gives goes before them. */
+/** The secrets of a home folder, generated on first use. Those of the environment take precedence. */
 export function loadCredentials(config: Config): Credentials {
   const path = credentialsPath(config.home);
   mkdirSync(config.home, { recursive: true, mode: 0o700 });
@@ -46,13 +46,13 @@ export function loadCredentials(config: Config): Credentials {
   };
 }
 
-/** What is wrong with it is told without a word of what is in it. */
+/** The error messages quote nothing of the file, since it contains secrets. */
 function parse(path: string, text: string): z.output<typeof file> {
   let content: unknown;
   try {
     content = JSON.parse(text);
   } catch {
-    throw new ConfigError(`${path}: no valid JSON`);
+    throw new ConfigError(`${path}: not valid JSON`);
   }
   const parsed = file.safeParse(content);
   if (parsed.success) return parsed.data;
@@ -72,7 +72,7 @@ function readOrCreate(path: string): string {
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, `${JSON.stringify(fresh, null, 2)}\n`, { mode: 0o600 });
   try {
-    // A link fails where a file is already: of two processes that start at once, one's secrets hold for both.
+    // A link fails if the file exists, so two processes that start at once use the same secrets.
     linkSync(draft, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

@@ -1,12 +1,12 @@
-// Finds the server of a home folder, or starts one that ends with its last user. Any number of processes may do so at
-// once: the lock of the folder lets one server through, and all of them find that one.
+// Finds the server of a home folder, or starts one that ends after its last client. Many processes may do so at once: the
+// lock of the folder admits one server, and all processes find that one.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Holder, readHolder } from './lock.ts';
 
-const LOOK_EVERY_MS = 100;
+const POLL_EVERY_MS = 100;
 const START_AGAIN_AFTER_MS = 1_000;
 // The first start on a slow machine sets up a database.
 const START_WITHIN_MS = 90_000;
@@ -21,7 +21,7 @@ export async function findServer(home: string): Promise<Holder | null> {
   if (!holder) return null;
   try {
     const response = await fetch(`${holder.url}/health`, { signal: AbortSignal.timeout(HEALTH_WITHIN_MS) });
-    // Another server may have that port by now.
+    // Another server may use that port by now.
     const { pid } = (await response.json()) as { pid?: number };
     return pid === holder.pid ? holder : null;
   } catch {
@@ -29,7 +29,7 @@ export async function findServer(home: string): Promise<Holder | null> {
   }
 }
 
-/** The server of this folder; started if none runs. Throws ServerUnavailable with the reason it gave. */
+/** The server of this folder, started if none runs. Throws ServerUnavailable with the reason that the server printed. */
 export async function findOrStartServer(home: string, env: NodeJS.ProcessEnv): Promise<Holder> {
   const deadline = Date.now() + START_WITHIN_MS;
   let started: Started | null = null;
@@ -44,12 +44,12 @@ export async function findOrStartServer(home: string, env: NodeJS.ProcessEnv): P
         `the server did not start: ${started.lastWords() || `it ended with ${signalCode ?? `exit code ${exitCode}`}`} (log: ${started.log})`,
       );
     }
-    // One that ended with 0 found the folder taken: by one that is starting, which is waited for, or that is ending.
+    // Exit code 0 means that the folder is locked by another server, which is starting or ending, so we wait.
     if (hasEnded && Date.now() >= nextStart) {
       nextStart = Date.now() + START_AGAIN_AFTER_MS;
       started = startServer(home, env);
     }
-    await sleep(LOOK_EVERY_MS);
+    await sleep(POLL_EVERY_MS);
   }
   throw new ServerUnavailable(
     `the server of ${home} did not answer within ${START_WITHIN_MS / 1000} s (log: ${join(home, 'server.log')})`,
@@ -62,7 +62,7 @@ interface Started {
   lastWords(): string;
 }
 
-/** A process of its own session, so that it outlives who started it, as long as others use it. */
+/** Starts a process in a new session, so that it outlives this one while other clients use it. */
 function startServer(home: string, env: NodeJS.ProcessEnv): Started {
   mkdirSync(home, { recursive: true, mode: 0o700 });
   const log = join(home, 'server.log');

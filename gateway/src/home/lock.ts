@@ -1,5 +1,5 @@
-// One data folder, one process: two that open the same PGlite folder would destroy it. The lock is the kernel's (a
-// transaction on a SQLite file), so it goes with its process however that ends, and sleeping through it loses nothing.
+// Only one process may use a data folder: two would corrupt the data of PGlite. The lock is a transaction on a SQLite
+// file, which the kernel releases when the process ends in any way, and which survives suspending the machine.
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -7,12 +7,12 @@ export interface Holder {
   pid: number;
   url: string;
   startedAt: string;
-  /** Started by an editor, and ends when nobody is attached any more. */
+  /** Started by an editor. It ends when no client is attached any more. */
   onDemand: boolean;
 }
 
 export interface HomeLock {
-  /** Says where this process can be reached. */
+  /** Writes where this process can be reached. */
   announce(holder: Omit<Holder, 'pid' | 'startedAt'>): void;
   release(): void;
 }
@@ -28,13 +28,13 @@ export class HomeLocked extends Error {
 const describe = (home: string, { pid, url, onDemand }: Holder) =>
   `${home} is in use: process ${pid} serves it at ${url}${
     onDemand
-      ? `\nAn editor started it, and it ends by itself some seconds after the last editor. To have one that stays, end it with \`kill ${pid}\` and start again: editors go over to the new one.`
+      ? `\nAn editor started it, and it ends some seconds after the last editor. To run one that keeps running, stop it with \`kill ${pid}\` and start again: editors switch to the new one.`
       : ''
   }`;
 
 const holderPath = (home: string) => join(home, 'server.json');
 
-/** The process that last announced itself for this folder, unless it is gone for certain. */
+/** The process that last announced itself for this folder, or null if it has ended. */
 export function readHolder(home: string): Holder | null {
   try {
     const holder = JSON.parse(readFileSync(holderPath(home), 'utf8')) as Holder;
@@ -61,13 +61,13 @@ export async function lockHome(home: string): Promise<HomeLock> {
   const path = join(home, 'lock');
   const file = new DatabaseSync(path);
   try {
-    // By name: to open and close the file here would drop the lock, if this process holds it already.
+    // chmod by name, because opening and closing the file here would release a lock that this process already holds.
     chmodSync(path, 0o600);
     file.exec('pragma busy_timeout = 0; begin exclusive');
   } catch (error) {
     file.close();
     if ((error as { errcode?: number }).errcode === SQLITE_BUSY) throw new HomeLocked(home, readHolder(home));
-    throw new Error(`${path} can't be locked: ${(error as Error).message}`);
+    throw new Error(`${path} cannot be locked: ${(error as Error).message}`);
   }
   rmSync(holderPath(home), { force: true });
   return {
@@ -85,7 +85,7 @@ export async function lockHome(home: string): Promise<HomeLock> {
   };
 }
 
-/** node:sqlite, which Node 22 calls experimental at every start: no news to those who start a server. */
+/** Imports node:sqlite without the warning of Node 22 that it is experimental. */
 async function sqlite() {
   const { emitWarning } = process;
   process.emitWarning = () => {};

@@ -1,16 +1,16 @@
-// A server that an editor started lives as long as somebody is attached to it: `l9-memory mcp` holds a request open,
-// which ends with its process however that ends.
+// A server that an editor started runs as long as clients are attached: `l9-memory mcp` holds a request open, which ends
+// with its process.
 import type { Express, Response } from 'express';
 import type { KeyVerifier } from '../auth/api-keys.ts';
 import { apiKey } from '../auth/request.ts';
 
 const GRACE_MS = 5_000;
-// Whoever had it started is about to attach, however busy the machine is.
+// The client that started the server needs time to attach, even on a busy machine.
 const FIRST_GRACE_MS = 30_000;
 
 export interface AttachOptions {
   verifyKey: KeyVerifier;
-  /** Called when nobody has been attached for graceMs; left out for a server that stays. */
+  /** Called when no client was attached for graceMs. Omit it for a server that keeps running. */
   onIdle?: () => void;
   graceMs?: number;
 }

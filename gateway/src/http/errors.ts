@@ -32,7 +32,7 @@ export function mountErrors(app: Express, logger: Logger, denials: Denials): voi
       if (error.httpStatus === 401) {
         response.set('WWW-Authenticate', 'Bearer');
         denials.record({
-          door: request.path.split('/')[1] ?? '',
+          api: request.path.split('/')[1] ?? '',
           reason: error.message,
           address: request.socket.remoteAddress ?? '',
           claimed: cause instanceof KnownError ? cause.claimed : null,

@@ -16,7 +16,7 @@ interface HealthOptions {
   logger: Logger;
 }
 
-/** GET /health (the process), GET /ready (database, migrations, embedder), GET /metrics. They tell nothing of memories. */
+/** GET /health (the process), GET /ready (database, migrations, embedder), GET /metrics. They contain no data of memories. */
 export function mountHealth(app: Express, { database, models, metrics, logger }: HealthOptions): void {
   let embedderAsked = { at: 0, isReady: false, model: '' };
 
@@ -27,7 +27,7 @@ export function mountHealth(app: Express, { database, models, metrics, logger }:
       !embedderAsked.isReady ||
       embedderAsked.model !== model
     ) {
-      // Not through what remembers: it is the provider that is asked.
+      // The check bypasses the cache, so that it reaches the provider.
       const isReady = await models.isReady();
       embedderAsked = { at: Date.now(), isReady, model };
     }
@@ -49,7 +49,7 @@ export function mountHealth(app: Express, { database, models, metrics, logger }:
     const checks = {
       database: pending !== null ? 'ok' : 'unavailable',
       migrations: pending === null ? 'unknown' : pending.length === 0 ? 'ok' : 'pending',
-      // Without it saves are kept and searches go by words, so the gateway is still fit to be used.
+      // Without an embedder saves still work and searches use words, so the gateway is ready.
       embedder: isEmbedding ? 'ok' : 'unavailable',
     };
     const isReady = checks.database === 'ok' && checks.migrations === 'ok';

@@ -1,4 +1,4 @@
-// Deletes what has expired, a batch at a time, and tasks that ended long ago.
+// Deletes expired memories, and tasks that ended long ago, in batches.
 import type { PeriodicJob } from './periodic.ts';
 
 const BATCH = 1_000;

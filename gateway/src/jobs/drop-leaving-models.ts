@@ -1,4 +1,4 @@
-// Takes away the vectors of a model that was changed for another, a batch at a time, and then its indexes.
+// Deletes the vectors of a replaced model in batches, and then its indexes.
 import type { Logger } from 'pino';
 import type { WorkerPool } from '../database/index.ts';
 import { SQLSTATE, sqlstateOf } from '../errors.ts';
@@ -20,7 +20,7 @@ export const dropLeavingModels: PeriodicJob = {
   },
 };
 
-/** Drops what is left of a model. False where its indexes were in use: later, then. */
+/** Deletes the remaining vectors and the indexes of a model. False if its indexes were in use; a later run retries. */
 export async function dropModel(
   pool: WorkerPool,
   model: string,
@@ -36,7 +36,7 @@ export async function dropModel(
     const dropped = Number(rows[0]!.dropped);
     total += dropped;
     onDropped?.(total);
-    // A batch may end within a memory, whose other vectors the next one passes over: round again, until there are none.
+    // A batch may end within a memory whose other vectors the next batch skips, so the loop restarts until none are left.
     if (dropped === 0 && after === null) break;
     after = rows[0]!.last_packet_id;
   }
@@ -44,7 +44,7 @@ export async function dropModel(
     const { rows } = await pool.query<{ dropped: boolean }>('select embeddings.drop_embedding_model($1) as dropped', [
       model,
     ]);
-    if (rows[0]?.dropped) logger.info({ model, vectors: total }, 'an embedding model is gone');
+    if (rows[0]?.dropped) logger.info({ model, vectors: total }, 'an embedding model was dropped');
     return rows[0]?.dropped === true;
   } catch (error) {
     if (sqlstateOf(error) !== SQLSTATE.lockNotAvailable) throw error;

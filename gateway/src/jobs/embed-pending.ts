@@ -1,5 +1,5 @@
-// Works off the list of memories that wait for their vectors. What is on the list is the database's to know, so this
-// can stop anywhere: what was not stored is claimed again when its lease ends.
+// Embeds the memories in the queue for vectors. The queue is in the database, so this can stop at any point: a memory
+// that was not stored is leased again when its lease ends.
 import type { Logger } from 'pino';
 import type { WorkerPool } from '../database/index.ts';
 import {
@@ -20,7 +20,7 @@ const BUSY_WAIT = '1 second';
 /** A memory together with the one before it in its thread. */
 interface Context {
   packet_id: string;
-  /** One of the two is being changed. */
+  /** True if one of the two is locked by a change. */
   is_busy: boolean;
   context_id: string | null;
   context: string | null;
@@ -31,23 +31,23 @@ interface Pending {
   content: string;
   content_hash: Buffer;
   attempts: number;
-  /** Of a trace of reasoning: what its steps say. */
+  /** The text of the steps of a reasoning trace; null for other memories. */
   reasoning: string | null;
 }
 
 export interface EmbedPendingOptions {
-  /** By the models to embed with, the one that serves first: asked before each batch, since they may change. */
+  /** One for each model in use, the serving one first. Called before each batch, since they may change. */
   embedders: () => readonly Embedder[];
   logger: Logger;
   batchSize?: number;
   onEmbedded?: (memories: number, vectors: number) => void;
 }
 
-/** Someone changes a memory just now: the job does not wait for that. */
+/** A memory is locked by a change. The job does not wait for it. */
 const isBusy = (error: unknown) => sqlstateOf(error) === SQLSTATE.lockNotAvailable;
 const delay = (failures: number) => `${backoffSeconds(failures, RETRY_LAST_SECONDS)} seconds`;
 
-/** A provider that could not be reached. What was claimed for its model is back on the list. */
+/** A provider could not be reached. The memories leased for its model are back in the queue. */
 export class ModelUnavailable extends Error {
   readonly model: string;
   constructor(model: string, cause: unknown) {
@@ -98,10 +98,10 @@ async function embedBatch(
     const ids = rows.map(({ packet_id }) => packet_id);
     pool
       .query('select embeddings.renew_embedding_leases($1, $2, $3)', [model, ids, `${LEASE_SECONDS} seconds`])
-      .catch((error: Error) => logger.warn({ name: error.name }, 'claims could not be renewed'));
+      .catch((error: Error) => logger.warn({ name: error.name }, 'could not renew leases'));
   }, LEASE_SECONDS * 333);
   try {
-    // All at once, before the embedder is asked: their words are to be found though it may be down.
+    // Contexts are stored before the embedder is called, so that they are found by words while it is down.
     const contexts = await refreshContexts(pool, rows).catch(async (error: unknown) => {
       await postpone(
         pool,
@@ -141,7 +141,7 @@ async function embedBatch(
         if (error instanceof EmbeddingRejected) {
           logger.warn(
             { packetId: memory.packet_id, attempts: memory.attempts + 1 },
-            'a memory was refused by the embedder',
+            'the embedding provider refused a memory',
           );
           await postpone(pool, model, [memory], delay(memory.attempts + 1), name, true);
           continue;
@@ -157,7 +157,7 @@ async function embedBatch(
 }
 
 interface Embedded {
-  /** The whole first, then each chunk. */
+  /** The vector of the whole text first, then one for each chunk. */
   vectors: number[][];
   chunks: Chunk[];
 }
@@ -227,7 +227,7 @@ async function store(
     context && toVectorLiteral(context),
     ...(reasoning ? [memory.reasoning, ...parametersOf(reasoning)] : []),
   ];
-  // In one statement, so that both are there or neither; a case keeps their order.
+  // One statement stores both or neither; the case expression keeps their order.
   const whole = 'embeddings.store_vectors($1, $2, $3, $4, $5, $6, $7, $8, $9)';
   const { rows } = await pool.query<{ stored: boolean }>(
     reasoning

@@ -16,7 +16,7 @@ export interface EmbeddingJobOptions {
 export function embeddingJob(database: Database, logger: Logger, { models, onEmbedded }: EmbeddingJobOptions) {
   const pool = database.workerPool;
   const keepStatistics = database.engine === 'embedded' ? statisticsKeeper(pool) : null;
-  // A provider that is down is called less and less often, however many memories are saved meanwhile.
+  // The pause between calls to an unavailable provider grows, however many memories are saved meanwhile.
   const outages = new Map<string, ReturnType<typeof outagePause>>();
   const outageOf = (model: string) => {
     const outage = outages.get(model) ?? outagePause(OUTAGE_LAST_SECONDS);
@@ -50,7 +50,7 @@ export function embeddingJob(database: Database, logger: Logger, { models, onEmb
         }
       }
     },
-    /** Queues memories without a vector of a model in use: saved while no model was known, or in a transaction that began before. */
+    /** Queues memories without a vector of a model in use, such as those saved in a transaction that began before the model. */
     async enqueueMissing(): Promise<void> {
       const { rows } = await pool.query<{ model: string; enqueued: string }>(
         "select m.model, embeddings.enqueue_missing_embeddings(m.model) as enqueued from public.embedding_models m where m.state in ('serving', 'arriving')",

@@ -1,34 +1,34 @@
-// What a job does for a tenant, written down where the tenant's people see it: public.tasks. It is for looking at only: where it
-// can't be written the work goes on all the same.
+// Records job runs in public.tasks, where the members of a tenant can see them. The records are informational: if one
+// cannot be written, the job continues.
 import type { Logger } from 'pino';
 import type { WorkerPool } from '../database/index.ts';
 import { sqlstateOf } from '../errors.ts';
 
 export interface Task {
-  /** What is done: a lower-case word. */
+  /** The kind of the job, a lower-case word. */
   type: string;
-  /** For whom; left out: for every tenant, as what concerns them all. */
+  /** The tenant it runs for. Omit it for jobs that concern every tenant. */
   tenantId?: string | undefined;
   /** Numbers, ids and names, never contents. */
   payload?: Record<string, unknown> | undefined;
-  /** What it is about; left out: everything, and then only admins see it, and whoever asked for it. */
+  /** The scope it is about. Without it only administrators and the requester see the task. */
   scope?: string | undefined;
   projectId?: string | undefined;
   orgId?: string | undefined;
   userId?: string | undefined;
-  /** Who asked for it, such as C. */
+  /** The caller who requested it, such as C. */
   caller?: string | undefined;
-  /** What it works on. What was left running under it by a process that died counts as failed. */
+  /** Identifies the work. A task that a dead process left running under this key is marked as failed. */
   jobKey?: string | undefined;
-  /** The job of the queue that does it. */
+  /** The id of the job in the queue. */
   jobId?: string | undefined;
 }
 
-/** Writes down that something waits to be done. `withJobRun` takes it up by its key. */
+/** Records that a job is waiting. `withJobRun` continues that record by its key. */
 export const queueJobRun = (pool: WorkerPool, task: Task & { jobKey: string }, logger: Logger) =>
   start(pool, task, true, logger);
 
-/** Does the work between two writes: that it began, and what came of it. `result` says what to write down of it. */
+/** Runs the work, and records its start and its outcome. `result` selects what to record. */
 export async function withJobRun<T>(
   pool: WorkerPool,
   task: Task,
@@ -47,7 +47,7 @@ export async function withJobRun<T>(
   }
 }
 
-/** Never its text, which may quote what it is about. */
+/** The name of an error without its text, which may quote a memory. */
 function nameOf(error: unknown): string {
   if (!(error instanceof Error)) return 'Error';
   const { code, name } = error as Error & { code?: unknown };
@@ -77,4 +77,4 @@ async function finish(pool: WorkerPool, ids: string[], result: object | null, er
 }
 
 const noted = (logger: Logger, task: string, error: unknown) =>
-  logger.warn({ task, name: (error as Error).name, code: sqlstateOf(error) }, 'a task could not be written down');
+  logger.warn({ task, name: (error as Error).name, code: sqlstateOf(error) }, 'could not record a task');

@@ -1,4 +1,4 @@
-// Months ahead of each table that has a partition a month, so that no row has to go to the default partition.
+// Creates monthly partitions in advance, so that no row has to go to the default partition.
 import type { PeriodicJob } from './periodic.ts';
 
 const MONTHS_AHEAD = 13;
@@ -14,7 +14,7 @@ export const makePartitions: PeriodicJob = {
         [table, MONTHS_AHEAD + 1],
       );
       const made = rows[0]?.made ?? [];
-      if (made.length > 0) logger.info({ partitions: made }, 'made partitions');
+      if (made.length > 0) logger.info({ partitions: made }, 'partitions were created');
     }
   },
 };

@@ -1,16 +1,16 @@
-// Work that is done on a timer, each kind in a file of its own. graphile-worker runs it. Its name is the job key, so that
-// requests of many processes make one job.
+// Jobs on a timer, one in each file. graphile-worker runs them. The name is the job key, so that requests of many
+// processes make one job.
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { sqlstateOf } from '../errors.ts';
 
 export interface PeriodicJob {
-  /** Its name among the jobs. */
+  /** The name of the job in the queue. */
   name: string;
   everyMs: number;
-  /** Where given, asked first, so that a job is made only when there is something to do. */
+  /** Called first, so that a job is added to the queue only when there is work. Without it the job is always due. */
   isDue?(pool: pg.Pool): Promise<boolean>;
-  /** Does what there is to do. `pool` is that of l9_worker, `jobId` the queue's of this run. */
+  /** Does the work. `pool` logs in as l9_worker, `jobId` is the id of this run in the queue. */
   run(pool: pg.Pool, logger: Logger, signal: AbortSignal, jobId?: string): Promise<void>;
 }
 
@@ -18,27 +18,27 @@ export interface PeriodicOptions {
   pool: pg.Pool;
   logger: Logger;
   signal: AbortSignal;
-  /** Makes a job of this name, unless there is one, and on the embedded engine runs it. */
+  /** Adds a job of this name to the queue unless there is one. On the embedded engine it also runs the job. */
   enqueue(name: string): Promise<void>;
 }
 
-/** Asks for each task at once, then on its timer. Ends with the signal; `settled` when nothing is under way any more. */
-export function startPeriodic(tasks: readonly PeriodicJob[], { pool, logger, signal, enqueue }: PeriodicOptions) {
+/** Checks each job at once, then on its timer, until the signal. `settled` resolves when no check is running any more. */
+export function startPeriodic(jobs: readonly PeriodicJob[], { pool, logger, signal, enqueue }: PeriodicOptions) {
   const running = new Map<string, Promise<void>>();
-  const look = (task: PeriodicJob) => {
-    if (signal.aborted || running.has(task.name)) return;
+  const check = (job: PeriodicJob) => {
+    if (signal.aborted || running.has(job.name)) return;
     const round = (async () => {
-      if (!task.isDue || (await task.isDue(pool))) await enqueue(task.name);
+      if (!job.isDue || (await job.isDue(pool))) await enqueue(job.name);
     })()
       .catch((error: Error) =>
-        logger.warn({ job: task.name, name: error.name, code: sqlstateOf(error) }, 'a job failed'),
+        logger.warn({ job: job.name, name: error.name, code: sqlstateOf(error) }, 'a job failed'),
       )
-      .finally(() => running.delete(task.name));
-    running.set(task.name, round);
+      .finally(() => running.delete(job.name));
+    running.set(job.name, round);
   };
-  const timers = tasks.map((task) => setInterval(() => look(task), task.everyMs).unref());
+  const timers = jobs.map((job) => setInterval(() => check(job), job.everyMs).unref());
   signal.addEventListener('abort', () => timers.forEach(clearInterval), { once: true });
-  tasks.forEach(look);
+  jobs.forEach(check);
   return {
     settled: async () => {
       await Promise.all(running.values());

@@ -1,4 +1,4 @@
-// Refreshes the materialized views once a day, counted from the last time, whichever process that was in.
+// Refreshes the materialized views one day after the last refresh by any process.
 import type { PeriodicJob } from './periodic.ts';
 
 const EVERY_SECONDS = 24 * 60 * 60;

@@ -1,4 +1,4 @@
-// Counts the access log and feedback into memory_signals, off the path of searches.
+// Adds up the access log and feedback in memory_signals, so that searches need not.
 import type { PeriodicJob } from './periodic.ts';
 
 export const rollUpAccesses: PeriodicJob = {
@@ -9,7 +9,7 @@ export const rollUpAccesses: PeriodicJob = {
     return rows[0]?.due === true;
   },
   async run(pool, _logger, signal) {
-    // A batch at a time, each a transaction of its own.
+    // Each batch is a separate transaction.
     while (!signal.aborted) {
       const { rows } = await pool.query<{ counted: string }>('select facts.roll_up_accesses() as counted');
       if (Number(rows[0]?.counted ?? 0) === 0) return;

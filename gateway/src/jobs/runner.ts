@@ -1,4 +1,4 @@
-// graphile-worker's loop on a server, started again whenever it breaks.
+// Runs the loop of graphile-worker on a server, and restarts it whenever it fails.
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Runner, type RunnerOptions, run, type WorkerEvents } from 'graphile-worker';
@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 
 const RUN_AGAIN_AFTER_MS = 1_000;
 
-/** Runs until the signal, however often the database goes away. Resolves, once it runs, with what ends after the signal. */
+/** Runs until the signal, even if the database is lost. Resolves once it runs; `stopped` resolves after the signal. */
 export async function keepRunning(
   options: Omit<RunnerOptions, 'events'>,
   logger: Logger,
@@ -14,8 +14,8 @@ export async function keepRunning(
 ): Promise<{ stopped: Promise<void> }> {
   const start = async () => {
     const events = new EventEmitter() as WorkerEvents;
-    // It shuts itself down when it can't tick a job off, as when the database goes away, but does not always get to the
-    // end of that: its own word that it failed is enough.
+    // graphile-worker shuts down when it cannot mark a job as done, for instance when the database is lost, but does not
+    // always complete that. Its event is therefore enough to restart it.
     const failed = once(events, 'pool:fatalError', { signal }).then(([{ error }]) => error as Error);
     failed.catch(() => {});
     const runner = await run({ ...options, events });
@@ -34,7 +34,7 @@ export async function keepRunning(
       void stop(runner);
       current = null;
       while (!current && !signal.aborted) {
-        logger.warn({ name: reason?.name }, 'background jobs stopped: starting them again');
+        logger.warn({ name: reason?.name }, 'background jobs stopped; restarting them');
         await sleep(RUN_AGAIN_AFTER_MS, null, { signal }).catch(() => {});
         if (!signal.aborted) current = await start().catch(() => null);
       }

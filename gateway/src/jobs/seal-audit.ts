@@ -1,4 +1,4 @@
-// Chains what has committed to audit_log, off the write path.
+// Adds committed rows of audit_log to the hash chain, outside the transactions that write them.
 import type { PeriodicJob } from './periodic.ts';
 
 export const sealAudit: PeriodicJob = {
@@ -9,7 +9,7 @@ export const sealAudit: PeriodicJob = {
     return rows[0]?.due === true;
   },
   async run(pool, _logger, signal) {
-    // A seal at a time, each a transaction of its own.
+    // Each seal is a separate transaction.
     while (!signal.aborted) {
       const { rows } = await pool.query<{ sealed: string }>('select audit.seal_audit() as sealed');
       if (Number(rows[0]?.sealed ?? 0) === 0) return;

@@ -14,16 +14,16 @@ export function createMetrics(database: Database) {
     query: string,
     described: Record<string, [string, (row: Row) => number]>,
   ) => {
-    // One query a scrape, whichever of its gauges is asked first.
-    let asked: Promise<Row> | null = null;
+    // All gauges of a query share one call for each scrape.
+    let pending: Promise<Row> | null = null;
     const ask = () => {
-      asked ??= database.workerPool
+      pending ??= database.workerPool
         .query(query)
         .then(({ rows }) => rows[0] as Row)
         .finally(() => {
-          asked = null;
+          pending = null;
         });
-      return asked;
+      return pending;
     };
     for (const [name, [help, read]] of Object.entries(described)) {
       new Gauge({
@@ -37,29 +37,35 @@ export function createMetrics(database: Database) {
     }
   };
   gauges<{ pending: string; failing: string; oldest_seconds: number }>('select * from embeddings.embedding_backlog()', {
-    l9_embedding_backlog: [
-      'Memories that wait for vectors of the model that serves.',
-      ({ pending }) => Number(pending),
+    l9_embedding_backlog: ['Memories that wait for vectors of the serving model.', ({ pending }) => Number(pending)],
+    l9_embedding_backlog_failing: [
+      'Memories in the embedding backlog that failed before.',
+      ({ failing }) => Number(failing),
     ],
-    l9_embedding_backlog_failing: ['Memories among them that failed before.', ({ failing }) => Number(failing)],
-    l9_embedding_backlog_oldest_seconds: ['Age of the oldest of them.', (row) => row.oldest_seconds],
+    l9_embedding_backlog_oldest_seconds: [
+      'Age of the oldest memory in the embedding backlog.',
+      (row) => row.oldest_seconds,
+    ],
   });
   gauges<{ to_embed: string; remaining: string; refused: string } | undefined>(
     'select * from embeddings.embedding_change()',
     {
       l9_reembedding_memories: [
-        'Memories that a change of the embedding model has to embed; 0: no change is under way.',
+        'Memories to embed for a change of the embedding model; 0 if no change is in progress.',
         (row) => Number(row?.to_embed ?? 0),
       ],
-      l9_reembedding_remaining: ['Memories among them that still wait.', (row) => Number(row?.remaining ?? 0)],
-      l9_reembedding_refused: ['Memories among those that the new model refused.', (row) => Number(row?.refused ?? 0)],
+      l9_reembedding_remaining: [
+        'Memories that a change of the embedding model has not embedded yet.',
+        (row) => Number(row?.remaining ?? 0),
+      ],
+      l9_reembedding_refused: ['Memories that the new embedding model refused.', (row) => Number(row?.refused ?? 0)],
     },
   );
   gauges<{ unsealed: string; oldest_seconds: number; last_sealed_at: Date | null }>(
     'select * from audit.audit_backlog()',
     {
       l9_audit_unsealed: [
-        'Rows of the audit log that are not sealed yet; 100,000 at most are counted.',
+        'Rows of the audit log that are not sealed yet, counted up to 100,000.',
         ({ unsealed }) => Number(unsealed),
       ],
       l9_audit_unsealed_oldest_seconds: [
@@ -67,7 +73,7 @@ export function createMetrics(database: Database) {
         (row) => row.oldest_seconds,
       ],
       l9_audit_last_seal_timestamp_seconds: [
-        'When the audit log was last sealed, in seconds since 1970; 0: never.',
+        'Time of the last seal of the audit log, in seconds since 1970; 0 if there is none.',
         ({ last_sealed_at: at }) => (at ? at.getTime() / 1_000 : 0),
       ],
     },
@@ -75,14 +81,14 @@ export function createMetrics(database: Database) {
   gauges<{ pending: string; given_up: string; oldest_seconds: number; tokens_today: string }>(
     'select * from extraction.extraction_backlog()',
     {
-      l9_extraction_backlog: ['Memories that wait to be read by a chat model.', ({ pending }) => Number(pending)],
-      l9_extraction_given_up: ['Memories that no answer of use was got for.', ({ given_up: count }) => Number(count)],
+      l9_extraction_backlog: ['Memories that wait for extraction by a chat model.', ({ pending }) => Number(pending)],
+      l9_extraction_given_up: ['Memories for which extraction was given up.', ({ given_up: count }) => Number(count)],
       l9_extraction_backlog_oldest_seconds: [
-        'Age of the oldest memory that waits to be read by a chat model.',
+        'Age of the oldest memory that waits for extraction.',
         (row) => row.oldest_seconds,
       ],
       l9_chat_tokens_today: [
-        "Tokens that the chat model's calls have cost since midnight (UTC), all tenants and processes together.",
+        'Tokens used by calls of the chat model since midnight UTC, for all tenants and processes.',
         ({ tokens_today: tokens }) => Number(tokens),
       ],
     },
@@ -91,19 +97,22 @@ export function createMetrics(database: Database) {
     'select * from importance.access_backlog()',
     {
       l9_access_backlog: [
-        'Accesses and votes that are not rolled up yet; 100,000 of each at most are counted.',
+        'Accesses and votes that are not rolled up yet, counted up to 100,000 of each.',
         ({ waiting }) => Number(waiting),
       ],
-      l9_access_backlog_oldest_seconds: ['Age of the oldest of them.', (row) => row.oldest_seconds],
+      l9_access_backlog_oldest_seconds: [
+        'Age of the oldest access or vote that is not rolled up yet.',
+        (row) => row.oldest_seconds,
+      ],
       l9_access_last_roll_up_timestamp_seconds: [
-        'When accesses were last rolled up, in seconds since 1970; 0: never.',
+        'Time of the last roll-up of accesses, in seconds since 1970; 0 if there was none.',
         ({ rolled_up_at: at }) => (at ? at.getTime() / 1_000 : 0),
       ],
     },
   );
   const tokens = new Counter({
     name: 'l9_chat_tokens_total',
-    help: 'Tokens that calls of the chat model by this process have cost.',
+    help: 'Tokens used by calls of the chat model in this process.',
     labelNames: ['type'],
     registers,
   });
@@ -113,11 +122,11 @@ export function createMetrics(database: Database) {
        case when bool_and(refreshed_at is not null) then max(age_seconds) end as age_seconds from public.memory_views_status()`,
     {
       l9_memory_views_refreshed_timestamp_seconds: [
-        'When the oldest of the materialized views was last refreshed, in seconds since 1970; 0: never.',
+        'Time of the last refresh of the oldest materialized view, in seconds since 1970; 0 if there was none.',
         ({ refreshed_at: at }) => (at ? at.getTime() / 1_000 : 0),
       ],
       l9_memory_views_age_seconds: [
-        'Age of the oldest of the materialized views; +Inf: it was never refreshed.',
+        'Age of the oldest materialized view; +Inf if it was never refreshed.',
         ({ age_seconds: age }) => age ?? Number.POSITIVE_INFINITY,
       ],
     },
@@ -125,7 +134,7 @@ export function createMetrics(database: Database) {
 
   const extractedMemories = new Counter({
     name: 'l9_extracted_memories_total',
-    help: 'Memories that the chat model has read for this process, by outcome: stored, outdated, failed.',
+    help: 'Memories from which this process extracted facts, by outcome: stored, outdated, failed.',
     labelNames: ['outcome'],
     registers,
   });
@@ -136,12 +145,12 @@ export function createMetrics(database: Database) {
   });
   const embeddedVectors = new Counter({
     name: 'l9_embedded_vectors_total',
-    help: 'Vectors made by this process, chunks included.',
+    help: 'Vectors computed by this process, including those of chunks.',
     registers,
   });
   const operations = new Histogram({
     name: 'l9_operation_seconds',
-    help: 'Time of operations, by name and outcome.',
+    help: 'Duration of operations in seconds, by name and outcome.',
     labelNames: ['operation', 'outcome'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,

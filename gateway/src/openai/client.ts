@@ -3,16 +3,16 @@ import OpenAI, { type ClientOptions } from 'openai';
 const OFFICIAL_URL = 'https://api.openai.com/v1';
 
 interface Provider {
-  /** Null: another server, which asks for none. */
+  /** Null for a server that requires no key. */
   apiKey: string | null;
-  /** Null: OpenAI itself. */
+  /** Null for OpenAI itself. */
   baseUrl: string | null;
   timeoutMs: number;
   maxRetries: number;
   fetch?: ClientOptions['fetch'];
 }
 
-/** A client that goes by its settings alone: it would read the environment by itself, and its log would hold bodies. */
+/** A client that uses only these settings. By default it reads the environment, and can log request bodies. */
 export function openaiClient({ apiKey, baseUrl, timeoutMs, maxRetries, fetch }: Provider): OpenAI {
   return new OpenAI({
     apiKey: apiKey ?? 'none',

@@ -9,17 +9,17 @@ export const LOCAL_DIMENSIONS = 384;
 
 // 256 tokens, less the two that mark both ends.
 const LIMITS = { maxTokens: 254, overlapTokens: 38 };
-// No character becomes more wordpieces than this (Korean syllables come apart into three letters).
-const MOST_TOKENS_A_CHARACTER = 4;
+// No character becomes more wordpieces than this (a Korean syllable becomes three letters).
+const MAX_TOKENS_PER_CHARACTER = 4;
 
 export interface LocalEmbedder extends Embedder {
   /** Resolves when the model is loaded; rejects when it can't be. */
   ready(): Promise<void>;
-  /** The thread that runs now, for tests that kill it. */
+  /** The current thread, for tests that kill it. */
   thread: TextWorker['thread'];
 }
 
-/** The model that comes with the gateway. */
+/** The bundled model, which runs in a thread of the gateway. */
 export const localProvider: EmbeddingProvider = {
   name: 'local',
   canServe: (model) => model === LOCAL_MODEL,
@@ -27,10 +27,10 @@ export const localProvider: EmbeddingProvider = {
   // It has one thread.
   concurrency: 1,
   open({ model, dimensions }, logger) {
-    // Under another name these vectors would be stored as those of another model.
+    // Under another name its vectors would be stored as those of another model.
     if (model !== LOCAL_MODEL || dimensions !== LOCAL_DIMENSIONS) {
       throw new RangeError(
-        `the embedded model is EMBEDDING_MODEL=${LOCAL_MODEL} with ${LOCAL_DIMENSIONS} dimensions, ` +
+        `the bundled model is EMBEDDING_MODEL=${LOCAL_MODEL} with ${LOCAL_DIMENSIONS} dimensions, ` +
           `not ${model} with ${dimensions}; other models need OPENAI_API_KEY or OPENAI_BASE_URL`,
       );
     }
@@ -38,7 +38,7 @@ export const localProvider: EmbeddingProvider = {
   },
 };
 
-/** Starts to load the model at once, without waiting for it. */
+/** Starts loading the model, without waiting for it. */
 export function localEmbedder(logger: Logger, modelDir: string = MODEL_DIR): LocalEmbedder {
   const worker = createTextWorker({ modelDir, inference: true }, logger);
   worker.warmUp();
@@ -47,7 +47,7 @@ export function localEmbedder(logger: Logger, modelDir: string = MODEL_DIR): Loc
     dimensions: LOCAL_DIMENSIONS,
     embed: worker.embed,
     async chunk(text) {
-      return text.length * MOST_TOKENS_A_CHARACTER <= LIMITS.maxTokens ? [] : worker.chunk(text, LIMITS);
+      return text.length * MAX_TOKENS_PER_CHARACTER <= LIMITS.maxTokens ? [] : worker.chunk(text, LIMITS);
     },
     ready: worker.ready,
     close: worker.close,

@@ -9,22 +9,22 @@ import { createTextWorker, MODEL_DIR } from '../text-worker.ts';
 
 export interface OpenaiTuning {
   maxRetries: number;
-  /** This many failed requests one after the other, and the provider counts as down … */
+  /** After this many consecutive failures the circuit breaker opens. */
   failuresToOpen: number;
-  /** … for so long; then a single request tries it. */
+  /** The breaker then rejects requests for this long, before a single request tests the provider. */
   halfOpenAfterMs: number;
 }
 
 const TUNING: OpenaiTuning = { maxRetries: 2, failuresToOpen: 5, halfOpenAfterMs: 10_000 };
 const LIMITS = { maxTokens: 800, overlapTokens: 100 };
-const MOST_TOKENS_A_CHARACTER = 4;
+const MAX_TOKENS_PER_CHARACTER = 4;
 
-// OpenAI takes 8,192 tokens a text and 300,000 a request. A token is at least a byte: it takes all of these.
-const MOST_BYTES_A_TEXT = 8191;
-const MOST_BYTES_A_REQUEST = 256 * 1024;
-const MOST_TEXTS_A_REQUEST = 128;
+// OpenAI accepts 8,192 tokens per text and 300,000 per request. A token has at least one byte, so these limits are safe.
+const MAX_BYTES_PER_TEXT = 8191;
+const MAX_BYTES_PER_REQUEST = 256 * 1024;
+const MAX_TEXTS_PER_REQUEST = 128;
 
-/** OpenAI, or another server with the same API. Any model name may be one of its models. */
+/** OpenAI, or another server with the same API. It is assumed to have any model. */
 export const openaiProvider: EmbeddingProvider = {
   name: 'openai',
   canServe: (_model, { apiKey, baseUrl }) => Boolean(apiKey || baseUrl),
@@ -54,14 +54,14 @@ export function openaiEmbedder(config: EmbeddingConfig, logger: Logger, tuning: 
   breaker.onReset(() => logger.info({ model }, 'embedding provider is back'));
   const worker = createTextWorker({ modelDir: MODEL_DIR, inference: false }, logger);
 
-  // Other models may refuse the parameter; of those, one that answers with more than we store is asked again.
+  // Other models may refuse the parameter. They get it only after an answer with more dimensions than we store.
   let asksDimensions = /(^|\/)text-embedding-3-/.test(model);
 
   async function embedBatch(texts: string[]): Promise<number[][]> {
     const vectors = await request(texts, asksDimensions);
     if (asksDimensions || !vectors.some((vector) => vector.length > dimensions)) return vectors.map(checked);
     const shorter = await request(texts, true).catch((error: unknown) => {
-      if (error instanceof EmbeddingRejected) return vectors; // it can't: complain of the length then
+      if (error instanceof EmbeddingRejected) return vectors; // the model does not support it, so the length is reported
       throw error;
     });
     const units = shorter.map(checked);
@@ -73,7 +73,7 @@ export function openaiEmbedder(config: EmbeddingConfig, logger: Logger, tuning: 
     const body = { model, input, encoding_format: 'float' as const, ...(withDimensions && { dimensions }) };
     try {
       return await breaker.execute(async () => {
-        // The client's own timeout ends with the headers, and a server may ask for long pauses in between.
+        // The timeout of the client ends with the headers, and a server may request long pauses between retries.
         const signal = AbortSignal.timeout(timeoutMs * (maxRetries + 1));
         try {
           const answer = await client.embeddings.create(body, { signal });
@@ -84,7 +84,7 @@ export function openaiEmbedder(config: EmbeddingConfig, logger: Logger, tuning: 
       });
     } catch (error) {
       if (error instanceof BrokenCircuitError)
-        throw new EmbedderUnavailable('the embedding provider is down; not tried');
+        throw new EmbedderUnavailable('the embedding provider is down; the request was not sent');
       throw error;
     }
   }
@@ -110,18 +110,18 @@ export function openaiEmbedder(config: EmbeddingConfig, logger: Logger, tuning: 
       return vectors;
     },
     async chunk(text) {
-      return text.length * MOST_TOKENS_A_CHARACTER <= LIMITS.maxTokens ? [] : worker.chunk(text, LIMITS);
+      return text.length * MAX_TOKENS_PER_CHARACTER <= LIMITS.maxTokens ? [] : worker.chunk(text, LIMITS);
     },
     close: worker.close,
   };
 }
 
-const room = new Uint8Array(MOST_BYTES_A_TEXT);
+const room = new Uint8Array(MAX_BYTES_PER_TEXT);
 const encoder = new TextEncoder();
 
-/** What no provider refuses for its size: neither nothing, nor more than the model reads. */
+/** A text that every provider accepts: not empty, and not longer than the model reads. */
 function acceptable(text: string): string {
-  if (text.length * 3 <= MOST_BYTES_A_TEXT) return text || ' ';
+  if (text.length * 3 <= MAX_BYTES_PER_TEXT) return text || ' ';
   return text.slice(0, encoder.encodeInto(text, room).read);
 }
 
@@ -130,7 +130,7 @@ function* batches(texts: string[]): Generator<string[]> {
   let bytes = 0;
   for (const text of texts) {
     const size = Buffer.byteLength(text);
-    if (batch.length === MOST_TEXTS_A_REQUEST || bytes + size > MOST_BYTES_A_REQUEST) {
+    if (batch.length === MAX_TEXTS_PER_REQUEST || bytes + size > MAX_BYTES_PER_REQUEST) {
       yield batch;
       batch = [];
       bytes = 0;
@@ -145,7 +145,7 @@ function inOrder(data: unknown, count: number): number[][] {
   const rows = Array.isArray(data) ? (data as Array<{ index?: unknown; embedding?: unknown } | null>) : [];
   const vectors = new Array<number[] | undefined>(count).fill(undefined);
   rows.forEach((row, at) => {
-    // Some servers leave the index out and keep the order.
+    // Some servers omit the index and keep the order.
     const index = typeof row?.index === 'number' ? row.index : at;
     const vector = row?.embedding;
     if (index in vectors && Array.isArray(vector) && vector.every(Number.isFinite)) vectors[index] = vector;
@@ -156,7 +156,7 @@ function inOrder(data: unknown, count: number): number[][] {
   return vectors as number[][];
 }
 
-/** Keeps status and code alone, and no `cause`: a provider's message may quote the text or the key. */
+/** Keeps only status and code, without `cause`, because a message of the provider may quote the text or the key. */
 function translated(error: unknown, model: string): Error {
   if (error instanceof EmbedderUnavailable) return error;
   if (error instanceof APIConnectionTimeoutError) return new EmbedderUnavailable('the embedding provider timed out');
@@ -189,6 +189,6 @@ function causeCode(error: unknown): unknown {
   return undefined;
 }
 
-/** A code is a word; anything else might be a quotation. */
+/** Only a single word is shown as a code; anything else might quote contents. */
 const inBrackets = (code: unknown): string =>
   typeof code === 'string' && /^[A-Za-z_]{1,40}$/.test(code) ? ` (${code})` : '';

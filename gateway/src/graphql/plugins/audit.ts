@@ -1,5 +1,5 @@
-// Puts GraphQL requests on the record: one READ row for what a request read from tables, one DENIED row for one that
-// was refused or failed. The operations (save, search …) record themselves.
+// Audits GraphQL requests: one READ row for the rows that a request read from tables, one DENIED row for a request that
+// was refused or failed. The operations (save, search …) write their own audit rows.
 
 import type { Logger } from 'pino';
 import { type FragmentDefinitionNode, GraphQLError, type GraphQLObjectType, Kind } from 'postgraphile/graphql';
@@ -18,14 +18,14 @@ interface Payload {
 export interface AuditOptions {
   database: Database;
   logger: Logger;
-  /** Texts of the errors of this caller's request that have left their row already: those of operations. */
+  /** Messages of errors in this request that are audited already: those of operations. */
   audited: WeakMap<Identity, Set<string>>;
 }
 
 const MAX_IDS = 1_000;
 
 export function auditPlugin({ database, logger, audited }: AuditOptions): GraphileConfig.Plugin {
-  /** Of the types that stand for rows: their tables. */
+  /** The tables by the types that stand for their rows. */
   const tables = new Map<string, string>();
   const executed = new WeakMap<object, Request>();
 
@@ -115,7 +115,7 @@ export function auditPlugin({ database, logger, audited }: AuditOptions): Graphi
           const request = requestDigest.requestContext.expressv4?.req;
           const identity = requestDigest.requestContext.expressv4?.res.locals.identity as Identity | undefined;
           if (!request || !identity) return next();
-          // The answer as an object, rather than already as text.
+          // Without this the answer would be text instead of an object.
           requestDigest.preferJSON = true;
           const result = await next();
           if (result?.type !== 'json') return result;
@@ -126,7 +126,7 @@ export function auditPlugin({ database, logger, audited }: AuditOptions): Graphi
             if (payload.errors) await recordFailure(identity, asked, payload.errors);
             if (asked && payload.data) await recordRead(identity, asked, payload.data);
           } catch (cause) {
-            // What can't be put on the record is not given out.
+            // An answer that cannot be audited is withheld.
             const error = toPublicError(cause, logger);
             const refused = new GraphQLError(error.message, { extensions: errorExtensions(error) });
             return { ...result, statusCode: error.httpStatus, json: { errors: [refused.toJSON()] } as never };

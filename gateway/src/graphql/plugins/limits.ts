@@ -1,5 +1,4 @@
-// What a request may ask for in one go. Relations lead in circles, so depth has to end somewhere; and the same can be
-// asked for again under another name, so breadth has to.
+// Limits for one request: its depth, because relations form cycles, and its number of fields, because aliases repeat them.
 import { depthLimit } from '@graphile/depth-limit';
 import { isSafeError, SafeError } from 'postgraphile/grafast';
 import {
@@ -32,24 +31,24 @@ const CLOSING: ReadonlySet<string> = new Set([TokenKind.BRACE_R, TokenKind.BRACK
 
 const extensions = { code: 'LIMIT_EXCEEDED', sqlstate: 'L9LIM' };
 
-/** Reads a document no further than it may go. What is no GraphQL is left to the parser to say. */
+/** Scans a document up to the limits. Syntax errors are left to the parser. */
 function checkLength(document: string): void {
-  const tooMuch = (reason: string) => new SafeError(reason, { statusCode: 400, ...extensions });
+  const limitError = (reason: string) => new SafeError(reason, { statusCode: 400, ...extensions });
   const lexer = new Lexer(new Source(document));
   let nesting = 0;
   try {
     for (let tokens = 0; lexer.advance().kind !== TokenKind.EOF; tokens++) {
-      if (tokens >= MAX_TOKENS) throw tooMuch(`query: at most ${MAX_TOKENS} tokens`);
+      if (tokens >= MAX_TOKENS) throw limitError(`query: at most ${MAX_TOKENS} tokens`);
       if (OPENING.has(lexer.token.kind)) nesting += 1;
       if (CLOSING.has(lexer.token.kind)) nesting -= 1;
-      if (nesting > MAX_NESTING) throw tooMuch(`query: at most ${MAX_NESTING} brackets deep`);
+      if (nesting > MAX_NESTING) throw limitError(`query: at most ${MAX_NESTING} brackets deep`);
     }
   } catch (error) {
     if (error instanceof SafeError) throw error;
   }
 }
 
-/** Adds up the costs of fields. A fragment costs as much again wherever it is spread. */
+/** Adds up the costs of fields. A fragment counts each time it is spread. */
 function addUp(
   selectionSet: SelectionSetNode,
   costOf: (field: FieldNode) => number,
@@ -59,7 +58,7 @@ function addUp(
   const known = new Map<FragmentDefinitionNode, number>();
   const addUpFragment = (fragment: FragmentDefinitionNode): number => {
     if (!known.has(fragment)) {
-      // Another rule refuses a fragment that leads to itself.
+      // Another rule refuses a fragment that contains itself.
       known.set(fragment, 0);
       known.set(fragment, add(fragment.selectionSet));
     }
@@ -165,7 +164,7 @@ export const limitsPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** What Grafast says of a request is meant for whoever sent it: a cursor of another list, too much to plan. */
+/** Grafast marks errors for the sender of a request, such as a cursor of another list, or a plan that takes too long. */
 export function fromGrafast(cause: unknown): unknown {
   if (cause instanceof Error && /forbidden in filter argument input/.test(cause.message))
     return new KnownError('L9VAL', 'a filter may not contain null or an empty object', 'filter', 'Use isNull.');

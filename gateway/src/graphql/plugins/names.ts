@@ -1,4 +1,4 @@
-// `memories` rather than `allMemories`; a function that gives a list goes by its name alone.
+// Names lists `memories` instead of `allMemories`, and functions that return a list without the suffix List.
 export const namesPlugin: GraphileConfig.Plugin = {
   name: 'NamesPlugin',
   version: '1.0.0',

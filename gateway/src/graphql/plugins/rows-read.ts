@@ -1,4 +1,4 @@
-// What a GraphQL answer holds of which tables, found by walking it along the query that asked for it.
+// Counts the rows of each table in a GraphQL answer, by walking the answer along its query.
 import {
   type FieldNode,
   type FragmentDefinitionNode,
@@ -14,11 +14,11 @@ import {
 } from 'postgraphile/graphql';
 
 export interface RowsRead {
-  /** Rows in the answer, by type; 0 where a type was asked for and nothing found. */
+  /** Rows in the answer by type; 0 if a type was requested and nothing was found. */
   counts: Map<string, number>;
-  /** `totalCount`s that were asked for, by type. */
+  /** Requested `totalCount`s by type. */
   totals: Map<string, number>;
-  /** Ids of the memories among them, where the query asked for them. */
+  /** Ids of the memories among these rows, if the query selects them. */
   memoryIds: Set<string>;
 }
 
@@ -31,13 +31,13 @@ export interface Request {
 
 type Value = Record<string, unknown>;
 
-/** `isRow` tells the types that stand for rows of tables. */
+/** `isRow` returns true for types that stand for rows of tables. */
 export function rowsRead(request: Request, data: unknown, isRow: (type: GraphQLObjectType) => boolean): RowsRead {
   const { schema, operation, fragments, variables } = request;
   const found: RowsRead = { counts: new Map(), totals: new Map(), memoryIds: new Set() };
   const add = (type: string, n: number) => found.counts.set(type, (found.counts.get(type) ?? 0) + n);
 
-  // Fields that are asked for twice are one field of the answer, with the selections of both.
+  // Fields that are requested twice are one field of the answer, with the selections of both.
   const fieldsOf = (
     type: GraphQLObjectType,
     selections: readonly SelectionSetNode[],
@@ -73,7 +73,7 @@ export function rowsRead(request: Request, data: unknown, isRow: (type: GraphQLO
       const named = getNamedType(field.type);
       const below = nodes.flatMap((node) => (node.selectionSet ? [node.selectionSet] : []));
       if (isObjectType(named)) {
-        // What a mutation hands back of what it has just written is on the record as written.
+        // Rows that a mutation returns because it wrote them are audited as written.
         const isWritten = type.name.endsWith('Payload');
         if (!isWritten) noteAsked(named);
         each(value[key], (entry) => walk(named, entry, below, isWritten));
@@ -87,13 +87,13 @@ export function rowsRead(request: Request, data: unknown, isRow: (type: GraphQLO
     }
   };
 
-  // An empty list is an answer too: that there is nothing.
+  // An empty list is audited too, with a count of 0.
   const noteAsked = (type: GraphQLObjectType) => {
     if (isRow(type)) add(type.name, 0);
     const row = rowOf(type);
     if (row) add(row.name, 0);
   };
-  /** What a connection connects to. */
+  /** The type of the nodes of a connection. */
   const rowOf = (connection: GraphQLObjectType) => {
     const nodes = connection.name.endsWith('Connection') ? connection.getFields().nodes : undefined;
     const row = nodes && getNamedType(nodes.type);
@@ -110,7 +110,7 @@ function each(value: unknown, visit: (entry: Value) => void) {
   else if (typeof value === 'object' && value !== null) visit(value as Value);
 }
 
-/** The type that `node(id: …)` asks for: an id is Base64 of a list that begins with it. */
+/** The type that `node(id: …)` requests: an id is the Base64 of a list that begins with the type. */
 function typeOfNodeId(field: FieldNode, variables: Readonly<Record<string, unknown>>): string | null {
   const given = field.arguments?.find(({ name }) => name.value === 'id')?.value;
   const id =

@@ -1,7 +1,7 @@
-// What is particular to GraphQL: names and behaviours. Meaning is in the comments of the database, permissions in its grants.
+// Names and behaviours that only GraphQL has. Meaning is in the comments of the database, permissions are in its grants.
 import { jsonPgSmartTags } from 'postgraphile/utils';
 
-// Its index is for what the database asks itself.
+// Its index serves queries of the database itself.
 const unsearchable = { behavior: '-condition -orderBy -attribute:filterBy -attribute:orderBy' };
 const searchable = { behavior: '+condition +orderBy +attribute:filterBy +attribute:orderBy' };
 
@@ -18,7 +18,7 @@ export const tagsPlugin = jsonPgSmartTags({
           thread_id: { tags: searchable },
           timestamp: { tags: searchable },
           updated_at: { tags: searchable },
-          // What was learned since has the plain names: packet_store_importance_score() and its like.
+          // The computed values have these names: packet_store_importance_score() and similar functions.
           importance_score: { tags: { name: 'estimated_importance', ...searchable } },
           access_count: { tags: { behavior: '-*' } },
           last_accessed: { tags: { behavior: '-*' } },
@@ -48,14 +48,14 @@ export const tagsPlugin = jsonPgSmartTags({
           ]),
         ),
       },
-      // Seen in memory_access_log, and as fields of the memory.
+      // These values are in memory_access_log and fields of the memory.
       'public.memory_feedback': { tags: { behavior: '-*' } },
       'public.memory_signals': { tags: { behavior: '-*' } },
       'public.memory_tombstones': { attribute: { packet_type: { tags: { name: 'kind' } } } },
       'public.knowledge_facts': {
         tags: {
           name: 'fact',
-          // All that a memory says is Memory.facts: packet_store_facts().
+          // Memory.facts has all facts of a memory: packet_store_facts().
           foreignKey:
             '(source_packet) references public.packet_store (packet_id)|@fieldName sourceMemory|@foreignBehavior -*',
         },
@@ -69,14 +69,14 @@ export const tagsPlugin = jsonPgSmartTags({
           ),
         },
       },
-      // A row of the matrix is a cell of it.
+      // Each row is one cell of the matrix.
       'public.access_matrix': { tags: { name: 'access_matrix_cell' } },
       'public.memory_embeddings': {
         tags: { name: 'memory_embedding' },
         attribute: { vector: { tags: { behavior: '-*' } } },
       },
       'public.audit_log': {
-        // The id alone is unique; the time is in the key because it says which partition.
+        // The id alone is unique; the time is in the key because it selects the partition.
         tags: { unique: 'audit_id' },
         attribute: {
           xid: { tags: { behavior: '-*' } },
@@ -106,7 +106,7 @@ export const tagsPlugin = jsonPgSmartTags({
           ['task_id', 'outcome', 'project_id', 'scope', 'updated_at'].map((name) => [name, { tags: searchable }]),
         ),
       },
-      // Seen as lessons of a task, and tasks of a lesson.
+      // The relation is offered as lessons of a task and tasks of a lesson.
       'public.task_reflection_lessons': { tags: { behavior: '-*' } },
       'public.memory_summaries': {
         attribute: Object.fromEntries(
@@ -116,7 +116,7 @@ export const tagsPlugin = jsonPgSmartTags({
           ]),
         ),
       },
-      // Made of vectors, for old readers in database sessions.
+      // Computed from vectors, for old clients with database sessions.
       'public.semantic_memory': { tags: { behavior: '-*' } },
       'public.tasks': {
         attribute: Object.fromEntries(
@@ -135,7 +135,7 @@ export const tagsPlugin = jsonPgSmartTags({
           ]),
         ),
       },
-      // Seen as the sources of a summary.
+      // The relation is offered as the sources of a summary.
       'public.memory_summary_sources': { tags: { behavior: '-*' } },
       ...Object.fromEntries(
         [
@@ -148,19 +148,19 @@ export const tagsPlugin = jsonPgSmartTags({
           { attribute: Object.fromEntries((columns as string[]).map((name) => [name, { tags: searchable }])) },
         ]),
       ),
-      // What it says is in the memories themselves; a search is what it is for.
+      // It holds texts of memories for searches.
       'public.memory_contexts': { tags: { behavior: '-*' } },
       'public.audit_query_texts': { tags: { behavior: '-*' } },
       // Callers have no use for the bookkeeping of retries.
       'public.idempotency_keys': { tags: { behavior: '-*' } },
       'public.entity_relationships': {
         tags: {
-          // The other way goes by the evidence: packet_store_relationships().
+          // The opposite relation follows the evidence: packet_store_relationships().
           foreignKey:
             '(source_packet) references public.packet_store (packet_id)|@fieldName sourceMemory|@behavior -manyRelation:resource:connection -manyRelation:resource:list',
         },
         attribute: {
-          // The one that states it and lasts longest; memories has them all.
+          // The supporting memory that expires last; `memories` has all of them.
           source_packet: { tags: unsearchable },
           ...Object.fromEntries(
             ['source_normalized', 'target_normalized', 'relationship_type', 'scope', 'project_id'].map((name) => [
@@ -230,7 +230,7 @@ export const tagsPlugin = jsonPgSmartTags({
     procedure: {
       'public.reflect_on_task': { tags: { resultFieldName: 'taskReflection' } },
       'public.due_summaries': { tags: { behavior: '-connection +list' } },
-      // What the payload of a mutation calls its result.
+      // The name of the result in the payload of a mutation.
       ...Object.fromEntries(
         Object.entries({
           tenant: ['create_tenant', 'deactivate_tenant', 'reactivate_tenant', 'set_query_text_audit'],
@@ -257,7 +257,7 @@ export const tagsPlugin = jsonPgSmartTags({
       'public.register_embedding_model': { tags: { behavior: '-*' } },
       // Sets claims in psql. GraphQL takes them from the token.
       'public.act_as': { tags: { behavior: '-*' } },
-      // Offered by the views plugin, which calls it.
+      // The views plugin offers it.
       'public.refresh_memory_views': { tags: { behavior: '-*' } },
       // These functions are volatile because they write their audit rows; for callers they are queries.
       ...Object.fromEntries(

@@ -1,4 +1,4 @@
-// refreshMemoryViews: PostGraphile would select from what is a procedure, which can only be called.
+// refreshMemoryViews calls a procedure. PostGraphile only supports functions, which it selects from.
 import { type PgClient, sideEffectWithPgClientTransaction } from 'postgraphile/@dataplan/pg';
 import { access, constant, object, type Step } from 'postgraphile/grafast';
 import { parse } from 'postgraphile/graphql';
