@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `l9-memory <command>`. Each command is a file of its own in commands/, loaded when it is asked for.
+// `l9-memory <command>`. Each command is a file in commands/, which is loaded when it is run.
 import { Command } from 'commander';
 import { version } from './version.ts';
 
@@ -28,14 +28,14 @@ program
 program
   .command('token')
   .description('print a token for GraphQL, signed with the secret of this installation')
-  .requiredOption('--caller <name>', 'who it is for, such as C or L')
-  .option('--scopes <list>', 'only these of the scopes that the caller has', list)
-  .option('--projects <list>', 'only these projects', list)
-  .option('--tenant <uuid>', 'tenant; the default one if left out')
+  .requiredOption('--caller <name>', 'the caller of the token, such as C or L')
+  .option('--scopes <list>', 'limit the token to these scopes of the caller', list)
+  .option('--projects <list>', 'limit the token to these projects', list)
+  .option('--tenant <uuid>', 'tenant; default: the first tenant')
   .option('--org <uuid>', 'org within the tenant')
   .option('--user <uuid>', 'user within the org')
   .option('--role <role>', "the caller's database role, where the token should name it")
-  .option('--expires <time>', 'how long it is good for', '1h')
+  .option('--expires <time>', 'how long the token is valid', '1h')
   .action(async (options) => {
     const { token } = await import('./commands/token.ts');
     await token(process.env, options);
@@ -43,8 +43,8 @@ program
 
 program
   .command('mcp')
-  .description('speak MCP over stdio, through the running server of this folder, or one started for the purpose')
-  .option('--caller <name>', 'whose key to take from credentials.json; without it MCP_API_KEY gives the key')
+  .description('serve MCP over stdio through the server of this home folder, which is started if none runs')
+  .option('--caller <name>', 'use the key of this caller in credentials.json; default: the key in MCP_API_KEY')
   .action(async (options) => {
     const { mcp } = await import('./mcp/stdio.ts');
     process.exitCode = await mcp(process.env, options);
@@ -52,7 +52,7 @@ program
 
 program
   .command('psql')
-  .description('open psql on the database of the running server; its arguments are those of psql')
+  .description('open psql on the database of the running server; arguments are passed to psql')
   .allowUnknownOption()
   .passThroughOptions()
   .argument('[arguments...]')
@@ -65,13 +65,13 @@ program
   .command('import')
   .description('save memories from JSON lines (or a JSON array) through the GraphQL API')
   .argument('<files...>', 'files of objects with the fields of save_memory')
-  .option('--url <url>', 'the server; the one of this folder if left out')
-  .option('--caller <name>', 'who saves them', 'C')
-  .option('--token <jwt>', 'a token to use instead of one signed for the caller')
-  .option('--scope <scope>', 'scope of objects that name none')
-  .option('--project <id>', 'project of objects that name none')
-  .option('--kind <kind>', 'kind of objects that name none')
-  .option('--wait', 'wait until all of them can be found by meaning')
+  .option('--url <url>', 'URL of the server; default: the server of this home folder')
+  .option('--caller <name>', 'the caller that saves the memories', 'C')
+  .option('--token <jwt>', 'use this token instead of signing one for the caller')
+  .option('--scope <scope>', 'scope of objects without one')
+  .option('--project <id>', 'project of objects without one')
+  .option('--kind <kind>', 'kind of objects without one')
+  .option('--wait', 'wait until all memories have vectors')
   .action(async (files: string[], options) => {
     const { importFiles } = await import('./commands/import.ts');
     process.exitCode = await importFiles(process.env, files, options);
@@ -80,13 +80,13 @@ program
 const audit = program.command('audit').description('check and export the audit log');
 audit
   .command('verify')
-  .description('check the audit log against its seals; exit code 1 where something was altered, removed or added')
+  .description('check the audit log against its seals; exit code 1 if rows were altered, removed or added')
   .option('--from <time>', 'only seals that cover this time and later')
   .option('--to <time>', 'only seals that cover the time before this')
-  .option('--head <hash>', 'a head that was printed before: it must still be in the chain')
-  .option('--url <url>', 'the server; the one of this folder if left out')
+  .option('--head <hash>', 'a head printed by an earlier run, which must still be in the chain')
+  .option('--url <url>', 'URL of the server; default: the server of this home folder')
   .option('--caller <name>', 'an admin', 'L')
-  .option('--token <jwt>', 'a token to use instead of one signed for the caller')
+  .option('--token <jwt>', 'use this token instead of signing one for the caller')
   .action(async (options) => {
     const { verify } = await import('./commands/audit.ts');
     process.exitCode = await verify(process.env, options);
@@ -94,12 +94,12 @@ audit
 audit
   .command('export')
   .description('write the audit log as JSON lines, in order of time')
-  .option('--from <time>', 'from this time on')
-  .option('--to <time>', 'before this time; now if left out')
-  .option('--output <file>', 'a file; standard output if left out')
-  .option('--url <url>', 'the server; the one of this folder if left out')
+  .option('--from <time>', 'rows of this time and later')
+  .option('--to <time>', 'rows before this time; default: now')
+  .option('--output <file>', 'output file; default: standard output')
+  .option('--url <url>', 'URL of the server; default: the server of this home folder')
   .option('--caller <name>', 'an admin', 'L')
-  .option('--token <jwt>', 'a token to use instead of one signed for the caller')
+  .option('--token <jwt>', 'use this token instead of signing one for the caller')
   .action(async (options) => {
     const { exportLines } = await import('./commands/audit.ts');
     process.exitCode = await exportLines(process.env, options);
@@ -108,21 +108,25 @@ audit
 program
   .command('migrate-legacy')
   .description(
-    'move the old memory.* tables into packet_store; a dry run, unless told to --apply (docs/how-to/migrate-legacy.md)',
+    'move the old memory.* tables into packet_store; a dry run without --apply (docs/how-to/migrate-legacy.md)',
   )
-  .option('--apply', 'do it, rather than only report what would be done')
+  .option('--apply', 'move the rows instead of only reporting what would be moved')
   .option('--dry-run', 'only report, which is the default')
-  .option('--from <url>', 'database of the old tables, where it is not this one')
-  .option('--tenant <uuid>', 'tenant they go to; the default one if left out')
-  .option('--project <id>', 'project of memories that name none')
-  .option('--scope <old=new>', 'what an old scope becomes; =new for those without one', collect, [])
-  .option('--embedding-model <name>', 'the model that the old vectors are of; without it all is embedded anew')
-  .option('--importance-scale <number>', 'what stood for the highest importance, where it is not plain')
-  .option('--users <own|note>', 'own: a user id makes the memory that user’s; note: it is only noted', 'own')
-  .option('--label <name>', 'what to call the source in provenance; the name of its database if left out')
-  .option('--drop', 'drop the old schema, if every row in it is accounted for')
-  .option('--skip <reasons>', 'with --drop: rows not moved for these reasons may go', list)
-  .option('--json', 'report as JSON')
+  .option('--from <url>', 'URL of the database with the old tables; default: this database')
+  .option('--tenant <uuid>', 'tenant that gets the memories; default: the first tenant')
+  .option('--project <id>', 'project of memories without one')
+  .option('--scope <old=new>', 'new name of an old scope; =new for rows without a scope', collect, [])
+  .option('--embedding-model <name>', 'the model of the old vectors; without it all memories are embedded again')
+  .option('--importance-scale <number>', 'the highest value of importance in the old tables, if it cannot be inferred')
+  .option(
+    '--users <own|note>',
+    'own: the user id becomes the owner of the memory; note: it is kept in provenance only',
+    'own',
+  )
+  .option('--label <name>', 'name of the source in provenance; default: the name of its database')
+  .option('--drop', 'drop the old schema if every row in it is accounted for')
+  .option('--skip <reasons>', 'with --drop: also drop rows that were not moved for these reasons', list)
+  .option('--json', 'print the report as JSON')
   .action(async (options) => {
     const { migrateLegacy } = await import('./commands/migrate-legacy/index.ts');
     process.exitCode = await migrateLegacy(process.env, options);
@@ -130,19 +134,19 @@ program
 
 program
   .command('reembed')
-  .description('change the embedding model: embed all memories anew in the background, switch, drop the old vectors')
-  .option('--model <name>', 'the model to change to; without it, tells which model serves and how far a change is')
-  .option('--dimensions <number>', 'its dimensions; EMBEDDING_DIMENSIONS if left out')
-  .option('--allow-missing <number>', 'switch though so many memories have no vector of the new model', '0')
-  .option('--abandon', 'give up the change that is under way')
+  .description('change the embedding model: embed all memories again, switch, and delete the old vectors')
+  .option('--model <name>', 'the new model; without it, print the serving model and the progress of a change')
+  .option('--dimensions <number>', 'dimensions of the new model; default: EMBEDDING_DIMENSIONS')
+  .option('--allow-missing <number>', 'switch even if this many memories have no vector of the new model', '0')
+  .option('--abandon', 'cancel the change in progress')
   .action(async (options) => {
     const { reembed } = await import('./commands/reembed.ts');
     process.exitCode = await reembed(process.env, options);
   });
 
-const db = program.command('db').description('look after the database');
+const db = program.command('db').description('set up the database');
 db.command('setup')
-  .description('make database, roles and extensions on a server, migrate, and print the URLs to use')
+  .description('create database, roles and extensions on a server, migrate, and print the URLs to use')
   .requiredOption('--root-url <url>', 'URL of a superuser on the server')
   .option('--database <name>', 'the database', 'l9_memory')
   .action(async (options) => {
@@ -150,7 +154,7 @@ db.command('setup')
     process.exitCode = await setup(process.env, options);
   });
 db.command('platform-admin')
-  .description('make an operator, who administers every tenant: the first there is, since only operators make others')
+  .description('create the first operator, who administers every tenant; operators can create further ones')
   .requiredOption('--caller <name>', 'the name of the new operator')
   .action(async (options) => {
     const { platformAdmin } = await import('./commands/platform-admin.ts');

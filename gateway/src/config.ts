@@ -26,7 +26,7 @@ export interface Config {
   /** URL of l9_owner, where start-up may migrate. */
   databaseOwnerUrl: string | null;
   poolSize: number;
-  /** Passwords that `l9-memory db setup` gives the roles; null: it keeps those they have, and generates missing ones. */
+  /** Passwords that `l9-memory db setup` sets for the roles. Null: it keeps existing ones and generates missing ones. */
   ownerPassword: string | null;
   gatewayPassword: string | null;
   /** The psql that `l9-memory psql` runs. */
@@ -35,28 +35,28 @@ export interface Config {
   home: string;
   host: string;
   port: number;
-  /** Names that requests may ask for and pages may come from, besides those of this machine; null: see http-guard.ts. */
+  /** Host names of requests and of pages that are allowed besides those of this machine; null: see http/guard.ts. */
   allowedHosts: string[] | null;
   jwt: {
     secret: string | null;
-    /** By `kid`, the one that signs first; none: those of credentials.json. */
+    /** Secrets by `kid`, the signing one first. Empty: those of credentials.json. */
     secrets: Record<string, string>;
     jwksUrl: string | null;
     issuer: string;
     audience: string;
   };
-  /** Keys given by the environment, by caller, several at a time; those of other callers come from credentials.json. */
+  /** Keys of the environment by caller. Those of other callers come from credentials.json. */
   mcpApiKeys: Record<string, string[]>;
   /** The key that `l9-memory mcp` uses without --caller. */
   mcpApiKey: string | null;
-  /** Given by the environment; else it comes from credentials.json. */
+  /** The key of the environment; null: the one of credentials.json. */
   archiveKey: string | null;
   embedding: EmbeddingConfig;
-  /** The chat model that extracts facts and writes summaries, where tenants want that; null: there is none. */
+  /** The chat model that extracts facts and writes summaries for tenants that enabled it; null without one. */
   chat: ChatConfig | null;
-  /** How often expired memories are deleted; 0: never by themselves. */
+  /** How often expired memories are deleted; 0: only on request. */
   cleanupIntervalMs: number;
-  /** JSON lines, or what a person at a terminal wants to see. */
+  /** JSON lines, or readable lines for a terminal. */
   logFormat: 'json' | 'pretty';
   logLevel: string;
   isProduction: boolean;
@@ -67,7 +67,7 @@ const url = (...protocols: string[]) =>
     message: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   });
 
-/** What may name a signing key. Mere digits may not: an object would not keep their order, in which the first key signs. */
+/** The form of a `kid`. It is not a mere number, because an object sorts such keys, and the first key signs. */
 export const kidPattern = /^(?!\d+$)[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
 const secretByKid = z.string().transform((value, context) => {
@@ -87,7 +87,7 @@ const secretByKid = z.string().transform((value, context) => {
   return secrets;
 });
 
-/** Every variable there is, besides MCP_API_KEY_<caller>. README.md and .env.example list the same. */
+/** All variables except MCP_API_KEY_<caller>. docs/reference/configuration.md and .env.example list the same ones. */
 export const environment = z.object({
   DATABASE_URL: url('postgres:', 'postgresql:').optional(),
   DATABASE_OWNER_URL: url('postgres:', 'postgresql:').optional(),
@@ -123,7 +123,7 @@ export const environment = z.object({
 
 export class ConfigError extends Error {}
 
-/** A key that is two callers' would be either's. */
+/** Refuses a key of two callers, because it would not identify one. */
 export function refuseSharedKeys(keys: Record<string, string[]>): void {
   const all = Object.values(keys).flat();
   if (new Set(all).size < all.length) throw new ConfigError('MCP_API_KEY_…: two of the keys are the same key');
@@ -132,7 +132,7 @@ export function refuseSharedKeys(keys: Record<string, string[]>): void {
 function chatConfig(given: z.infer<typeof environment>): ChatConfig | null {
   if (!given.CHAT_MODEL) return null;
   const baseUrl = given.CHAT_BASE_URL ?? given.OPENAI_BASE_URL ?? null;
-  // A key is for the server that it was given for: it does not go to another one.
+  // A key is sent only to the server that it was configured for.
   const isSameServer = baseUrl === (given.OPENAI_BASE_URL ?? null);
   const apiKey = given.CHAT_API_KEY ?? (isSameServer ? given.OPENAI_API_KEY : undefined) ?? null;
   if (!apiKey && !baseUrl) {

@@ -34,7 +34,7 @@ const VERIFY = `query ($from: Datetime, $to: Datetime, $head: String, $afterSeal
   }
 }`;
 
-/** Checks the audit log against its seals, some at a time. Prints the head, to be stored outside; 1 where it is broken. */
+/** Checks the audit log against its seals in steps. Prints the head, to be stored elsewhere. Returns 1 if it is broken. */
 export async function verify(env: NodeJS.ProcessEnv, options: AuditOptions & { head?: string }): Promise<number> {
   return told(async () => {
     const { from, to, head } = period(options);
@@ -115,7 +115,7 @@ async function* pages(client: Client, from: string | null, to: string | null): A
     const page: Page = exportAudit.result;
     yield (typeof page.rows === 'string' ? JSON.parse(page.rows) : page.rows) as unknown[];
     after = page.cursor;
-    // Rows that come meanwhile, those of this export among them, are for the next one.
+    // Rows written during the export, such as its own audit rows, belong to the next export.
     until = page.to;
   } while (after);
 }

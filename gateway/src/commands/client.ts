@@ -1,4 +1,4 @@
-// The GraphQL API as a command on this machine calls it: finds the server, signs tokens, tries again.
+// A GraphQL client for commands on this machine: it finds the server, signs tokens and retries.
 import { signToken } from '../auth/jwt.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { loadCredentials } from '../home/credentials.ts';
@@ -7,7 +7,7 @@ import { findServer } from '../home/find-server.ts';
 const TIMEOUT_MS = 60_000;
 const TOKEN_LASTS_MS = 10 * 60_000;
 const RETRY_AFTER_MS = [200, 500, 1_000, 2_000, 4_000];
-// The server (or what stands before it) is starting, busy or being replaced.
+// Status codes of a server or proxy that is starting, busy or being replaced.
 const WORTH_RETRYING = new Set([429, 502, 503, 504]);
 
 export interface ClientOptions {
@@ -19,17 +19,17 @@ export interface ClientOptions {
 export interface Client {
   url: string;
   request<Data>(query: string, variables?: Record<string, unknown>): Promise<Data>;
-  /** What GET /ready says. */
+  /** The answer of GET /ready. */
   ready(): Promise<Record<string, unknown>>;
 }
 
-/** The server refuses this one request. The message quotes nothing that was sent. */
+/** The server refuses this request. The message quotes no part of it. */
 export class Refused extends Error {}
 
-/** No request will succeed: the server can't be reached, or turns the caller away. */
+/** No request will succeed: the server cannot be reached, or refuses the caller. */
 export class Unusable extends Error {}
 
-/** A client of --url, or of the server of this home folder, that has been answered once. */
+/** A client of --url or of the server of this home folder. It resolves after the first answer. */
 export async function connect(env: NodeJS.ProcessEnv, options: ClientOptions): Promise<Client> {
   const config = loadConfig(env);
   const url = (options.url ?? (await findServer(config.home))?.url)?.replace(/\/+(graphql\/*)?$/, '');
@@ -41,7 +41,7 @@ export async function connect(env: NodeJS.ProcessEnv, options: ClientOptions): P
   return client as Client;
 }
 
-/** Tokens of this installation, each signed anew well before it expires. */
+/** Tokens of this installation. A new one is signed well before the current one expires. */
 function signer(config: Config, caller: string): () => Promise<string> {
   if (config.jwt.jwksUrl) throw new Unusable('JWKS_URL is set: give a token of the issuer behind it with --token');
   const keys = loadCredentials(config);
@@ -84,9 +84,10 @@ function requester(url: string, token: () => Promise<string>): Client['request']
     if (!outcome) throw new Unusable(`${url} can't be reached: is the server running? \`npm start\` starts it`);
     const { status, answer } = outcome;
     const error = answer?.errors?.[0];
-    if (status === 401) throw new Unusable(`${url} turns us away: ${error?.message ?? 'the token is not accepted'}`);
+    if (status === 401)
+      throw new Unusable(`${url} refuses this caller: ${error?.message ?? 'the token is not accepted'}`);
     if (WORTH_RETRYING.has(status)) throw new Unusable(`${url} is not available (HTTP ${status})`);
-    // GraphQL's own complaints about a variable quote it; those of the product have a code and don't.
+    // Errors of GraphQL itself quote variables. Errors of the product have a code and quote none.
     if (error) throw new Refused(error.extensions?.code ? error.message : 'the server does not accept these fields');
     if (status === 413) throw new Refused('too large for the server (HTTP 413)');
     if (!answer || answer.data === undefined)

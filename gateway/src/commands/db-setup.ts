@@ -21,8 +21,8 @@ const PLACEHOLDER = 'PASSWORD';
 class SetupError extends Error {}
 
 /**
- * Makes the database, its roles and extensions on a server, and migrates it. Running it again brings what is missing
- * and changes nothing else. Prints the URLs, with their passwords, to stdout; whatever else there is to say to stderr.
+ * Creates the database, its roles and extensions on a server, and migrates it. A second run adds what is missing and
+ * changes nothing else. Prints the URLs with their passwords to stdout, and everything else to stderr.
  */
 export async function setup(env: NodeJS.ProcessEnv, { rootUrl, database }: SetupOptions): Promise<number> {
   const say = (text: string) => process.stderr.write(`${text}\n`);
@@ -31,17 +31,17 @@ export async function setup(env: NodeJS.ProcessEnv, { rootUrl, database }: Setup
   try {
     const config = loadConfig(env);
     if (!/^[a-z_][a-z0-9_-]{0,62}$/.test(database)) {
-      throw new SetupError('--database: a name of lower-case letters, digits, _ and -, 63 characters at most');
+      throw new SetupError('--database: must be a name of lower-case letters, digits, _ and -, at most 63 characters');
     }
     root = await connect(rootUrl);
     await checkServer(root);
 
-    // Two that run at once would trip over each other's roles.
+    // Two concurrent runs would conflict on the roles.
     await root.query("select pg_catalog.pg_advisory_lock(pg_catalog.hashtext('l9-memory db setup'))");
-    const known = await root.query('select from pg_catalog.pg_database where datname = $1', [database]);
-    if (known.rowCount === 0) {
+    const existing = await root.query('select from pg_catalog.pg_database where datname = $1', [database]);
+    if (existing.rowCount === 0) {
       await root.query(`create database ${pg.escapeIdentifier(database)}`);
-      say(`made database ${database}`);
+      say(`created database ${database}`);
     }
     inside = await connect(urlFor(rootUrl, { database }));
     await checkDatabase(inside, database);
@@ -51,7 +51,7 @@ export async function setup(env: NodeJS.ProcessEnv, { rootUrl, database }: Setup
     const ownerPassword = await setPassword(inside, 'l9_owner', config.ownerPassword, say);
     const gatewayPassword = await setPassword(inside, 'l9_gateway', config.gatewayPassword, say);
 
-    // In the superuser's session, but as l9_owner: its password may be one that only its holder knows.
+    // This uses the superuser's session as l9_owner, whose password may be unknown here.
     await runMigrations(
       urlFor(rootUrl, { database, options: '-c role=l9_owner' }),
       pino({ level: 'error' }, pino.destination(2)),
@@ -99,27 +99,29 @@ function urlFor(rootUrl: string, { database, user, password, options }: UrlParts
     url.password = encodeURIComponent(password ?? '');
   }
   url.searchParams.delete('options');
-  // Not searchParams: they write a space as +, which PostgreSQL's URLs don't know.
+  // searchParams would write a space as +, which URLs of PostgreSQL do not support.
   if (options !== undefined) url.search = `${url.search ? `${url.search}&` : ''}options=${encodeURIComponent(options)}`;
   return url.href;
 }
 
 async function connect(url: string): Promise<pg.Client> {
   if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) {
-    throw new SetupError('--root-url: the URL of a superuser, such as postgres://postgres:…@127.0.0.1:5432/postgres');
+    throw new SetupError(
+      '--root-url: must be the URL of a superuser, such as postgres://postgres:…@127.0.0.1:5432/postgres',
+    );
   }
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: 10_000,
     application_name: 'l9-memory setup',
   });
-  // What breaks later is reported by the query that was running.
+  // Later errors of the connection are reported by the query that was running.
   client.on('error', () => {});
   try {
     await client.connect();
   } catch (error) {
     const { hostname, port, username } = new URL(url);
-    // An AggregateError, of several addresses, has no message of its own.
+    // An AggregateError, which covers several addresses, has no message of its own.
     const { message, code } = error as Error & { code?: string };
     throw new SetupError(
       `can't connect to ${hostname || 'the local server'}:${port || 5432} as ${username || 'the default user'}: ${message || code}`,
@@ -128,7 +130,7 @@ async function connect(url: string): Promise<pg.Client> {
   return client;
 }
 
-/** Everything that is missing, at once. */
+/** Rejects with everything that is missing, in one message. */
 async function checkServer(root: pg.Client): Promise<void> {
   const { rows } = await root.query<{
     version: number;
@@ -174,7 +176,7 @@ async function checkDatabase(client: pg.Client, database: string): Promise<void>
   }
 }
 
-/** Sets the password given, or a new one where the role has none. Null: it has one, which stays as it is. */
+/** Sets the given password, or a new one if the role has none. Returns null if the role keeps its password. */
 async function setPassword(
   client: pg.Client,
   role: string,
@@ -195,7 +197,7 @@ async function setPassword(
   return password;
 }
 
-/** The server's pg_hba.conf may know none of the new roles. */
+/** Warns if the pg_hba.conf of the server does not admit the new roles. */
 async function checkLogin(url: string, role: string, say: (text: string) => void): Promise<void> {
   try {
     await (await connect(url)).end();

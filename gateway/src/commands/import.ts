@@ -26,7 +26,7 @@ interface Tally {
   failures: { file: string; line: number; problem: string }[];
 }
 
-/** Saves the objects of all files and tells what became of them; 1 if any failed. */
+/** Saves the objects of all files and reports the results. Returns 1 if any failed. */
 export async function importFiles(env: NodeJS.ProcessEnv, files: string[], options: ImportOptions): Promise<number> {
   const tally: Tally = { inserted: 0, skipped: 0, failed: 0, failures: [] };
   let stopped: string | null = null;
@@ -51,7 +51,7 @@ export async function importFiles(env: NodeJS.ProcessEnv, files: string[], optio
   return stopped || tally.failed > 0 ? 1 : 0;
 }
 
-/** Errors that are no fault of the program's, as one line; others are thrown on. */
+/** Expected errors as one line; others are rethrown. */
 export function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (error instanceof Unusable || error instanceof ConfigError || (code && /^E[A-Z]+$/.test(code))) return message;
@@ -93,18 +93,21 @@ const counts = ({ inserted, skipped, failed }: Tally) =>
 
 function report(tally: Tally, stopped: string | null) {
   const { failures } = tally;
-  // Several are in flight at a time, so they end out of order.
+  // Several requests are in flight at a time, so they end out of order.
   failures.sort((a, b) => (a.file === b.file ? a.line - b.line : 0));
   for (const { file, line, problem } of failures) process.stderr.write(`${file}:${line}: ${problem}\n`);
   if (tally.failed > failures.length) process.stderr.write(`… and ${tally.failed - failures.length} more\n`);
-  if (stopped) process.stderr.write(`Stopped before the end: ${stopped}. Run it again: what is saved is skipped.\n`);
+  if (stopped)
+    process.stderr.write(
+      `Stopped before the end: ${stopped}. Run it again: memories that are already saved are skipped.\n`,
+    );
   process.stdout.write(`${counts(tally)}\n`);
 }
 
 const keys = Object.keys(saveInput.shape);
 const toKey = new Map(keys.flatMap((key) => [[key, key] as const, [camelCase(key), key] as const]));
 
-/** One object as save_memory's input. Problems name fields and quote no values: they may be nobody else's business. */
+/** One object as the input of save_memory. Problems name fields without their values, which may be private. */
 export function toCandidate({ text }: Pick<Item, 'text'>, options: ImportOptions): Candidate {
   if (text === null) return { problem: 'too long' };
   let given: unknown;
@@ -125,7 +128,7 @@ export function toCandidate({ text }: Pick<Item, 'text'>, options: ImportOptions
     else known[key] = value;
   }
   known.scope ??= options.scope;
-  // What is for everyone belongs to no project.
+  // Memories in scope global belong to no project.
   if (known.scope !== 'global') known.project_id ??= options.project;
   known.kind ??= options.kind;
   if (Object.keys(others).length > 0) {

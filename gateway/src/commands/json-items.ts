@@ -1,19 +1,19 @@
-// Objects from a stream of JSON lines, or of one JSON array, without holding more than one of them.
+// Reads objects from a stream of JSON lines or of one JSON array, and keeps only one of them in memory.
 
 const MAX_ITEM_CHARACTERS = 16 * 1024 * 1024;
 
-/** The text of one object and the line it starts on; text is null where it is too long to take in. */
+/** The text of one object and the line it starts on. The text is null if it is too long. */
 export interface Item {
   line: number;
   text: string | null;
 }
 
-/** A stream that begins with [ is an array, any other is lines. Blank lines are passed over. */
+/** A stream that begins with [ is an array; any other is lines. Blank lines are skipped. */
 export async function* readItems(chunks: AsyncIterable<string>): AsyncGenerator<Item> {
   const iterator = chunks[Symbol.asyncIterator]();
   let head = '';
   let isOver = false;
-  // Blank includes a byte order mark.
+  // A byte order mark counts as blank.
   while (!isOver && !/\S/.test(head)) {
     const next = await iterator.next();
     isOver = next.done === true;
@@ -35,7 +35,7 @@ function collector() {
       if (text.length + part.length > MAX_ITEM_CHARACTERS) isTooLong = true;
       text = isTooLong ? '' : text + part;
     },
-    /** What was collected, or undefined if it is blank; then begins anew. */
+    /** Returns the collected text, or undefined if it is blank, and starts the next item. */
     take(): string | null | undefined {
       const taken = isTooLong ? null : text.trim() || undefined;
       text = '';
@@ -63,7 +63,7 @@ async function* lines(chunks: AsyncIterable<string>): AsyncGenerator<Item> {
   if (text !== undefined) yield { line, text };
 }
 
-/** Cuts at the commas between elements, so that a broken element does not spoil those after it. */
+/** Splits at the commas between elements, so that a broken element does not affect those after it. */
 async function* elements(chunks: AsyncIterable<string>): AsyncGenerator<Item> {
   const item = collector();
   let depth = 0;

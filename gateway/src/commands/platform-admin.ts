@@ -5,7 +5,7 @@ import { createLogger } from '../logger.ts';
 
 type Rows = Record<string, unknown>[];
 
-// An agent of that name must not become one by a slip of the hand.
+// An existing agent must not become an operator by mistake.
 const REGISTER = `
   select (public.register_actor($1, role => 'l9_platform_admin', readable_scopes => '{*}', writable_scopes => '{}')).caller
   where not exists (select from public.actors a where a.caller = $1)`;
@@ -35,7 +35,9 @@ export async function platformAdmin(env: NodeJS.ProcessEnv, { caller }: { caller
 
 async function onServer(config: Config, values: unknown[]): Promise<Rows> {
   if (!config.databaseOwnerUrl) {
-    throw new ConfigError('DATABASE_OWNER_URL: needed here, the URL of l9_owner, who alone makes the first operator');
+    throw new ConfigError(
+      'DATABASE_OWNER_URL: must be the URL of l9_owner, the only role that can create the first operator',
+    );
   }
   const client = new pg.Client({ connectionString: config.databaseOwnerUrl, connectionTimeoutMillis: 10_000 });
   client.on('error', () => {});

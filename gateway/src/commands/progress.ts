@@ -7,7 +7,7 @@ export interface Progress {
   stop(): void;
 }
 
-/** A bar on a terminal; elsewhere, or where the end is not known, a plain line now and then. */
+/** A progress bar on a terminal. Elsewhere, or if the total is unknown, a plain line every ten seconds. */
 export function startProgress(
   label: string,
   total: number | null,

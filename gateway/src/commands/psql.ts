@@ -16,7 +16,7 @@ export async function psql(env: NodeJS.ProcessEnv, args: string[]): Promise<numb
   const socket = psqlSocket(config.home);
   if (!config.databaseUrl && !(await answers(socket.path))) {
     process.stderr.write(
-      `no server of ${config.home} is running, and the embedded engine lives inside it: start one with \`npm start\`\n`,
+      `no server of ${config.home} is running, and the embedded engine runs in the server: start one with \`npm start\`\n`,
     );
     return 1;
   }
@@ -24,12 +24,12 @@ export async function psql(env: NodeJS.ProcessEnv, args: string[]): Promise<numb
   const url = new URL(config.databaseUrl ?? socket.url);
   const password = decodeURIComponent(url.password);
   url.password = '';
-  // The password goes through the environment: other users of this machine can read the arguments.
+  // The password is passed in the environment, because other users of this machine can read arguments.
   const child = spawn(config.psql, [`--dbname=${url.href}`, ...args], {
     stdio: 'inherit',
     env: { ...env, ...(password ? { PGPASSWORD: password } : {}) },
   });
-  // Ctrl-C is for psql, which ends its query, not itself.
+  // Ctrl-C is handled by psql, which cancels its query.
   const ignore = () => {};
   process.on('SIGINT', ignore);
   try {
@@ -40,9 +40,9 @@ export async function psql(env: NodeJS.ProcessEnv, args: string[]): Promise<numb
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     process.stderr.write(
-      `there is no ${config.psql} on this machine. Install PostgreSQL's client (apt install postgresql-client, ` +
+      `${config.psql} was not found on this machine. Install PostgreSQL's client (apt install postgresql-client, ` +
         `brew install libpq, https://www.postgresql.org/download), or name the program in PSQL.\n` +
-        `Any other client will do too: ${url.href}\n`,
+        `Any other client can be used too: ${url.href}\n`,
     );
     return 127;
   } finally {
@@ -50,7 +50,7 @@ export async function psql(env: NodeJS.ProcessEnv, args: string[]): Promise<numb
   }
 }
 
-/** Whether somebody listens: a server that was killed leaves its socket behind. */
+/** True if a server listens. A server that was killed leaves its socket file behind. */
 const answers = (path: string) =>
   new Promise<boolean>((resolve) => {
     const connection = createConnection(path);

@@ -1,5 +1,5 @@
-// `l9-memory reembed`: from one embedding model to another, while the old one serves. All state is in the database, so
-// this can be stopped anywhere, killed too, and run again.
+// `l9-memory reembed`: changes the embedding model while the old one serves. All state is in the database, so this can be
+// stopped or killed at any point and run again.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
 import type { WorkerPool } from '../database/index.ts';
@@ -39,12 +39,12 @@ interface Change {
   refused: string;
 }
 
-/** Why the change can't be finished now. What was done is kept. */
+/** The reason why the change cannot be finished now. Work that is done is kept. */
 class Unfinished extends Error {}
 
 const say = (text: string) => process.stdout.write(`${text}\n`);
 
-/** Returns the exit code: 0 when the model serves and nothing of the former one is left. */
+/** Returns the exit code: 0 if the model serves and the previous one is removed. */
 export async function reembed(env: NodeJS.ProcessEnv, options: ReembedOptions): Promise<number> {
   const stopped = new AbortController();
   const stop = () => stopped.abort();
@@ -95,12 +95,12 @@ async function abandon(pool: WorkerPool) {
   const { rows } = await pool.query<{ model: string | null }>('select embeddings.abandon_embedding_change() as model');
   const model = rows[0]!.model;
   if (model) await dropWith(pool, model);
-  say(model ? `the change to ${model} is given up` : 'no change is under way');
+  say(model ? `the change to ${model} was cancelled` : 'no change is in progress');
 }
 
 const wholeNumber = (name: string, value: string | undefined, fallback: number) => {
   if (value === undefined) return fallback;
-  if (!/^\d{1,9}$/.test(value)) throw new ConfigError(`${name}: a whole number`);
+  if (!/^\d{1,9}$/.test(value)) throw new ConfigError(`${name}: must be a whole number`);
   return Number(value);
 };
 
@@ -115,9 +115,9 @@ async function change(
   if ((await servingModel(pool)) !== model) {
     const embedder = await embedderFor(config, model, options);
     try {
-      // A model that does not answer, or with other dimensions, is better known of before anything is begun.
+      // This checks that the model answers, and with these dimensions, before the change begins.
       await embedder.embed(['ready?']);
-      // Each tenant's memories are embedded anew, so each tenant sees it. How many there are in all is none of theirs to know.
+      // Each tenant sees the change, because its memories are embedded again. The total number is not shown to tenants.
       const task = { type: 'reembed', payload: { model }, jobKey: `reembed ${model}` };
       await withJobRun(pool, task, createLogger(config.logLevel), async () => {
         await pool.query('select embeddings.begin_embedding_change($1, $2)', [model, embedder.dimensions]);
@@ -143,7 +143,7 @@ function embedderFor(config: Config, model: string, options: ReembedOptions): Pr
   return createEmbedder({ ...embedding, provider: provider.name, model, dimensions }, createLogger(config.logLevel));
 }
 
-/** Embeds what has no vector of this model, then switches. Gateways that can reach it help. */
+/** Embeds memories without a vector of this model, then switches. Gateways that can reach the model help. */
 async function embedAll(
   config: Config,
   pool: WorkerPool,
@@ -183,7 +183,8 @@ async function embedAll(
         done.abort();
         await show;
       }
-      if (signal.aborted) throw new Unfinished('stopped. What was embedded is kept: run this again to go on.');
+      if (signal.aborted)
+        throw new Unfinished('stopped. Vectors that were stored are kept: run this again to continue.');
       if (await isSwitched(pool, model, allowMissing)) return;
       await sleep(LOOK_EVERY_MS);
     }
@@ -192,12 +193,12 @@ async function embedAll(
   }
 }
 
-/** Whether the model serves now. False while others still work; throws where all that is left was refused. */
+/** True once the model serves. False while others are still embedding; throws if the model refused all remaining memories. */
 async function isSwitched(pool: WorkerPool, model: string, allowMissing: number): Promise<boolean> {
   const now = await changeUnderWay(pool);
   if (!now) {
     if ((await servingModel(pool)) === model) return true;
-    throw new Unfinished(`the change to ${model} was given up meanwhile`);
+    throw new Unfinished(`the change to ${model} was cancelled meanwhile`);
   }
   const [remaining, refused] = [Number(now.remaining), Number(now.refused)];
   if (remaining > refused) return false;
@@ -222,7 +223,7 @@ async function dropFormer(pool: WorkerPool) {
 }
 
 async function dropWith(pool: WorkerPool, model: string) {
-  const progress = startProgress(`dropping vectors of ${model}`, null);
+  const progress = startProgress(`deleting vectors of ${model}`, null);
   const isGone = await dropModel(pool, model, createLogger('silent'), {
     onDropped: (vectors) => progress.update(vectors, `${vectors} dropped`),
   });
@@ -230,6 +231,6 @@ async function dropWith(pool: WorkerPool, model: string) {
   say(
     isGone
       ? `${model} is gone`
-      : `the vectors of ${model} are dropped; the server drops its indexes when nobody uses them`,
+      : `the vectors of ${model} are deleted; the server drops its indexes when they are not in use`,
   );
 }

@@ -1,20 +1,20 @@
-// Saving many memories over the API, and waiting until they can be found by meaning.
+// Saves many memories over the API, and waits until they have vectors.
 import { type Client, Refused } from './client.ts';
 import { startProgress } from './progress.ts';
 
 const IN_FLIGHT = 4;
 const LOOK_EVERY_MS = 1_000;
-// A provider that is down is asked again after a while; longer than this without a step is worth telling.
+// An unavailable provider is retried after a pause. Without progress for longer than this, waiting ends.
 const STALLED_MS = 180_000;
 
-/** The fields of GraphQL's SaveMemoryInput, or why there are none. */
+/** The fields of SaveMemoryInput in GraphQL, or the problem with them. */
 export type Candidate = { input: Record<string, unknown> } | { problem: string };
 export type Outcome = { status: 'inserted' | 'skipped_dedupe'; packetId: string } | { problem: string };
 
 const SAVE = 'mutation ($input: SaveMemoryInput!) { saveMemory(input: $input) { status memory { packetId } } }';
 const STATS = 'query ($projectId: String) { getMemoryStats(projectId: $projectId) { embedded awaitingEmbedding } }';
 
-/** Saves what comes, a few at a time. What is refused is told and does not stop the rest; a server that is gone does. */
+/** Saves items, a few at a time. A refused item is reported and the rest continue; an unavailable server ends the run. */
 export async function saveAll<C extends Candidate>(
   client: Client,
   candidates: AsyncIterable<C> | Iterable<C>,
@@ -50,7 +50,7 @@ async function save(client: Client, input: Record<string, unknown>): Promise<Out
   }
 }
 
-/** Waits until no memory (of the project) waits for its vectors; returns how many still do when nothing moves any more. */
+/** Waits until all memories (of the project) have vectors. Returns how many still wait when there is no more progress. */
 export async function waitForEmbeddings(client: Client, projectId: string | null): Promise<number> {
   const look = async () => {
     const { getMemoryStats } = await client.request<{

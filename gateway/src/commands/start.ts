@@ -10,11 +10,11 @@ import { createLogger } from '../logger.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
 export interface ServeOptions {
-  /** Started by an editor: any free port will do, and it ends when nobody is attached any more. */
+  /** Started by an editor: it may use any free port, and ends when no client is attached any more. */
   onDemand: boolean;
 }
 
-// npm passes on a Ctrl-C that the terminal has sent us already: so soon, it is no second one.
+// npm passes on a Ctrl-C that the terminal has already sent to this process. Signals this close together count as one.
 const SAME_SIGNAL_MS = 1_000;
 const LINGER_MS = 5_000;
 
@@ -36,22 +36,22 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
     const logger = createLogger(config.logLevel, terminal ? terminal.log : 1);
     terminal?.doing('starting');
     lock = await lockHome(config.home);
-    // What is compiled now needs not be at the next start. In our folder: nobody else may write what we would run.
+    // The compile cache makes the next start faster. It is in the home folder, so that no other user can write to it.
     enableCompileCache(join(config.home, 'compile-cache'));
-    // Everything else is loaded once the folder is ours, so that a second process is told at once.
+    // The rest is loaded after the folder is locked, so that a second process is refused at once.
     const { startGateway } = await import('../gateway.ts');
     const gateway = await startGateway(config, logger, {
       signal,
       onProgress: (step) => terminal?.doing(step),
-      // Editors speak MCP, and wait for this.
-      ...(onDemand ? { onIdle: () => stop('nobody is attached'), anyPort: true, buildsSchemaOnDemand: true } : {}),
+      // Editors use MCP and wait for the start, so the GraphQL schema is built later.
+      ...(onDemand ? { onIdle: () => stop('no client is attached'), anyPort: true, buildsSchemaOnDemand: true } : {}),
     });
     lock.announce({ url: gateway.url, onDemand });
     onHangUp = gateway.reloadCredentials;
     terminal?.done();
-    const found = describe(config, gateway);
-    if (terminal) process.stdout.write(banner(found));
-    else logger.info(found, 'l9-memory is ready');
+    const overview = describe(config, gateway);
+    if (terminal) process.stdout.write(banner(overview));
+    else logger.info(overview, 'l9-memory is ready');
 
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
@@ -64,7 +64,7 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
   } catch (error) {
     terminal?.done();
     if (signal.aborted) return 0;
-    // Of several that editors start at once, one serves them all; the others are not needed.
+    // Of several servers that editors start at once, one serves all; the others end without an error.
     if (onDemand && error instanceof HomeLocked) return 0;
     process.stderr.write(`${explain(error as NodeJS.ErrnoException)}\n`);
     return 1;
@@ -73,12 +73,12 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
     lock?.release();
     forget();
     process.off('SIGHUP', hangUp);
-    // Whatever may still keep the process running is not worth waiting for.
+    // Open handles must not keep the process running any longer.
     setTimeout(() => process.exit(), LINGER_MS).unref();
   }
 }
 
-/** SIGHUP is how one asks for keys to be read again, but also what a terminal sends when it closes. */
+/** SIGHUP asks for a reload of keys, but a terminal also sends it when it closes. */
 function hasTerminal(): boolean {
   try {
     closeSync(openSync('/dev/tty', 'r'));
@@ -108,15 +108,15 @@ function stopSignal() {
 
 function explain(error: NodeJS.ErrnoException): string {
   if (error instanceof ConfigError || error instanceof HomeLocked) return error.message;
-  if (error.code === 'EADDRINUSE') return `PORT: something else listens there already (${error.message}); set another`;
-  // A database that refuses on every address gives an AggregateError, whose own message is empty.
+  if (error.code === 'EADDRINUSE') return `PORT: the port is in use (${error.message}); set another one`;
+  // If every address of the database refuses, the error is an AggregateError with an empty message.
   const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [];
   return `l9-memory could not start: ${first.message}`;
 }
 
 function embedderLine({ embedding }: Config, { model, dimensions }: Embedder, serving: string): string {
   if (model !== serving)
-    return `none: no provider for ${serving}, which serves, is configured, so searches go by words (docs/how-to/change-the-embedding-model.md)`;
+    return `none: no provider for the serving model ${serving} is configured, so searches use words only (docs/how-to/change-the-embedding-model.md)`;
   const configured =
     embedding.model === serving
       ? ''
@@ -124,7 +124,7 @@ function embedderLine({ embedding }: Config, { model, dimensions }: Embedder, se
   return `${model}, ${dimensions} dimensions${configured}`;
 }
 
-/** Where everything is, by the names of the banner and of the log line. */
+/** The addresses and files of the server, for the banner and the log line. */
 const describe = (config: Config, { url, database, embedder, servingModel }: Gateway) => ({
   engine: database.engine === 'embedded' ? 'embedded (PostgreSQL in this process)' : 'server',
   data: config.home,
@@ -135,7 +135,7 @@ const describe = (config: Config, { url, database, embedder, servingModel }: Gat
   keys: credentialsPath(config.home),
 });
 
-const banner = (found: Record<string, string>) => `l9-memory is ready.
-${Object.entries({ ...found, token: 'npm run token -- --caller C', psql: 'npm run psql' })
+const banner = (overview: Record<string, string>) => `l9-memory is ready.
+${Object.entries({ ...overview, token: 'npm run token -- --caller C', psql: 'npm run psql' })
   .map(([name, value]) => `  ${name.padEnd(10)}${value}\n`)
   .join('')}`;

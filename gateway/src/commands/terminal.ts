@@ -1,19 +1,19 @@
-// What a person at a terminal sees of a server: one line that tells what it is doing, and its log in plain words.
+// The output of a server on a terminal: a progress line with the current step, and readable log lines.
 import { type DestinationStream, pino } from 'pino';
 
 const EVERY_MS = 1_000;
 const CLEAR_LINE = '\r\u001b[K';
 
 export interface Terminal {
-  /** Takes the JSON lines of a logger. */
+  /** Receives the JSON lines of a logger. */
   log: DestinationStream;
-  /** Shows this step in the progress line, and for how many seconds we have been at it. */
+  /** Shows this step in the progress line, with the seconds since the start. */
   doing(step: string): void;
-  /** Takes the progress line away. */
+  /** Removes the progress line. */
   done(): void;
 }
 
-/** A stream that is no terminal gets a line for each step. */
+/** A stream that is not a terminal gets a line for each step. */
 export function openTerminal(out: Pick<NodeJS.WriteStream, 'write' | 'isTTY'>, now: () => number = Date.now): Terminal {
   let step: string | null = null;
   let began = 0;

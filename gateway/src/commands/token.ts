@@ -13,10 +13,10 @@ export interface TokenOptions {
   expires: string;
 }
 
-/** Prints a signed token, and nothing else, so that it can be captured. */
+/** Prints only a signed token, so that scripts can capture it. */
 export async function token(env: NodeJS.ProcessEnv, options: TokenOptions): Promise<void> {
   const config = loadConfig(env);
-  if (config.jwt.jwksUrl) throw new Error('JWKS_URL is set: tokens come from the issuer behind it');
+  if (config.jwt.jwksUrl) throw new Error('JWKS_URL is set: get tokens from the issuer of that address');
   const { tenant, org, user, ...rest } = options;
   const signed = await signToken(config, loadCredentials(config), {
     ...rest,
@@ -24,7 +24,7 @@ export async function token(env: NodeJS.ProcessEnv, options: TokenOptions): Prom
     orgId: org,
     userId: user,
   }).catch(() => {
-    throw new Error(`--expires: a time such as 30m, 1h or 7d, not ${options.expires}`);
+    throw new Error(`--expires: must be a time such as 30m, 1h or 7d, not ${options.expires}`);
   });
   process.stdout.write(`${signed}\n`);
 }

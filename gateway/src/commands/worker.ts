@@ -1,5 +1,5 @@
-// The database as l9_worker, for a command that does the work of a job: on a server, in the folder of the embedded engine
-// where no gateway has it, or through the gateway that has.
+// The database as l9_worker, for a command that does the work of a job. With the embedded engine it opens the folder, or
+// connects through the gateway that has locked it.
 import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
@@ -35,7 +35,7 @@ export async function openWorker(config: Config, logger: Logger): Promise<Worker
   }
 }
 
-/** By the socket that psql uses. What a turn sets there is gone with it, so each statement takes the role anew. */
+/** Connects through the socket of psql. Its settings last for one turn, so each statement sets the role again. */
 function throughServer(home: string): Worker {
   const pool = new pg.Pool({ connectionString: psqlSocket(home).url, max: 1, application_name: 'l9-memory command' });
   pool.on('error', () => {});

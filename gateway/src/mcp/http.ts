@@ -8,7 +8,7 @@ export interface McpOptions extends McpDependencies {
   verifyKey: KeyVerifier;
 }
 
-/** MCP over streamable HTTP, without sessions: every request carries its key, and any replica can answer it. */
+/** MCP over streamable HTTP without sessions: every request has its key, so any replica can answer it. */
 export function mountMcp(app: Express, { verifyKey, ...mcp }: McpOptions): void {
   app.post('/mcp', (request: Request, response: Response, next) => {
     response.locals.identity = verifyKey(apiKey(request.headers));

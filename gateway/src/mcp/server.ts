@@ -1,5 +1,5 @@
-// The tools of the Model Context Protocol, made from the operations. Schemas are checked by the operations themselves
-// rather than by the SDK, so that a refusal is on the record and its text is one an agent can act on.
+// The tools of the Model Context Protocol, derived from the operations. The operations validate their input instead of the
+// SDK, so that a refusal is audited and its text tells an agent what to change.
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import {
   CallToolRequestSchema,
@@ -19,7 +19,7 @@ const instructions =
   'will matter later, and say with record_feedback whether what you found helped. Scope developer belongs to a project and is shared by all coding agents; scope global is for everyone. ' +
   'Who you are is decided by your key.';
 
-// Agents read the schemas every time: what `format` says already need not be spelt out as a regular expression.
+// Agents read the schemas on every call, so a regular expression that repeats `format` is left out.
 const jsonSchema = (schema: z.ZodType, io: 'input' | 'output') =>
   z.toJSONSchema(schema, {
     io,
@@ -54,7 +54,7 @@ const failure = (error: PublicError): CallToolResult => ({
 
 const IDENTITY_ARGUMENTS = ['caller', 'creator', 'source'];
 
-/** The key decides who calls, so these arguments are ignored where they are no fields of the operation. */
+/** The key determines the caller, so these arguments are ignored unless the operation has such a field. */
 function withoutIdentity({ name }: AnyOperation, given: Record<string, unknown> = {}): Record<string, unknown> {
   const properties = tools.find((tool) => tool.name === name)?.inputSchema.properties ?? {};
   const isIgnored = (name: string) => IDENTITY_ARGUMENTS.includes(name) && !Object.hasOwn(properties, name);
@@ -63,7 +63,7 @@ function withoutIdentity({ name }: AnyOperation, given: Record<string, unknown> 
 
 export interface McpDependencies {
   execute: ExecuteOperation;
-  /** Puts a call on the record that no operation is there to record. */
+  /** Audits a call of an unknown tool. */
   refuse: (identity: Identity, toolName: string, error: KnownError) => Promise<PublicError>;
   version: string;
 }

@@ -1,5 +1,5 @@
-// What an editor starts: MCP over stdio, passed on to the server of this home folder, which several editors share.
-// stdout carries JSON-RPC and nothing else.
+// The process that an editor starts: it passes MCP from stdio on to the server of this home folder, which several editors
+// share. Only JSON-RPC may be written to stdout.
 import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import {
@@ -30,7 +30,7 @@ export async function mcp(env: NodeJS.ProcessEnv, { caller }: { caller?: string 
     config = loadConfig(env);
     keys = keysOf(config, caller);
   } catch (error) {
-    say(error instanceof ConfigError ? error.message : `can't read the keys: ${(error as Error).message}`);
+    say(error instanceof ConfigError ? error.message : `cannot read the keys: ${(error as Error).message}`);
     return 1;
   }
 
@@ -41,7 +41,7 @@ export async function mcp(env: NodeJS.ProcessEnv, { caller }: { caller?: string 
     process.stdout.on('error', () => resolve());
     stdio.onclose = resolve;
   });
-  stdio.onerror = (error) => say(`a message was not understood: ${error.message.split('\n')[0]}`);
+  stdio.onerror = (error) => say(`a message is invalid: ${error.message.split('\n')[0]}`);
   const underway = new Set<Promise<void>>();
   stdio.onmessage = (message) => {
     const passing = link.pass(message).finally(() => underway.delete(passing));
@@ -51,23 +51,23 @@ export async function mcp(env: NodeJS.ProcessEnv, { caller }: { caller?: string 
   link.warmUp();
 
   await ended;
-  // What was asked before the end is still answered, if that takes no longer than this.
+  // Requests received before the end are still answered within this time.
   await Promise.race([
     Promise.allSettled(underway),
     new Promise((resolve) => setTimeout(resolve, END_WITHIN_MS).unref()),
   ]);
   stdio.onclose = () => {};
   await stdio.close();
-  // A server may be half started; it finds out by itself that nobody needs it.
+  // A server that is still starting ends later, when it finds that no client is attached.
   process.exit(0);
 }
 
-/** While keys rotate a caller has several, of which a running server may not know them all. */
+/** During a rotation a caller has several keys, some of which a running server may not know. */
 function keysOf(config: Config, caller: string | undefined): string[] {
   if (caller === undefined) {
     if (config.mcpApiKey) return [config.mcpApiKey];
     throw new ConfigError(
-      'whose memory is it? Start with --caller C (or another caller), or set MCP_API_KEY to the key of one',
+      'the caller is missing. Start with --caller C (or another caller), or set MCP_API_KEY to the key of a caller',
     );
   }
   const { mcpApiKeys } = loadCredentials(config);
@@ -91,21 +91,21 @@ async function attachWithAny(url: string, keys: string[]): Promise<{ attachment:
       if (!(error instanceof KeyRefused) || index === keys.length - 1) throw error;
     }
   }
-  throw new ConfigError('there is no key');
+  throw new ConfigError('no key is configured');
 }
 
-/** The way to the server, found anew whenever it is gone. */
+/** The connection to the server, which is reopened whenever the server has ended. */
 function createLink(config: Config, env: NodeJS.ProcessEnv, keys: string[], answer: (message: JSONRPCMessage) => void) {
   let current: Promise<Connection> | null = null;
   let protocolVersion: string | undefined;
-  // The ids of `initialize` requests, whose answers say which version is spoken.
+  // The ids of `initialize` requests, whose answers contain the protocol version.
   const initializing = new Set<string | number>();
 
   const connect = (): Promise<Connection> => {
     if (current) return current;
     const connecting = open();
     current = connecting;
-    // What is still under way on it may yet be answered: a server that ends in good order sees to that.
+    // Pending requests on the old connection may still be answered, because a server finishes them before it ends.
     connecting.then(({ attachment }) => attachment.ended).then(forget(connecting), forget(connecting));
     return connecting;
   };
@@ -137,7 +137,7 @@ function createLink(config: Config, env: NodeJS.ProcessEnv, keys: string[], answ
         };
         return { http, attachment };
       } catch (error) {
-        // It ended between the two questions.
+        // The server ended between the two requests.
         if (error instanceof KeyRefused || tries >= TRIES) throw error;
       }
     }
@@ -158,16 +158,16 @@ function createLink(config: Config, env: NodeJS.ProcessEnv, keys: string[], answ
       } catch (error) {
         const loss = lossOf(error as Error);
         if (loss === null) return refuse(request, whatServerSaid(error as Error));
-        // The attachment may not have noticed yet.
+        // The attachment may not have been closed yet.
         forget(connecting)();
         connection.attachment.detach();
         if (loss === 'answer' && !(await isSafeToRepeat(request))) {
           return refuse(
             request,
-            'the server went away while it worked on this, so whether it was done is not known. Look first (get_memory, search_memory), then try again if it was not.',
+            'the server ended during this call, so it is unknown whether it was done. Check first (get_memory, search_memory), and try again if it was not.',
           );
         }
-        if (tries >= TRIES) return refuse(request, 'the server keeps going away. Try again later.');
+        if (tries >= TRIES) return refuse(request, 'the server ended repeatedly. Try again later.');
       }
     }
   };
@@ -181,13 +181,13 @@ function createLink(config: Config, env: NodeJS.ProcessEnv, keys: string[], answ
     warmUp: () => void connect().catch((error: Error) => say(whyUnreachable(error))),
     async pass(message: JSONRPCMessage): Promise<void> {
       if (isJSONRPCRequest(message)) return passRequest(message);
-      // Notifications ask for no answer; a server that is not there has nothing to do with them.
+      // Notifications need no answer, so they are dropped if there is no server.
       await current?.then(({ http }) => http.send(message)).catch(() => {});
     },
   };
 }
 
-/** What a failure to send lost: the way there, so that nothing was done, or the way back. Null: the server is there. */
+/** What a failed request lost: the request itself, so that nothing was done, or the answer. Null: the server is running. */
 function lossOf(error: Error): 'request' | 'answer' | null {
   if (error instanceof StreamableHTTPError || error.name === 'TimeoutError') return null;
   const code = (error.cause as { code?: string } | undefined)?.code;
@@ -202,7 +202,7 @@ async function isSafeToRepeat({ method, params }: JSONRPCRequest): Promise<boole
 
 function whyUnreachable(error: Error): string {
   if (error instanceof KeyRefused || error instanceof ServerUnavailable) return error.message;
-  return `the server can't be reached (${error.message}). Try again.`;
+  return `the server cannot be reached (${error.message}). Try again.`;
 }
 
 /** The text of a JSON-RPC error that came with an HTTP status. */

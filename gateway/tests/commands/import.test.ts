@@ -171,9 +171,9 @@ describe('l9-memory import', () => {
 
     const bad = await run(here('--token', 'no.such.token', path));
     expect([bad.code, bad.out]).toStrictEqual([1, '']);
-    expect(bad.err).toMatch(/turns us away: the token is malformed/);
+    expect(bad.err).toMatch(/refuses this caller: the token is malformed/);
     const stranger = await run(here('--caller', 'Nobody', path));
-    expect(stranger.err).toMatch(/turns us away: caller: not a known caller/);
+    expect(stranger.err).toMatch(/refuses this caller: caller: not a known caller/);
   });
 
   it('names a missing file before anything is saved', async () => {

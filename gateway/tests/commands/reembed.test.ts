@@ -145,7 +145,7 @@ describe('l9-memory reembed', () => {
     expect([fourth.exit, /a change to third-model is under way/.test(fourth.stderr)]).toStrictEqual([1, true]);
     const abandoned = await ends(['--abandon']);
     expect(abandoned.exit).toBe(0);
-    expect(abandoned.stdout).toMatch(/the change to third-model is given up/);
+    expect(abandoned.stdout).toMatch(/the change to third-model was cancelled/);
     expect((await ends([])).stdout).toBe('second-model serves\n');
     provider.script.splice(0, provider.script.length);
   });

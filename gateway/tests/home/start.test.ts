@@ -115,7 +115,7 @@ describe('a server', () => {
       const PORT = String((other.address() as AddressInfo).port);
       const server = home.run([main], { PORT });
       expect(await server.exit).toBe(1);
-      expect(server.stderr).toMatch(/^PORT: something else listens there already/);
+      expect(server.stderr).toMatch(/^PORT: the port is in use/);
       await isFree();
       const onDemand = await home.serve(['--on-demand'], { PORT });
       expect(new URL(onDemand.url).port, 'an editor is content with any port').not.toBe(PORT);
