@@ -3,6 +3,7 @@
 import pg from 'pg';
 import { toSettings } from '../gateway/src/auth/identity.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
+import { SQLSTATE, sqlstateOf } from '../gateway/src/errors.ts';
 import { type Bench, type Context, figure, type Row, ratio } from './support/bench.ts';
 import { dropIndexes, makeIndexes } from './support/data.ts';
 import { quantile, timed } from './support/load.ts';
@@ -123,7 +124,7 @@ async function compare(
       theirs.push(await timed(async () => ({ rows } = await client.query(THEIRS, [tenant, entity, depth]))));
       return rows;
     } catch (error) {
-      if ((error as { code?: string }).code !== '57014') throw error;
+      if (sqlstateOf(error) !== SQLSTATE.queryCanceled) throw error;
       gaveUp = true;
       return null;
     } finally {

@@ -3,6 +3,10 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 
+/** The bundled embedding model, which is used if no other provider is configured. */
+export const LOCAL_MODEL = 'all-MiniLM-L6-v2-int8';
+export const LOCAL_DIMENSIONS = 384;
+
 export interface EmbeddingConfig {
   provider: 'openai' | 'local';
   model: string;
@@ -129,16 +133,16 @@ export function refuseSharedKeys(keys: Record<string, string[]>): void {
   if (new Set(all).size < all.length) throw new ConfigError('MCP_API_KEY_…: two of the keys are the same key');
 }
 
-function chatConfig(given: z.infer<typeof environment>): ChatConfig | null {
-  if (!given.CHAT_MODEL) return null;
-  const baseUrl = given.CHAT_BASE_URL ?? given.OPENAI_BASE_URL ?? null;
+function chatConfig(settings: z.infer<typeof environment>): ChatConfig | null {
+  if (!settings.CHAT_MODEL) return null;
+  const baseUrl = settings.CHAT_BASE_URL ?? settings.OPENAI_BASE_URL ?? null;
   // A key is sent only to the server that it was configured for.
-  const isSameServer = baseUrl === (given.OPENAI_BASE_URL ?? null);
-  const apiKey = given.CHAT_API_KEY ?? (isSameServer ? given.OPENAI_API_KEY : undefined) ?? null;
+  const isSameServer = baseUrl === (settings.OPENAI_BASE_URL ?? null);
+  const apiKey = settings.CHAT_API_KEY ?? (isSameServer ? settings.OPENAI_API_KEY : undefined) ?? null;
   if (!apiKey && !baseUrl) {
     throw new ConfigError('CHAT_MODEL: needs CHAT_API_KEY or OPENAI_API_KEY, or CHAT_BASE_URL for another server');
   }
-  return { model: given.CHAT_MODEL, baseUrl, apiKey, timeoutMs: given.CHAT_TIMEOUT_MS };
+  return { model: settings.CHAT_MODEL, baseUrl, apiKey, timeoutMs: settings.CHAT_TIMEOUT_MS };
 }
 
 export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.isTTY === true): Config {
@@ -147,9 +151,11 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
   if (!parsed.success) {
     throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'));
   }
-  const given = parsed.data;
-  if (given.JWT_SECRET && given.JWKS_URL) throw new ConfigError('JWT_SECRET, JWKS_URL: set one of them, not both');
-  if (given.JWT_SECRETS && given.JWKS_URL) throw new ConfigError('JWT_SECRETS, JWKS_URL: set one of them, not both');
+  const settings = parsed.data;
+  if (settings.JWT_SECRET && settings.JWKS_URL)
+    throw new ConfigError('JWT_SECRET, JWKS_URL: set one of them, not both');
+  if (settings.JWT_SECRETS && settings.JWKS_URL)
+    throw new ConfigError('JWT_SECRETS, JWKS_URL: set one of them, not both');
 
   const mcpApiKeys: Record<string, string[]> = {};
   for (const [name, value] of Object.entries(set)) {
@@ -161,44 +167,44 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
   }
   refuseSharedKeys(mcpApiKeys);
 
-  const logFormat = given.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json');
-  const isOpenAi = Boolean(given.OPENAI_API_KEY || given.OPENAI_BASE_URL);
+  const logFormat = settings.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json');
+  const isOpenAi = Boolean(settings.OPENAI_API_KEY || settings.OPENAI_BASE_URL);
   return {
-    databaseUrl: given.DATABASE_URL ?? null,
-    databaseOwnerUrl: given.DATABASE_OWNER_URL ?? null,
-    poolSize: given.DATABASE_POOL_SIZE,
-    ownerPassword: given.L9_OWNER_PASSWORD ?? null,
-    gatewayPassword: given.L9_GATEWAY_PASSWORD ?? null,
-    psql: given.PSQL,
-    home: resolve(given.L9_MEMORY_HOME ?? join(homedir(), '.l9-memory')),
-    host: given.HOST,
-    port: given.PORT,
+    databaseUrl: settings.DATABASE_URL ?? null,
+    databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
+    poolSize: settings.DATABASE_POOL_SIZE,
+    ownerPassword: settings.L9_OWNER_PASSWORD ?? null,
+    gatewayPassword: settings.L9_GATEWAY_PASSWORD ?? null,
+    psql: settings.PSQL,
+    home: resolve(settings.L9_MEMORY_HOME ?? join(homedir(), '.l9-memory')),
+    host: settings.HOST,
+    port: settings.PORT,
     allowedHosts:
-      given.ALLOWED_HOSTS?.toLowerCase()
+      settings.ALLOWED_HOSTS?.toLowerCase()
         .split(/[\s,]+/)
         .filter(Boolean) ?? null,
     jwt: {
-      secret: given.JWT_SECRET ?? null,
-      secrets: given.JWT_SECRETS ?? {},
-      jwksUrl: given.JWKS_URL ?? null,
-      issuer: given.JWT_ISSUER,
-      audience: given.JWT_AUDIENCE,
+      secret: settings.JWT_SECRET ?? null,
+      secrets: settings.JWT_SECRETS ?? {},
+      jwksUrl: settings.JWKS_URL ?? null,
+      issuer: settings.JWT_ISSUER,
+      audience: settings.JWT_AUDIENCE,
     },
     mcpApiKeys,
-    archiveKey: given.ARCHIVE_KEY ?? null,
-    mcpApiKey: given.MCP_API_KEY ?? null,
+    archiveKey: settings.ARCHIVE_KEY ?? null,
+    mcpApiKey: settings.MCP_API_KEY ?? null,
     embedding: {
       provider: isOpenAi ? 'openai' : 'local',
-      model: isOpenAi ? (given.EMBEDDING_MODEL ?? 'text-embedding-3-small') : 'all-MiniLM-L6-v2-int8',
-      dimensions: isOpenAi ? given.EMBEDDING_DIMENSIONS : 384,
-      apiKey: given.OPENAI_API_KEY ?? null,
-      baseUrl: given.OPENAI_BASE_URL ?? null,
-      timeoutMs: given.EMBEDDING_TIMEOUT_MS,
+      model: isOpenAi ? (settings.EMBEDDING_MODEL ?? 'text-embedding-3-small') : LOCAL_MODEL,
+      dimensions: isOpenAi ? settings.EMBEDDING_DIMENSIONS : LOCAL_DIMENSIONS,
+      apiKey: settings.OPENAI_API_KEY ?? null,
+      baseUrl: settings.OPENAI_BASE_URL ?? null,
+      timeoutMs: settings.EMBEDDING_TIMEOUT_MS,
     },
-    chat: chatConfig(given),
-    cleanupIntervalMs: given.CLEANUP_INTERVAL_SECONDS * 1_000,
+    chat: chatConfig(settings),
+    cleanupIntervalMs: settings.CLEANUP_INTERVAL_SECONDS * 1_000,
     logFormat,
-    logLevel: given.LOG_LEVEL ?? (logFormat === 'pretty' ? 'warn' : 'info'),
-    isProduction: given.NODE_ENV === 'production',
+    logLevel: settings.LOG_LEVEL ?? (logFormat === 'pretty' ? 'warn' : 'info'),
+    isProduction: settings.NODE_ENV === 'production',
   };
 }

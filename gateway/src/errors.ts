@@ -26,6 +26,8 @@ export const SQLSTATE = {
   deadlock: '40P01',
   invalidParameter: '22023',
   undefinedObject: '42704',
+  insufficientPrivilege: '42501',
+  queryCanceled: '57014',
 } as const;
 
 /** The SQLSTATE of an error from PostgreSQL, or the code of a system error such as ECONNREFUSED. */
@@ -72,8 +74,8 @@ interface DatabaseError {
 
 // Errors of PostgreSQL itself that a caller can cause. Their texts may quote values, so they are not passed on.
 function fromPostgres(sqlstate: string, error: DatabaseError): KnownError | null {
-  if (sqlstate === '42501') return new KnownError('L9SCP', 'permission denied for your role');
-  if (sqlstate === '57014')
+  if (sqlstate === SQLSTATE.insufficientPrivilege) return new KnownError('L9SCP', 'permission denied for your role');
+  if (sqlstate === SQLSTATE.queryCanceled)
     return new KnownError('L9LIM', 'the request took too long and was cancelled', null, 'Ask for less.');
   if (sqlstate === '23514' || sqlstate === '23505' || sqlstate === '23502' || sqlstate === '23503') {
     return new KnownError(

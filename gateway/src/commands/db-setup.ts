@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { ConfigError, loadConfig } from '../config.ts';
 import { bootstrapSql, runMigrations } from '../database/migrations.ts';
 import { isVerifierOf, scramVerifier } from '../database/scram.ts';
+import { sqlstateOf } from '../errors.ts';
 
 export interface SetupOptions {
   rootUrl: string;
@@ -122,7 +123,8 @@ async function connect(url: string): Promise<pg.Client> {
   } catch (error) {
     const { hostname, port, username } = new URL(url);
     // An AggregateError, which covers several addresses, has no message of its own.
-    const { message, code } = error as Error & { code?: string };
+    const { message } = error as Error;
+    const code = sqlstateOf(error);
     throw new SetupError(
       `can't connect to ${hostname || 'the local server'}:${port || 5432} as ${username || 'the default user'}: ${message || code}`,
     );

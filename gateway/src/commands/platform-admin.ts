@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
+import { sqlstateOf } from '../errors.ts';
 import { HomeLocked, lockHome } from '../home/lock.ts';
 import { createLogger } from '../logger.ts';
 
@@ -25,7 +26,8 @@ export async function platformAdmin(env: NodeJS.ProcessEnv, { caller }: { caller
     );
     return 0;
   } catch (error) {
-    const { message, code } = error as Error & { code?: string };
+    const { message } = error as Error;
+    const code = sqlstateOf(error);
     if (error instanceof HomeLocked)
       say(`${message}\nEnd it first: the embedded engine is open to one process at a time.`);
     else say(error instanceof ConfigError || code?.startsWith('L9') ? message : `db platform-admin failed: ${message}`);

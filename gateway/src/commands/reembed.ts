@@ -12,6 +12,7 @@ import {
   providerOf,
   STORED_DIMENSIONS,
 } from '../embeddings/index.ts';
+import { sqlstateOf } from '../errors.ts';
 import { HomeLocked } from '../home/lock.ts';
 import { backoffSeconds } from '../jobs/backoff.ts';
 import { dropModel } from '../jobs/drop-leaving-models.ts';
@@ -61,7 +62,8 @@ export async function reembed(env: NodeJS.ProcessEnv, options: ReembedOptions): 
     }
     return 0;
   } catch (error) {
-    const { code, message } = error as Error & { code?: string };
+    const { message } = error as Error;
+    const code = sqlstateOf(error);
     const isPlain =
       error instanceof ConfigError ||
       error instanceof HomeLocked ||

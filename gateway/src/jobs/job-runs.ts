@@ -50,9 +50,7 @@ export async function withJobRun<T>(
 /** The name of an error without its text, which may quote a memory. */
 function nameOf(error: unknown): string {
   if (!(error instanceof Error)) return 'Error';
-  const { code, name } = error as Error & { code?: unknown };
-  if (typeof code === 'string' && code) return code;
-  return name === 'Error' ? error.constructor.name : name;
+  return sqlstateOf(error) || (error.name === 'Error' ? error.constructor.name : error.name);
 }
 
 async function start(pool: WorkerPool, task: Task, isQueued: boolean, logger: Logger): Promise<string[]> {

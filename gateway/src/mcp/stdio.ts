@@ -10,6 +10,7 @@ import {
   type JSONRPCRequest,
 } from '@modelcontextprotocol/sdk/types.js';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
+import { sqlstateOf } from '../errors.ts';
 import { type Attachment, attach, KeyRefused } from '../home/attach.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
@@ -190,8 +191,7 @@ function createLink(config: Config, env: NodeJS.ProcessEnv, keys: string[], answ
 /** What a failed request lost: the request itself, so that nothing was done, or the answer. Null: the server is running. */
 function lossOf(error: Error): 'request' | 'answer' | null {
   if (error instanceof StreamableHTTPError || error.name === 'TimeoutError') return null;
-  const code = (error.cause as { code?: string } | undefined)?.code;
-  return code === 'ECONNREFUSED' ? 'request' : 'answer';
+  return sqlstateOf(error.cause) === 'ECONNREFUSED' ? 'request' : 'answer';
 }
 
 async function isSafeToRepeat({ method, params }: JSONRPCRequest): Promise<boolean> {

@@ -1,4 +1,5 @@
 import { eventually } from '../../../db/tests/support/eventually.ts';
+import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -44,7 +45,7 @@ describe('a denied request', () => {
     const token = await gateway.token({ caller: 'Ghost' });
     expect((await gateway.graphql({ token }, '{ memories { totalCount } }')).status).toBe(401);
     const row = (await denied('graphql')).find(({ caller }) => caller === 'Ghost');
-    expect(row.tenant_id).toBe('00000000-0000-7000-8000-000000000001');
+    expect(row.tenant_id).toBe(DEFAULT_TENANT);
     expect(row.details.reason).toMatch(/^caller: /);
   });
 

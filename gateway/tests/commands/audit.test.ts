@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runAsSuperuser, sealAll } from '../../../db/tests/audit/support.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
+import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
 import { runCommand } from '../support/command.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
@@ -96,7 +97,7 @@ describe('l9-memory audit export', () => {
   it('ends a page early if rows are long, and loses none', async () => {
     await runAsSuperuser(
       gateway,
-      `insert into public.audit_log (operation, table_name, tenant_id, details) select 'READ', 'long', '00000000-0000-7000-8000-000000000001',
+      `insert into public.audit_log (operation, table_name, tenant_id, details) select 'READ', 'long', '${DEFAULT_TENANT}',
        jsonb_build_object('caller', 'x', 'creator', null, 'source', null, 'tool_name', 'x', 'n', i, 'pad', repeat('x', 60000)) from generate_series(1, 200) i`,
     );
     const rows = parsed((await run('export')).out).filter(({ table_name }) => table_name === 'long');

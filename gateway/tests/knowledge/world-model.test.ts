@@ -1,4 +1,6 @@
 // The world model, events, traces and tasks through MCP and GraphQL.
+
+import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
 import { cheapEmbedder } from '../access/attacker.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -165,7 +167,7 @@ describe('the world model through the APIs', () => {
 
   it('lists tasks to callers who can read their scope', async () => {
     const { rows } = await gateway.instance.database.workerPool.query(
-      "select tasks.start_task('summarise', '00000000-0000-7000-8000-000000000001', '{\"memories\": 3}', scope => 'developer', project_id => 'l9') as ids",
+      `select tasks.start_task('summarise', '${DEFAULT_TENANT}', '{"memories": 3}', scope => 'developer', project_id => 'l9') as ids`,
     );
     await gateway.instance.database.workerPool.query('select tasks.finish_task($1, \'{"summaries": 1}\')', [
       rows[0].ids,

@@ -17,7 +17,7 @@ describe('migrate-legacy', () => {
   it('names the option that is invalid', async () => {
     for (const [args, said] of [
       [['--apply', '--dry-run'], /--apply, --dry-run/],
-      [['--tenant', 'x'], /--tenant: a UUID/],
+      [['--tenant', 'x'], /--tenant: must be a UUID/],
       [['--project', 'a b'], /--project/],
       [['--scope', 'x'], /--scope: old=new/],
       [['--skip', 'everything'], /--skip: of blank, long.*not everything/],

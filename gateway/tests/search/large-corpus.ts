@@ -3,6 +3,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
 import { createEmbedder, LOCAL_DIMENSIONS, LOCAL_MODEL, toVectorLiteral } from '../../src/embeddings/index.ts';
 import type { TestGateway } from '../support/gateway.ts';
 
@@ -84,7 +85,7 @@ export async function fillDatabase(gateway: TestGateway): Promise<Query[]> {
     await session.query('create index on mixture (project_id)');
     await session.query(`
       insert into packet_store (packet_id, envelope, tenant_id, project_id, metadata, content_hash, "timestamp", updated_at, thread_id)
-      select packet_id, jsonb_build_object('content', content), '00000000-0000-7000-8000-000000000001', project_id,
+      select packet_id, jsonb_build_object('content', content), '${DEFAULT_TENANT}', project_id,
         '{"creator": "Cursor-IDE", "source": "cursor-ide"}', sha256(convert_to(content, 'UTF8')),
         '2026-01-01'::timestamptz, '2026-01-01'::timestamptz, 't' || i / 10
       from mixture`);
@@ -96,7 +97,7 @@ export async function fillDatabase(gateway: TestGateway): Promise<Query[]> {
     await session.query(`
       insert into memory_embeddings (packet_id, model, vector, tenant_id, project_id, scope)
       select packet_id, '${LOCAL_MODEL}', vector || array_fill(0::real, array[${1536 - LOCAL_DIMENSIONS}])::vector,
-        '00000000-0000-7000-8000-000000000001', project_id, 'developer'
+        '${DEFAULT_TENANT}', project_id, 'developer'
       from mixture`);
     await session.query(
       `create index packet_store_content_bm25_15 on packet_store using bm25 ((envelope ->> 'content'))

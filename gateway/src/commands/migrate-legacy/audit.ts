@@ -1,5 +1,5 @@
-// One row of an old audit table as one of audit_log. The record never holds contents, so of old details only what is no
-// prose comes along: numbers, flags, ids and names; a query as its hash.
+// Converts a row of an old audit table to a row of audit_log. The audit log never contains contents, so of the old details
+// only numbers, flags, ids and names are kept, and queries as their hash.
 import { createHash } from 'node:crypto';
 import type { AuditField, Mapping } from './columns.ts';
 import { isObject, numberOf, parseJson } from './json.ts';
@@ -14,7 +14,7 @@ export interface AuditRecord {
   occurred_at: string;
   operation: string;
   table_name: string;
-  /** The old row's id, and the old tables it may be of. */
+  /** The id of the old memory, and the old tables that may contain it. */
   row: string | null;
   row_tables: string[];
   project_id: string | null;
@@ -29,7 +29,7 @@ export interface AuditRecord {
 
 export type AuditJudged = { record: AuditRecord } | { reason: 'operation' | 'time' };
 
-// The first that a word of the old name belongs to: a cleanup that deletes is a cleanup.
+// The first match of a word in the old name wins: a cleanup that deletes is a cleanup.
 const operations: Record<string, string[]> = {
   DENIED: ['denied', 'deny', 'refused', 'forbidden', 'unauthorized'],
   CLEANUP: ['cleanup', 'expire', 'expired', 'purge', 'gc', 'prune', 'compact'],
@@ -56,7 +56,7 @@ const operations: Record<string, string[]> = {
   EXPORT: ['export', 'exported', 'backup', 'dump'],
 };
 
-/** The operation that a word of an old one names, such as memory.save or SEARCH_MEMORY. */
+/** The operation for an old name such as memory.save or SEARCH_MEMORY. */
 export function operationOf(old: string): string | null {
   const words = old
     .replace(/([a-z])([A-Z])/g, '$1_$2')
@@ -66,7 +66,7 @@ export function operationOf(old: string): string | null {
 }
 
 const NAME = /^[A-Za-z0-9._:/@+-]{1,100}$/;
-// What holds words of somebody's, however short.
+// Fields that contain text of users, however short.
 const PROSE = /content|text|body|prompt|message|title|summary|note|reason|value|secret|key$|token|password|^(old|new)/i;
 const QUERY = /^(query|q|search|search_query|question)$/i;
 
@@ -121,7 +121,7 @@ export function auditMapper(
         row: oldRow,
         row_tables: rowTables,
         project_id: text('project')?.slice(0, 200) ?? null,
-        // One that is no scope of the tenant stays: then it is shown to fewer, not to more.
+        // A scope that the tenant does not have is kept: it hides the row from more callers, not fewer.
         scope: scope?.slice(0, 63) ?? null,
         caller: actor?.caller ?? `legacy:${plainName(text('caller') ?? text('creator'))}`,
         creator: actor?.creator ?? null,
@@ -177,7 +177,7 @@ export function auditMapper(
   }
 }
 
-/** No prose: a number, a flag, an id or a name, or a list of those. */
+/** True for a number, a flag, an id, a name, or a list of those. */
 function isPlain(value: unknown): boolean {
   if (Array.isArray(value)) return value.length <= 200 && value.every((one) => !Array.isArray(one) && isPlain(one));
   return typeof value === 'boolean' || numberOf(value) !== null || (typeof value === 'string' && NAME.test(value));
@@ -186,7 +186,7 @@ function isPlain(value: unknown): boolean {
 const plainName = (value: string | null) =>
   (value === null ? 'unknown' : NAME.test(value) ? value : 'unnamed').slice(0, 56);
 
-/** The SQLSTATE of a failure; XX000 where the old row names none. */
+/** The SQLSTATE of a failure; XX000 if the old row has none. */
 function failureOf(status: unknown, sqlstate: string | null, operation: string): string | null {
   const code = sqlstate !== null && /^[0-9A-Z]{5}$/.test(sqlstate) && sqlstate !== '00000' ? sqlstate : null;
   const hasFailed =

@@ -1,12 +1,12 @@
-// Which column of an old table is what. Names are compared without case and underscores: user_id, userid and userId are one.
+// Maps the columns of an old table to fields. Names are compared without case and underscores: user_id equals userId.
 
 export interface Column {
   name: string;
-  /** As PostgreSQL writes it, such as timestamp with time zone. */
+  /** The type as PostgreSQL writes it, such as timestamp with time zone. */
   type: string;
   family: Family;
   isGenerated: boolean;
-  /** Of a vector, where the type says it. */
+  /** The dimensions of a vector, if its type states them. */
   dimensions: number | null;
 }
 
@@ -105,7 +105,7 @@ function mapColumns<F extends string>(columns: Column[], fields: Record<F, Field
 export const mapMemoryColumns = (columns: Column[], key: string) => mapColumns(columns, memoryFields, key);
 export const mapAuditColumns = (columns: Column[], key: string) => mapColumns(columns, auditFields, key);
 
-/** Made from other columns, so nothing is lost with it. */
+/** True for a column that is computed from others, so that it can be left out. */
 export const isDerived = ({ family, isGenerated }: Column) => isGenerated || family === 'search';
 
 const families: Record<string, Family> = {

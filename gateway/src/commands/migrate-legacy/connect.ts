@@ -1,9 +1,10 @@
-// The two ends of a move: this installation's database as l9_owner, and the database of the old tables.
+// The two connections of a move: this installation's database as l9_owner, and the database of the old tables.
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import { type Config, ConfigError } from '../../config.ts';
 import { openEmbedded } from '../../database/embedded.ts';
 import { pendingMigrations } from '../../database/migrations.ts';
+import { sqlstateOf } from '../../errors.ts';
 import { lockHome } from '../../home/lock.ts';
 import { createLogger } from '../../logger.ts';
 import { LegacyProblem, type Query } from './source.ts';
@@ -24,12 +25,12 @@ const queryOf =
   async (sql, values = []) =>
     (await client.query(sql, values)).rows;
 
-/** This installation's database as l9_owner: a server by DATABASE_OWNER_URL, else the embedded engine, which must not be running. */
+/** This installation's database as l9_owner: a server by DATABASE_OWNER_URL, otherwise the embedded engine, which no server may use. */
 export async function connectOwner(config: Config): Promise<Connection> {
   if (!config.databaseUrl && !config.databaseOwnerUrl) return embeddedOwner(config);
   if (!config.databaseOwnerUrl) {
     throw new ConfigError(
-      'DATABASE_OWNER_URL: set it to the URL of l9_owner, the only one who may move old memories in',
+      'DATABASE_OWNER_URL: must be the URL of l9_owner, the only role that may import old memories',
     );
   }
   const connection = await connectTo(config.databaseOwnerUrl, 'DATABASE_OWNER_URL');
@@ -79,14 +80,15 @@ export async function connectTo(url: string, name: string): Promise<Connection &
     connectionTimeoutMillis: 10_000,
     application_name: 'l9-memory migrate-legacy',
   });
-  // What breaks is reported by the query that was running.
+  // Errors of the connection are reported by the query that was running.
   client.on('error', () => {});
   try {
     await client.connect();
     await client.query(SESSION);
   } catch (error) {
     const { hostname, port } = new URL(url);
-    const { message, code } = error as Error & { code?: string };
+    const { message } = error as Error;
+    const code = sqlstateOf(error);
     throw new LegacyProblem(
       `${name}: can't connect to ${hostname || 'the local server'}:${port || 5432}: ${message || code}`,
     );
@@ -94,7 +96,7 @@ export async function connectTo(url: string, name: string): Promise<Connection &
   return { client, query: queryOf(client), close: () => client.end() };
 }
 
-/** One move at a time. The server may take a moment to see that one which was killed is gone. */
+/** Allows one move at a time. The server may take a moment to notice that a killed one has ended. */
 export async function lockMove(query: Query): Promise<void> {
   const deadline = Date.now() + BUSY_FOR_MS;
   for (;;) {

@@ -1,4 +1,4 @@
-// Drops the old schema, if nothing in it is unaccounted for.
+// Drops the old schema if everything in it is accounted for.
 
 import { SQLSTATE, sqlstateOf } from '../../errors.ts';
 import type { Move } from './move.ts';
@@ -6,9 +6,9 @@ import { moveTable } from './move.ts';
 import { findTables, type OldTable, type Query, SCHEMA } from './source.ts';
 import type { Tally } from './tally.ts';
 
-/** Fine without a word: the memory is here, or what its writer made of it since. */
+/** Outcomes that allow a drop: the memory was moved, and may have been changed by its writer since. */
 const ACCOUNTED = ['kept', 'edited'];
-/** Fine where --skip names them: not here, for a reason that the report gave. */
+/** Outcomes that allow a drop if --skip names them: not moved, for a reason in the report. */
 export const SKIPPABLE = [
   'blank',
   'long',
@@ -30,17 +30,17 @@ const explanations: Record<string, string> = {
   recorded: 'not moved yet',
   changed: 'changed in the old table after they were moved',
   gone: 'moved, and deleted here since',
-  different: 'moved, but the content here is another: look into that first',
-  garbled: 'read with another hash than the old table gives: look into that first',
+  different: 'moved, but its content here differs: check these rows first',
+  garbled: 'read with a different hash than in the old table: check these rows first',
 };
 
 interface OtherObject {
   object: string;
-  /** How to drop it, where nothing but the old tables uses it: their types, sequences and trigger functions. */
+  /** The statement that drops it, if only the old tables use it: types, sequences and trigger functions. */
   drop: string | null;
 }
 
-/** Objects of the old schema besides its tables that we know, and what goes with these by itself. */
+/** Known objects of the old schema besides its tables, and objects that are dropped with them. */
 async function otherObjects(query: Query, tables: OldTable[]): Promise<OtherObject[]> {
   return query(
     `with recursive ours (oid) as (
@@ -79,11 +79,11 @@ async function otherObjects(query: Query, tables: OldTable[]): Promise<OtherObje
   );
 }
 
-/** Objects of the old schema that we know nothing of. */
+/** Unknown objects of the old schema. */
 export const unknownObjects = async (query: Query, tables: OldTable[]): Promise<string[]> =>
   (await otherObjects(query, tables)).filter(({ drop }) => drop === null).map(({ object }) => object);
 
-/** Why rows of a table, as they were found, forbid to drop it. */
+/** The reasons why the rows of a table prevent dropping it. */
 export function unaccounted(table: OldTable, tally: Tally, skip: readonly string[]): string[] {
   const problems = Object.entries(tally.outcomes)
     .filter(([what]) => !ACCOUNTED.includes(what) && !skip.includes(what))
@@ -100,7 +100,7 @@ export function unaccounted(table: OldTable, tally: Tally, skip: readonly string
   return problems;
 }
 
-/** Everything that keeps the old schema from being dropped, compared anew, row by row. */
+/** Compares every row again, and returns everything that prevents dropping the old schema. */
 async function obstacles(move: Move, tables: OldTable[], skip: readonly string[]): Promise<string[]> {
   const protect: Move['protect'] = async (work) => {
     await move.source('savepoint batch');
@@ -127,11 +127,11 @@ async function obstacles(move: Move, tables: OldTable[], skip: readonly string[]
 }
 
 /**
- * Locks the old tables, compares every row with what became of it, and drops them and their schema, in one transaction
- * of the old database. Returns what stood in the way; [] when they are gone.
+ * Locks the old tables, compares every row with the imported one, and drops the tables and their schema, in one transaction
+ * of the old database. Returns the reasons against it; [] if they were dropped.
  */
 export async function dropOldSchema(given: Move, skip: readonly string[]): Promise<string[]> {
-  // Once begun it ends by itself.
+  // From here on a signal no longer stops it.
   const { signal: _, ...move } = given;
   const { source } = move;
   await source('begin read write');
@@ -154,7 +154,7 @@ export async function dropOldSchema(given: Move, skip: readonly string[]): Promi
         "select audit.write_audit('CLEANUP', $1, details => jsonb_build_object('dropped_tables', $2::text[], 'rows', $3::bigint))",
         [SCHEMA, tables.map(({ name }) => name), tables.reduce((sum, { rows }) => sum + rows, 0)],
       );
-    // In the same transaction, where the old tables are in this database.
+    // If the old tables are in this database, this is the same transaction.
     const isHere = source === move.target;
     if (isHere) await record();
     await source('commit');
@@ -166,7 +166,7 @@ export async function dropOldSchema(given: Move, skip: readonly string[]): Promi
     const { message, detail } = error as { message: string; detail?: string };
     if (code === '2BP01') return [`${message}: ${detail ?? ''}`.replaceAll('\n', '; ')];
     if (code === SQLSTATE.lockNotAvailable)
-      return ['somebody is working on the old tables: they could not be locked within ten seconds'];
+      return ['the old tables are in use: they could not be locked within ten seconds'];
     throw error;
   } finally {
     if (!isDone) await source('rollback').catch(() => {});

@@ -1,6 +1,7 @@
-// `l9-memory migrate-legacy`: the old memory.* tables into packet_store. A dry run, unless told to --apply.
+// `l9-memory migrate-legacy`: moves the old memory.* tables into packet_store. It is a dry run without --apply.
 import { DEFAULT_TENANT } from '../../auth/identity.ts';
 import { type Config, ConfigError, loadConfig } from '../../config.ts';
+import { SQLSTATE, sqlstateOf } from '../../errors.ts';
 import { HomeLocked } from '../../home/lock.ts';
 import { startProgress } from '../progress.ts';
 import { type Connection, connectOwner, connectTo, lockMove } from './connect.ts';
@@ -29,7 +30,7 @@ export interface MigrateLegacyOptions {
 const OLDEST_SOURCE = 11;
 const STORED_DIMENSIONS = 1536;
 
-/** 0: done, or nothing to say against it; 1: something is left that a person has to look at. */
+/** Returns 0 if all was done or can be done, 1 if a person has to check something. */
 export async function migrateLegacy(env: NodeJS.ProcessEnv, options: MigrateLegacyOptions): Promise<number> {
   const connections: Connection[] = [];
   const stop = new AbortController();
@@ -48,7 +49,7 @@ export async function migrateLegacy(env: NodeJS.ProcessEnv, options: MigrateLega
     return report.drop && report.drop.obstacles.length > 0 ? 1 : 0;
   } catch (error) {
     if (stop.signal.aborted) {
-      process.stderr.write('Stopped between two batches. Run it again: it goes on where it was.\n');
+      process.stderr.write('Stopped between two batches. Run it again: it continues where it stopped.\n');
       return 130;
     }
     process.stderr.write(`${reasonOf(error)}\n`);
@@ -71,29 +72,30 @@ function check({
   importanceScale,
   users,
 }: MigrateLegacyOptions) {
-  if (apply && dryRun) throw new ConfigError('--apply, --dry-run: one of them');
-  if (tenant !== undefined && !isUuid(tenant)) throw new ConfigError('--tenant: a UUID');
+  if (apply && dryRun) throw new ConfigError('--apply, --dry-run: use only one of them');
+  if (tenant !== undefined && !isUuid(tenant)) throw new ConfigError('--tenant: must be a UUID');
   if (project !== undefined && !/^[A-Za-z0-9._/@:+-]{1,200}$/.test(project))
-    throw new ConfigError('--project: 1 to 200 letters, digits or ._/@:+-');
+    throw new ConfigError('--project: must be 1 to 200 letters, digits or ._/@:+-');
   if (scope.some((pair) => !/^[^=]*=[^=]+$/.test(pair)))
-    throw new ConfigError('--scope: old=new, such as team=developer');
+    throw new ConfigError('--scope: must have the form old=new, such as team=developer');
   const known = [...SKIPPABLE, 'texts'];
   const unknown = skip.find((one) => !known.includes(one));
   if (unknown !== undefined) throw new ConfigError(`--skip: of ${known.join(', ')}; not ${unknown}`);
   if (from !== undefined && (!URL.canParse(from) || !/^postgres(ql)?:$/.test(new URL(from).protocol)))
-    throw new ConfigError('--from: the URL of a PostgreSQL database, such as postgres://user:…@host/database');
+    throw new ConfigError('--from: must be the URL of a PostgreSQL database, such as postgres://user:…@host/database');
   if (importanceScale !== undefined && !(Number(importanceScale) > 0 && Number.isFinite(Number(importanceScale))))
-    throw new ConfigError('--importance-scale: a number, the one that stands for the highest importance');
-  if (users !== 'own' && users !== 'note') throw new ConfigError('--users: own or note');
+    throw new ConfigError('--importance-scale: must be a number, the highest importance of the old tables');
+  if (users !== 'own' && users !== 'note') throw new ConfigError('--users: must be own or note');
 }
 
-/** Errors that are no fault of the program's, in words; of the database's only what quotes no content. */
+/** The message of an expected error. Messages of the database are shown only if they quote no content. */
 function reasonOf(error: unknown): string {
-  const { message, code } = error as Error & { code?: string };
+  const { message } = error as Error;
+  const code = sqlstateOf(error);
   if (error instanceof LegacyProblem || error instanceof ConfigError || error instanceof HomeLocked) return message;
   if (/^(08|57|40|53|E[A-Z]+$)/.test(code ?? '') || /connection/i.test(message))
-    return `${message}. Run it again: it goes on where it was.`;
-  if (code === '42501' || code?.startsWith('L9')) return message;
+    return `${message}. Run it again: it continues where it stopped.`;
+  if (code === SQLSTATE.insufficientPrivilege || code?.startsWith('L9')) return message;
   throw error;
 }
 
@@ -116,7 +118,7 @@ async function run(
   await target(
     "select pg_catalog.set_config('l9.legacy_import', 'on', false), pg_catalog.set_config('l9.tool_name', 'migrate-legacy', false)",
   );
-  // The database holds a dry run to its word.
+  // The database enforces that a dry run changes nothing.
   if (!apply) await target('set default_transaction_read_only = on');
   if (!apply || !isSame) await source('set default_transaction_read_only = on');
   if (apply) await lockMove(target);
@@ -137,7 +139,7 @@ async function run(
     model,
   };
   if (apply && model) {
-    // Its indexes come when the vectors are in: built at once they take a fraction of the time.
+    // The indexes are built after the vectors are imported, which takes a fraction of the time.
     await target(
       'insert into public.embedding_models (model, dimensions) values ($1, $2) on conflict (model) do nothing',
       [model.name, model.dimensions],
@@ -202,16 +204,16 @@ async function run(
   return report;
 }
 
-/** What the highest importance is out of. */
+/** The scale of importance in the old tables. */
 function scaleOf(highest: number | null): number | null {
   return highest === null ? 1 : ([1, 5, 10, 100].find((scale) => highest <= scale) ?? null);
 }
 
-/** The model that the old vectors are of, and how many dimensions of it there are; null where none come along. */
+/** The model of the old vectors and its dimensions; null if no vectors are imported. */
 async function chooseModel(target: Query, name: string | null, found: { dimensions: number }[]) {
   if (name === null) return null;
   if (!/^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$/.test(name))
-    throw new ConfigError('--embedding-model: 1 to 100 letters, digits or ._/:@-');
+    throw new ConfigError('--embedding-model: must be 1 to 100 letters, digits or ._/:@-');
   const [known] = await target('select dimensions from public.embedding_models where model = $1', [name]);
   const fitting = found.find(({ dimensions }) =>
     known ? dimensions === known.dimensions : dimensions <= STORED_DIMENSIONS && dimensions > 0,

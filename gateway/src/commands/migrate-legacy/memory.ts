@@ -1,5 +1,5 @@
-// One old row as one record for legacy.import_legacy(), or why it can't be one. Whatever has no place of its own
-// goes into `legacy`, and with it into the memory's provenance: nothing is lost silently.
+// Converts an old row to a record for legacy.import_legacy(), or returns why it cannot be one. Values without a field of
+// their own go into `legacy`, which becomes part of the provenance of the memory, so that nothing is lost silently.
 import type { Column, Mapping, MemoryField } from './columns.ts';
 import { isObject, numberOf, parseJson } from './json.ts';
 import type { Tally } from './tally.ts';
@@ -14,29 +14,29 @@ export interface Actor {
 
 export interface MemoryRules {
   source: string;
-  /** When this run began: what expires before it has expired. */
+  /** The start of this run: memories that expire earlier count as expired. */
   now: number;
-  /** The tenant's scopes, and whether their memories belong to projects. */
+  /** The scopes of the tenant, and whether their memories belong to projects. */
   scopes: ReadonlyMap<string, boolean>;
-  /** Old scopes under their new names; '' is that of rows without one. */
+  /** New names of old scopes; '' stands for rows without a scope. */
   scopeNames: ReadonlyMap<string, string>;
   defaultProject: string | null;
   actors: readonly Actor[];
-  /** Whose a memory is whose metadata names no actor: by its old scope, else the last. */
+  /** The actor of a memory whose metadata names none: by its old scope, otherwise the last one. */
   writerByScope: ReadonlyMap<string, Actor>;
   writer: Actor;
-  /** What 1 was on the old scale of importance; null: none is understood. */
+  /** The highest importance on the old scale; null if the scale is unknown. */
   importanceScale: number | null;
-  /** Whether a user id that is a UUID makes a memory that user's. */
+  /** True if a user id that is a UUID becomes the owner of the memory. */
   keepUsers: boolean;
-  /** Vectors of this model come along; null: none do. */
+  /** Vectors of this model are imported; null: none are. */
   model: { name: string; dimensions: number } | null;
 }
 
 export interface OldRow {
   key: string;
   hash: string | null;
-  /** Bytes of the content. */
+  /** The length of the content in bytes. */
   bytes: number;
   content: string | null;
   embedding: string | null;
@@ -44,7 +44,7 @@ export interface OldRow {
   rest: Record<string, unknown>;
 }
 
-/** What import_legacy() takes. */
+/** The record that import_legacy() takes. */
 export interface MemoryRecord {
   source_id: string;
   id: string | null;
@@ -91,7 +91,7 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
     };
     const text = (field: MemoryField): string | null => nonEmpty(at(field));
     const legacy: Record<string, unknown> = { source: rules.source, table, id: row.key };
-    /** Keeps what was there where it is not what became of it. */
+    /** Keeps the old value in provenance if it was changed. */
     const keep = (name: string, value: unknown, why: string) => {
       legacy[name] = value;
       tally.note(why);
@@ -172,7 +172,7 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
     };
     const others = Object.entries(row.rest).filter(([name, value]) => !mapped.has(name) && value !== null);
     if (others.length > 0) legacy.columns = Object.fromEntries(others);
-    // A whole JSON value that content was taken out of.
+    // A JSON value from which the content was taken.
     const whole = columns.content && row.rest[columns.content.name];
     if (isObject(whole)) legacy.content = whole;
     return { record };
@@ -180,7 +180,7 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
 
   function metadataOf(value: unknown, keep: Keep): Record<string, unknown> {
     let given = value;
-    // Written as a string, once or twice: the commonest way in which old metadata is broken.
+    // JSON that was encoded as a string once or twice, the most frequent defect of old metadata.
     for (let layer = 0; layer < 2 && typeof given === 'string'; layer++) {
       try {
         given = parseJson(given);
@@ -246,7 +246,7 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
       try {
         given = parseJson(given);
       } catch {
-        // Words with commas between them, or an array as PostgreSQL writes it.
+        // Words separated by commas, or an array as PostgreSQL writes it.
         given = String(value)
           .replace(/^\{(.*)\}$/s, '$1')
           .split(',')
@@ -303,7 +303,7 @@ type Keep = (name: string, value: unknown, why: string) => void;
 
 const isDeleted = (value: unknown) => value !== null && value !== false;
 
-/** A text or a number, as text; null for nothing. */
+/** A text or a number as text; otherwise null. */
 export function nonEmpty(value: unknown): string | null {
   if (typeof value === 'string') return value.trim() === '' ? null : value;
   return numberOf(value) === null ? null : JSON.stringify(value);

@@ -1,4 +1,4 @@
-// Goes through the old tables in batches and moves what is not moved yet, or only says what would become of it.
+// Goes through the old tables in batches, and moves rows that are not moved yet, or only reports what would happen.
 import { setImmediate } from 'node:timers/promises';
 import { sqlstateOf } from '../../errors.ts';
 import { auditMapper } from './audit.ts';
@@ -16,21 +16,21 @@ export interface Move {
   target: Query;
   tenantId: string;
   rules: MemoryRules;
-  /** The model that searches use now. */
+  /** The serving embedding model. */
   presentModel: string;
   memoryTables: string[];
-  /** False: nothing is changed. */
+  /** False for a dry run, which changes nothing. */
   apply: boolean;
-  /** Looks again at what old audit rows that were moved before have left behind. */
+  /** Checks again which parts of already moved audit rows were left out. */
   countsTexts?: boolean;
-  /** Wraps what may fail and be tried again; inside a transaction, in a savepoint. */
+  /** Wraps work that may fail and be retried; within a transaction it uses a savepoint. */
   protect?: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Ends between two batches. */
+  /** Stops the move between two batches. */
   signal?: AbortSignal;
   onProgress?: (rows: number) => void;
 }
 
-/** What became, or would become, of every row of a table. */
+/** Returns the outcome, real or expected, of every row of a table. */
 export async function moveTable(move: Move, table: OldTable, seen: Set<string>): Promise<Tally> {
   const tally = createTally();
   const judge = table.holds === 'memories' ? memoryBatch(move, table, tally, seen) : auditBatch(move, table, tally);
@@ -55,12 +55,12 @@ export async function moveTable(move: Move, table: OldTable, seen: Set<string>):
       }
     }
     for (const batch of sized(unmoved)) {
-      // The embedded engine answers without ever waiting: signals are heard here.
+      // The embedded engine answers without waiting, so signals are handled only here.
       await setImmediate();
       move.signal?.throwIfAborted();
       await judge(batch);
     }
-    // What has expired since it was moved, and was cleaned up, is no loss.
+    // A memory that expired after the move and was deleted is not a loss.
     if (gone.length > 0) {
       const map = memoryMapper(table.name, table.fields, move.rules, createTally());
       for (const batch of sized(gone)) {
@@ -75,7 +75,7 @@ export async function moveTable(move: Move, table: OldTable, seen: Set<string>):
   return tally;
 }
 
-/** Batches of a size that memory can hold, whatever is in the rows. */
+/** Divides rows into batches of limited size in memory. */
 function* sized(ids: OldId[]): Generator<OldId[]> {
   let batch: OldId[] = [];
   let bytes = 0;
@@ -93,7 +93,7 @@ function* sized(ids: OldId[]): Generator<OldId[]> {
 
 const ATTEMPTS = 5;
 
-/** A batch that fails on its values is tried in halves, down to the row that is to blame. `work` returns what to try again. */
+/** Retries a batch that fails on its values in halves, down to the invalid row. `work` returns the rows to retry. */
 function inHalves({ protect }: Move, tally: Tally, work: (ids: OldId[]) => Promise<OldId[]>) {
   return async function attempt(ids: OldId[], attempts = 1): Promise<void> {
     let again: OldId[] = [];
@@ -112,7 +112,7 @@ function inHalves({ protect }: Move, tally: Tally, work: (ids: OldId[]) => Promi
       }
     }
     if (again.length === 0) return;
-    if (attempts === ATTEMPTS) throw new Error(`${again.length} rows stay contended: run it again`);
+    if (attempts === ATTEMPTS) throw new Error(`${again.length} rows remained locked by others: run it again`);
     await attempt(again, attempts + 1);
   };
 }
@@ -155,7 +155,7 @@ function memoryBatch(move: Move, table: OldTable, tally: Tally, seen: Set<string
     } else if (records.length > 0) {
       outcomes = await move.target('select * from legacy.preview_legacy($1, $2, $3, $4)', place);
     }
-    // Somebody saved the same at this moment, or another of this batch has the same id: not settled, so not counted.
+    // A concurrent save of the same content, or a duplicate id in the batch: the row is retried and not counted yet.
     const again = new Set(outcomes.filter(({ outcome }) => outcome === 'again').map(({ source_id }) => source_id));
     if (again.size > 0) ({ counted } = judge(rows.filter(({ key }) => !again.has(key))));
     for (const { source_id, outcome, duplicate_key, has_vector } of outcomes) {

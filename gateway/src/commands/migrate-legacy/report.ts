@@ -1,4 +1,4 @@
-// What a run found and did, for people and (--json) for programs.
+// The report of a run, for people and (--json) for programs.
 import { isDerived } from './columns.ts';
 import type { OldTable } from './source.ts';
 import type { Tally } from './tally.ts';
@@ -78,7 +78,7 @@ const outcomeTexts: Record<string, string> = {
 
 const MISSING = /^NOT/;
 
-/** The whole report as text. */
+/** The report as text. */
 export function reportText(report: Report): string {
   const lines: string[] = [];
   const say = (text = '') => lines.push(text);

@@ -1,4 +1,4 @@
-// The old tables as they are: which there are, what columns they have, and their rows, a batch at a time.
+// Reads the old tables: their names, their columns, and their rows in batches.
 import pg from 'pg';
 import {
   type AuditField,
@@ -19,7 +19,7 @@ const MEMORY_TABLE = /^(memory_?)?(short|medium|mid|long)_?term(_?memor(y|ies))?
 const AUDIT_TABLE = /^(memory_?)?audit(_?(log|logs|trail|events?))?$/i;
 const KEY_NAMES = ['id', 'uuid', 'memory_id', 'packet_id', 'audit_id', 'log_id', 'entry_id', 'row_id'];
 
-/** Something about the old tables that a person has to settle first. */
+/** A problem of the old tables that a person has to solve first. */
 export class LegacyProblem extends Error {}
 
 // biome-ignore lint/suspicious/noExplicitAny: rows differ by query
@@ -45,7 +45,7 @@ export interface OldId {
   bytes: number;
 }
 
-/** All old tables there are, or a LegacyProblem that says what keeps them from being read. */
+/** All old tables. Rejects with a LegacyProblem if they cannot be read. */
 export async function findTables(query: Query): Promise<OldTable[]> {
   const found = await query(
     `select c.oid, c.relname as name, n.nspname || '.' || pg_catalog.quote_ident(c.relname) as shown,
@@ -76,7 +76,7 @@ export async function findTables(query: Query): Promise<OldTable[]> {
   for (const { oid, name, shown } of known) {
     tables.push(await describeTable(query, oid, shown, MEMORY_TABLE.test(name) ? 'memories' : 'audit'));
   }
-  // What lives longest comes first, so that of two with the same content it is the one that stays.
+  // The table with the longest lifetime comes first, so that its row is kept if two have the same content.
   const rank = ({ name, holds }: OldTable) =>
     holds === 'audit' ? 9 : /long/i.test(name) ? 0 : /mid|medium/i.test(name) ? 1 : 2;
   return tables.sort((a, b) => rank(a) - rank(b));
@@ -110,7 +110,7 @@ async function describeTable(query: Query, oid: number, name: string, holds: Old
   return { name, oid, holds, rows, columns, values, key, fields, auditFields };
 }
 
-/** The column that tells rows apart, and in whose order they are read. */
+/** The unique column that orders the rows. */
 async function findKey(
   query: Query,
   oid: number,
@@ -141,7 +141,7 @@ async function findKey(
   );
 }
 
-/** The highest importance there is, so that its scale can be told; null without any. */
+/** The highest importance, from which the scale is inferred; null if there is none. */
 export async function highestImportance(query: Query, tables: OldTable[]): Promise<number | null> {
   let highest: number | null = null;
   for (const { name, fields } of tables) {
@@ -154,7 +154,7 @@ export async function highestImportance(query: Query, tables: OldTable[]): Promi
   return highest;
 }
 
-/** How many vectors there are, by their dimensions. */
+/** The number of vectors by their dimensions. */
 export async function countDimensions(
   query: Query,
   tables: OldTable[],
@@ -187,7 +187,7 @@ async function dimensionsOf(query: Query, column: Column): Promise<string> {
   return `${schema}.vector_dims(${name})`;
 }
 
-/** Ids in order, with the hash of what each row holds. */
+/** Ids in order, with a hash of each row. */
 export async function* readIds(query: Query, table: OldTable, size: number): AsyncGenerator<OldId[]> {
   const key = quote(table.key.name);
   const held = table.holds === 'memories' ? contentOf(table.fields.content!) : 'old::text';
@@ -208,7 +208,7 @@ export async function* readIds(query: Query, table: OldTable, size: number): Asy
   }
 }
 
-/** The rows of these ids, in their order, without contents over `maxContent` bytes; vectors only where wanted. */
+/** The rows of these ids in their order, without contents over `maxContent` bytes, with vectors only if requested. */
 export async function readRows(
   query: Query,
   table: OldTable,
@@ -253,7 +253,7 @@ export async function readRows(
   });
 }
 
-/** The text of a content column. JSON may hold it as a string, or under a key of its own. */
+/** The text of a content column. In JSON it is a string or the value of a key. */
 function contentOf({ name, family }: Column): string {
   const column = quote(name);
   if (family !== 'json') return `${column}::text`;

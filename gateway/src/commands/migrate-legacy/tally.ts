@@ -1,4 +1,4 @@
-// What a run has to say, counted as rows go by.
+// Counts the outcomes and notes of a run.
 
 const EXAMPLES = 10;
 
@@ -9,7 +9,7 @@ export interface Tally {
   scope(old: string, becomes: string | null): void;
   writer(creator: string, how: WriterHow): void;
   vector(what: string): void;
-  /** moved, merged, or why not; with the row's id, of which the first are shown. */
+  /** Counts an outcome of a row (moved, merged, or the reason why not). The report shows the first ids. */
   outcome(what: string, id: string): void;
   add(other: Tally): void;
   readonly notes: Record<string, number>;

@@ -1,7 +1,7 @@
 import type { Column, Family } from './columns.ts';
 import { numberOf } from './json.ts';
 
-/** A time as text that PostgreSQL reads, or null. Times without a zone are taken for UTC; numbers for seconds, or less, since 1970. */
+/** A time as text for PostgreSQL, or null. Times without a zone are in UTC; numbers are seconds or smaller units since 1970. */
 export function instantOf(value: unknown, family: Family | undefined): string | null {
   if (value === null || value === undefined || value === '') return null;
   const number = numberOf(value);
@@ -16,14 +16,14 @@ export function instantOf(value: unknown, family: Family | undefined): string | 
   return isTime(zoned) ? zoned.replace(' ', 'T') : null;
 }
 
-/** When it expires: 'infinity' for never, null where nothing is said or understood. */
+/** The expiry: 'infinity' for never, null if it is missing or not understood. */
 export function lifetimeOf(value: unknown, column: Column | undefined, created: string | null): string | null {
   if (value === null || value === undefined || value === '' || !column) return null;
   if (value === 'infinity') return 'infinity';
   if (value === '-infinity') return new Date(0).toISOString();
   const isSpan = /ttl/i.test(column.name) || column.family === 'interval';
   if (!isSpan || column.family === 'instant' || column.family === 'local time') return instantOf(value, column.family);
-  // `interval` is read as seconds; a number that is no date of this age is a span too.
+  // `interval` is read as seconds. A number that is too small for a date is a duration too.
   const seconds = numberOf(value) ?? (typeof value === 'string' ? Number(value) : Number.NaN);
   if (!Number.isFinite(seconds)) return instantOf(value, column.family);
   if (Math.abs(seconds) >= 1e9 && column.family !== 'interval') return fromEpoch(seconds);
@@ -40,7 +40,7 @@ function toIso(milliseconds: number): string | null {
   return Number.isFinite(date.getTime()) && isTime(date.toISOString()) ? date.toISOString() : null;
 }
 
-// JavaScript reads more than a date can be, February 31st among it; PostgreSQL reads these.
+// JavaScript accepts impossible dates such as February 31st; PostgreSQL accepts only these forms.
 function isTime(text: string): boolean {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)[T ]\d\d:\d\d/.exec(text) ?? [];
   if (year === undefined || !Number.isFinite(Date.parse(text))) return false;

@@ -1,11 +1,9 @@
 import type { Logger } from 'pino';
+import { LOCAL_DIMENSIONS, LOCAL_MODEL } from '../../config.ts';
 import type { Embedder } from '../embedder.ts';
 import type { EmbeddingProvider } from '../provider.ts';
 import type { TextWorker } from '../text-worker.ts';
 import { createTextWorker, MODEL_DIR } from '../text-worker.ts';
-
-export const LOCAL_MODEL = 'all-MiniLM-L6-v2-int8';
-export const LOCAL_DIMENSIONS = 384;
 
 // 256 tokens, less the two that mark both ends.
 const LIMITS = { maxTokens: 254, overlapTokens: 38 };
