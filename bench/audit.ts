@@ -1,4 +1,4 @@
-// What auditing costs: the same writes with and without it, in a database of its own.
+// The cost of auditing: the same writes with and without the audit log, in a separate database.
 import pg from 'pg';
 import { claimsOf } from '../db/tests/support/sessions.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
@@ -36,7 +36,7 @@ export const audit: Bench = {
         ];
       });
 
-    /** Eight connections that each write one memory a transaction; the time of each, commit included. */
+    /** Eight connections, each writing one memory per transaction. Returns the time of each, including the commit. */
     async function concurrent(): Promise<number[]> {
       const times: number[] = [];
       await Promise.all(
@@ -68,7 +68,7 @@ export const audit: Bench = {
       await root.connect();
       await inTurn(1, both(batch));
       await inTurn(1, both(concurrent));
-      // Seals are made meanwhile, as in production.
+      // Sealing runs concurrently, as in production.
       const sealing = setInterval(() => void root.query('select audit.seal_audit()').catch(() => {}), 10_000);
       const batches = await inTurn(Math.max(1, Math.round(seconds * 2.5)), both(batch));
       const singles = await inTurn(Math.max(1, Math.round(seconds * 1.2)), both(concurrent));

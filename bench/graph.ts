@@ -1,5 +1,5 @@
-// The entity graph: degrees by Zipf's law, and one hub of 10,000 relations. What explore_graph costs an agent, against the
-// plain recursive CTE that one would write, without row-level security and with nothing to bound it.
+// explore_graph as an agent against a plain recursive CTE without row-level security and limits. The entity graph has
+// degrees by Zipf's law and one hub of 10,000 relations.
 import pg from 'pg';
 import { toSettings } from '../gateway/src/auth/identity.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
@@ -13,13 +13,13 @@ const TENANT: TenantName = 'sixty percent';
 const HUB = 'hub';
 const HUB_EDGES = 10_000;
 const LIMIT = 50;
-/** When the recursive CTE is given up. */
+/** The statement timeout of the recursive CTE. */
 const PATIENCE_MS = 10_000;
 
-/** Another number makes another graph. */
+/** Changing this version rebuilds the graph. */
 const GRAPH_VERSION = 1;
 
-/** As a superuser, past the triggers, in scopes as memories have them: 85 % of it is the agent's to see. */
+/** Loads the graph as a superuser without triggers, in scopes like those of memories: the agent can read 85 % of it. */
 async function loadGraph(client: pg.ClientBase, tenant: string, edges: number, report: (line: string) => void) {
   const { rows: known } = await client.query(
     `select to_regclass('bench.graph') is not null
@@ -116,7 +116,7 @@ async function compare(
       if (answer!.is_truncated) truncated++;
       return answer!;
     });
-  const askPlainly = async (entity: string) => {
+  const askRecursiveCte = async (entity: string) => {
     const client = await superuser.connect();
     try {
       await client.query(`set statement_timeout = ${PATIENCE_MS}`);
@@ -138,8 +138,8 @@ async function compare(
   truncated = 0;
   for (const entity of entities) {
     const answer = await ask(entity);
-    const plain = gaveUp ? null : await askPlainly(entity);
-    // Where nothing was cut the two must agree, down to the last path.
+    const plain = gaveUp ? null : await askRecursiveCte(entity);
+    // Without truncation both answers must be equal.
     if (plain && !answer.is_truncated) {
       const shown = (list: { confidence: number }[]) => list.map(({ confidence }) => confidence.toFixed(6)).join(' ');
       if (shown(plain) !== shown(answer.paths)) throw new Error(`${entity}, depth ${depth}: the two answers differ`);

@@ -1,11 +1,11 @@
-// What the gateway adds to the database: a search through GraphQL, against the same SQL in the same transaction by pg.
+// The overhead of the gateway: a search through GraphQL against the same SQL in the same transaction by pg.
 import pg from 'pg';
 import { type Bench, ratio } from './support/bench.ts';
 import { closedLoop, inTurn, mustSucceed, perSecond, quantile, ratioOf, timed } from './support/load.ts';
 import { graphqlSearch, sqlSearch, warmUp } from './support/searching.ts';
 
 const CLIENTS = 8;
-/** As the gateway's by default. */
+/** The default of the gateway. */
 const POOL = 4;
 const ASKED = 25;
 
@@ -26,7 +26,7 @@ export const graphql: Bench = {
       for (let n = 0; n < 20; n++) {
         const [mine, other] = [await ours(n), await theirs(n)];
         if (JSON.stringify(mine) !== JSON.stringify(other))
-          throw new Error(`"${query(n).query}" is answered differently`);
+          throw new Error(`"${query(n).query}" got different answers`);
         if (mine.mode !== 'hybrid' || mine.ids.length === 0) throw new Error(`"${query(n).query}" found nothing`);
       }
       await warmUp(gateway, token, queries, context.seconds);

@@ -1,8 +1,8 @@
-// Shows that importance learns: `npm run bench:importance`, on the embedded engine with the real embedder, through GraphQL
-// (with TEST_DATABASE_URL of a superuser: on that server). 200 memories; 40 questions that come back, 30 with five answers
-// that are equally relevant, of which one is what the asker needed and is marked useful; 10 with one answer alone. 20 rounds
-// of searching and voting, with a roll-up after each. What has one answer alone must not fall, and neither must 30 more
-// questions that are asked before and after: for each praised memory one that another of its five alone answers.
+// Measures whether importance learns from feedback: `npm run bench:importance`, over GraphQL with the real embedder, on the
+// embedded engine or the server of TEST_DATABASE_URL (superuser). There are 200 memories and 40 recurring questions: 30 have
+// five equally relevant answers, one of which is marked useful, and 10 have one answer. 20 rounds of searches and votes
+// follow, each with a roll-up. The questions with one answer must not get worse, and neither must 30 control questions,
+// one for each praised memory, which only another of its five answers.
 import { startTestGateway } from '../gateway/tests/support/gateway.ts';
 
 const ROUNDS = 20;
@@ -14,7 +14,7 @@ const subjects = [
   ...['upload', 'backup', 'archive', 'console', 'metrics', 'payment', 'shipping', 'profile', 'session', 'message'],
   ...['calendar', 'ticket', 'survey', 'coupon', 'warehouse', 'tax', 'refund', 'address', 'contract', 'translation'],
 ];
-// Five that answer alike: each names another cause, and only the asker knows which it was this time.
+// Five equally relevant answers: each names another cause, and only the asker knows which one applies.
 const causes = ['connection pool', 'job queue', 'page cache', 'table index', 'nightly job'];
 const answers = (subject: string) =>
   causes.map((cause) => `The ${subject} service was slow because of a problem with its ${cause}.`);
@@ -40,7 +40,7 @@ const filler = Array.from(
 
 interface Question {
   query: string;
-  /** The memory that the asker needs. */
+  /** The memory that the question is about. */
   wanted: string;
   sort: 'equals' | 'alone' | 'rival';
 }
@@ -56,7 +56,7 @@ try {
   for (const [n, subject] of subjects.entries()) {
     const ids: string[] = [];
     for (const content of answers(subject)) ids.push(await save(content));
-    // Every one of the five wordings is the wanted one as often as the others.
+    // Each of the five wordings is the wanted one equally often.
     questions.push({ query: `Why is the ${subject} service slow?`, wanted: ids[n % ids.length]!, sort: 'equals' });
     const other = (n + 1) % ids.length;
     questions.push({
@@ -126,7 +126,7 @@ try {
   row('30 with five equal answers, one marked useful', part(before, 'equals'), part(after, 'equals'));
   row('10 with one answer alone', part(before, 'alone'), part(after, 'alone'));
   row('30 that a rival of a praised memory alone answers', part(before, 'rival'), part(after, 'rival'));
-  console.log(`Of those with one answer alone ${fallen.length} fell.`);
+  console.log(`Questions with one answer that got worse: ${fallen.length}.`);
   for (const { query } of fallen) console.log(`  ${query}`);
   if (mean(recurrent[1]) - mean(recurrent[0]) < TO_REACH || fallen.length > 0) process.exitCode = 1;
 } finally {

@@ -1,5 +1,5 @@
-// The same memories, vectors and questions, in mem0ai. Ours goes through HTTP, GraphQL, row-level security and the audit; mem0ai
-// is called in its own process.
+// The same memories, vectors and questions in mem0ai. Ours is called over HTTP and GraphQL, with row-level security and
+// audit; mem0ai is called within its own process.
 import { execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { graphqlSearch, warmUp } from './support/searching.ts';
 import { tenantsFor } from './support/tenants.ts';
 
 const MEMORIES = 5_000;
-/** Of these the caller of the largest tenant sees 5,000. */
+/** The caller of the largest tenant can read 5,000 of these. */
 const LOADED = Math.ceil(MEMORIES / 0.6);
 const ROUNDS = 4;
 const ASKED = 10;
@@ -92,7 +92,8 @@ export const mem0: Bench = {
           const { query } = queries[(round * ASKED + n) % queries.length]!;
           times.ours.push(
             await timed(async () => {
-              if ((await graphqlSearch(gateway, token, query)).ids.length !== 10) throw new Error('not ten hits');
+              if ((await graphqlSearch(gateway, token, query)).ids.length !== 10)
+                throw new Error('a search did not return ten hits');
             }),
           );
         }

@@ -40,7 +40,7 @@ export const pointRead: Bench = {
         const load = { clients: CONNECTIONS, seconds: context.seconds / 6 };
         const sample = await closedLoop(load, async (n) => {
           const memory = await work(ids[(round * 131 + n) % ids.length]!);
-          if (!memory?.content) throw new Error('no memory came back');
+          if (!memory?.content) throw new Error('no memory was returned');
         });
         mustSucceed(sample, 'point reads');
         return [perSecond(sample)];
@@ -62,7 +62,7 @@ export const pointRead: Bench = {
         }),
         ratio({
           what: `point read through GraphQL, ${CONNECTIONS} connections, throughput`,
-          against: 'express + pg, claims and read only, nothing on the record',
+          against: 'express + pg, claims and read only, no audit row',
           ...row('unrecorded'),
         }),
       ];

@@ -1,5 +1,5 @@
-// What row-level security costs: the same statements as an agent, and as a superuser (no policy binds it) who says in the
-// WHERE what the policies say. l9_owner would not do: it is subject to its own policies.
+// The cost of row-level security: the same statements as an agent, and as a superuser with the policies as WHERE
+// conditions. l9_owner cannot be used instead, because its own policies apply to it.
 import pg from 'pg';
 import { toSettings } from '../gateway/src/auth/identity.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
@@ -15,7 +15,7 @@ interface Statement {
   name: string;
   ours: string;
   theirs: string;
-  /** How many times in one transaction's place: short ones are asked more often. */
+  /** The number of repetitions per round: short statements are repeated more often. */
   times: number;
   needsId: boolean;
 }
@@ -56,7 +56,7 @@ async function compare(context: Context, name: TenantName, agents: pg.Pool, stat
   const { role: _, ...withoutRole } = settings;
 
   const side = (pool: pg.Pool, of: typeof settings, label: string, text: string, values: (id: string) => string[]) => ({
-    /** Each in a transaction of its own, in which only the statement is timed. */
+    /** Runs each in its own transaction, of which only the statement is timed. */
     async run(round: number): Promise<number[]> {
       const times: number[] = [];
       for (let n = 0; n < statement.times; n++) {

@@ -1,4 +1,4 @@
-// Whether a filtered vector search finds what an exact scan of all that the caller sees would.
+// The recall of a filtered vector search against an exact scan of all memories that the caller can read.
 import pg from 'pg';
 import { type Bench, figure } from './support/bench.ts';
 import { MODEL } from './support/data.ts';

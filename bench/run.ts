@@ -1,5 +1,5 @@
-// `npm run bench`: what it costs, in ratios from one run. Needs TEST_DATABASE_URL of a superuser on a PostgreSQL 18 server
-// with room for the data; makes databases of its own there and drops them.
+// `npm run bench`: measures costs as ratios within one run. It needs TEST_DATABASE_URL of a superuser on a PostgreSQL 18
+// server with space for the data; it creates its own databases there and drops them.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { audit } from './audit.ts';
@@ -19,7 +19,7 @@ import { machine, refreshPage, resultsFolder, table, writeResults } from './supp
 import { tenantsFor } from './support/tenants.ts';
 import { words } from './words.ts';
 
-// Saves last: what they leave in the indexes is nobody else's to bear.
+// Saves run last, because the index entries they leave would slow down the other benches.
 const benches: readonly Bench[] = [
   words,
   policies,
@@ -137,11 +137,11 @@ async function measure(toRun: readonly Bench[], rows: number, edges: number, sec
       try {
         results.push(...(await bench.run(context)).map((row) => ({ ...row, bench: bench.name })));
       } catch (error) {
-        // The others are worth having all the same.
+        // The other benches still run.
         failures.push({ bench: bench.name, error: (error as Error).message });
         report(`${bench.name} FAILED: ${(error as Error).stack}`);
       }
-      // After each, so that what was measured outlives what breaks.
+      // Results are written after each bench, so that a later failure does not lose them.
       writeResults(file, {
         rows,
         at: new Date().toISOString(),

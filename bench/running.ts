@@ -1,5 +1,5 @@
-// What running it takes: from the start to the first answer, memory, and how fast vectors are made. With the real gateway
-// (`npm start`) and its real model, on databases of their own.
+// The cost of running the gateway: start-up time, memory, and embedding speed, with `npm start` and the bundled model on
+// separate databases.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -29,7 +29,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** `npm start` with this environment, until /ready says so. */
+/** Runs `npm start` with this environment until /ready succeeds. */
 async function start(env: Record<string, string>) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -71,7 +71,7 @@ async function start(env: Record<string, string>) {
 
 type Running = Awaited<ReturnType<typeof start>>;
 
-/** How many vectors a second, with nothing else to do. */
+/** Vectors per second while nothing else runs. */
 async function backlog(gateway: Running, memories: number) {
   const text = 'mutation ($content: String!) { saveMemory(input: { content: $content, scope: "global" }) { status } }';
   const saves = await closedLoop({ clients: SAVERS, seconds: 60, atMost: memories }, (n) =>
@@ -113,13 +113,13 @@ async function onServer({ serverUrl, seconds }: Context): Promise<Row[]> {
           what: 'start-up, server engine, the first on a migrated database',
           ours: gateway.seconds,
           unit: 's',
-          note: 'the model included; it makes the tables of its job queue',
+          note: 'including the model; creates the tables of the job queue',
         }),
         figure({
           what: 'memory of the gateway, server engine, idle',
           ours: idle,
           unit: 'MB',
-          note: 'the model included',
+          note: 'including the model',
         }),
         figure({
           what: `memory of the gateway, server engine, ${SEARCHERS} clients searching`,
@@ -130,7 +130,7 @@ async function onServer({ serverUrl, seconds }: Context): Promise<Row[]> {
           what: 'embedding backlog, memories of 1 to 2 kB, whole and in chunks',
           ours: vectors,
           unit: 'vectors/s',
-          note: 'the embedded model, one thread',
+          note: 'the bundled model, one thread',
         }),
       ];
     } finally {
@@ -174,7 +174,7 @@ export const running: Bench = {
   name: 'running',
   about: 'the gateway on a server: start-up time, memory, and how fast the backlog of embeddings drains',
   async run(context) {
-    // On the data that all others search: what a start has to look through grows with it.
+    // This uses the large database of the other benches, because a start checks it.
     await context.stopGateway();
     const gateway = await context.gateway();
     const large = figure({

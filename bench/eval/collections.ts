@@ -1,4 +1,4 @@
-// Judged collections, read from the files they are published in.
+// Judged collections, read from their published files.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -30,7 +30,7 @@ function cranfield(folder: string): Collection {
       content: body,
       envelope: { doc_id: id, title },
     })),
-    // query_num is the place of a query in its file, from 1; the numbers that the file itself gives have gaps.
+    // query_num is the position of a query in its file, from 1; the numbers in the file have gaps.
     queries: read(folder, 'cran_queries.json', queries).map(({ query }, index) => ({
       text: query,
       relevant: relevant.get(index + 1) ?? [],

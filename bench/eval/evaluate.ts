@@ -1,4 +1,4 @@
-// Measures the quality of the search through the public API, on judged queries.
+// Measures search quality on judged queries through the public API.
 import { writeFileSync } from 'node:fs';
 import { type Client, type ClientOptions, connect, Unusable } from '../../gateway/src/commands/client.ts';
 import { reasonOf } from '../../gateway/src/commands/import.ts';
@@ -12,7 +12,7 @@ const MODES = ['hybrid', 'lexical', 'semantic'] as const;
 
 export interface EvalOptions extends ClientOptions {
   json?: string;
-  /** Also with parts of the search switched off, by the settings of the tenant: takes an admin. */
+  /** Also run with parts of the search switched off. This changes settings of the tenant, so it needs an administrator. */
   ablation?: boolean;
   admin?: string;
 }
@@ -24,7 +24,7 @@ const SEARCH = `query ($query: String!, $mode: SearchMode!, $projectId: String!,
   }
 }`;
 
-/** Loads what is missing of a collection, runs its queries in every mode and prints the figures. */
+/** Loads the missing documents of a collection, runs its queries in every mode and prints the figures. */
 export async function evaluate(
   env: NodeJS.ProcessEnv,
   name: string,
@@ -40,7 +40,7 @@ export async function evaluate(
     if (waiting > 0) throw new Unusable(`${waiting} memories can't be found by meaning yet; try again later`);
     const embeddingSeconds = (performance.now() - started) / 1000;
 
-    // The first round computes the vectors of the queries, which the server then keeps: the modes find them ready.
+    // The first round computes the vectors of the queries, which the server caches for all modes.
     const passes = ['hybrid', ...MODES] as const;
     const progress = startProgress(
       'searching',
@@ -111,8 +111,8 @@ async function measureAblation(
 }
 
 /**
- * Saves every document; what is there already answers with its packet. Documents that say the same are one packet: it
- * stands for all of them and counts once, as relevant if one of them is. Blank ones can't be stored, nor found.
+ * Saves every document; an existing one returns its packet. Equal documents are one packet, which counts once and is
+ * relevant if one of them is. Blank documents cannot be stored or found.
  */
 async function load(client: Client, { documents, project, kind }: Collection) {
   const packetOf = new Map<string, string>();

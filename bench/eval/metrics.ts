@@ -1,6 +1,6 @@
-// Measures of a ranking against judgements. Relevance is yes or no; ids in a ranking are distinct.
+// Measures of a ranking against judgements. Relevance is binary, and the ids in a ranking are distinct.
 
-/** Normalised discounted cumulative gain of the first k. 0 where nothing is relevant. */
+/** Normalised discounted cumulative gain of the first k; 0 if nothing is relevant. */
 export function ndcgAt(k: number, ranking: readonly string[], relevant: ReadonlySet<string>): number {
   const gain = (rank: number) => 1 / Math.log2(rank + 2);
   const reached = ranking.slice(0, k).reduce((sum, id, rank) => (relevant.has(id) ? sum + gain(rank) : sum), 0);
@@ -9,13 +9,13 @@ export function ndcgAt(k: number, ranking: readonly string[], relevant: Readonly
   return ideal === 0 ? 0 : reached / ideal;
 }
 
-/** The part of all that is relevant which is among the first k. */
+/** The share of the relevant documents that are among the first k. */
 export function recallAt(k: number, ranking: readonly string[], relevant: ReadonlySet<string>): number {
   if (relevant.size === 0) return 0;
   return ranking.slice(0, k).filter((id) => relevant.has(id)).length / relevant.size;
 }
 
-/** 1 / the rank of the first that is relevant; 0 where none is. */
+/** 1 divided by the rank of the first relevant document; 0 without one. */
 export function reciprocalRank(ranking: readonly string[], relevant: ReadonlySet<string>): number {
   const rank = ranking.findIndex((id) => relevant.has(id));
   return rank < 0 ? 0 : 1 / (rank + 1);
@@ -25,7 +25,7 @@ export function mean(values: readonly number[]): number {
   return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** The smallest value that at least `part` (0 to 1) of the values don't exceed. */
+/** The smallest value that is at least as large as `part` (0 to 1) of the values. */
 export function percentile(values: readonly number[], part: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(Math.ceil(part * sorted.length) - 1, 0)] ?? Number.NaN;
@@ -47,7 +47,7 @@ export interface Figures {
 
 const round = (value: number, digits: number) => Number(value.toFixed(digits));
 
-/** Means over all queries, the ranking cut at 10, and latencies. */
+/** Means over all queries, with rankings cut off at 10, and latencies. */
 export function figuresOf(queries: readonly Judged[]): Figures {
   const over = (measure: (query: Judged) => number) => round(mean(queries.map(measure)), 4);
   const times = queries.map(({ milliseconds }) => milliseconds);

@@ -1,5 +1,5 @@
-// What one would write by hand instead of a GraphQL server: express, jose and pg, one route. The token is verified, its claims
-// are set, the memory is read under row-level security, and that it was read is put on the record.
+// A handwritten alternative to a GraphQL server: express, jose and pg, with one route. It verifies the token, sets its
+// claims, reads the memory under row-level security, and audits the read.
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { type JWTPayload, jwtVerify } from 'jose';

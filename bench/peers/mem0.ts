@@ -1,6 +1,6 @@
-// mem0ai in a process of its own: its pgvector store with an HNSW index, infer false, so that no language model is asked.
-// Its embedder is replaced by one that has the vectors at hand, which costs it nothing: only its own work is timed.
-// Its telemetry and its history (SQLite) are off.
+// mem0ai in a separate process: its pgvector store with an HNSW index, and infer false, so that no language model is called.
+// Its embedder is replaced by a lookup of precomputed vectors, so that only its own work is timed. Its telemetry and its
+// history (SQLite) are off.
 import { readFileSync } from 'node:fs';
 
 interface Given {
@@ -14,7 +14,7 @@ const { url, memories, queries, rounds } = JSON.parse(readFileSync(process.env.B
 process.env.MEM0_TELEMETRY = 'false';
 const userId = 'bench';
 
-// Installed only where it is measured, so that the type check can't look for it.
+// The package is installed only for a measurement, so its types are not available to the type check.
 const name = 'mem0ai/oss';
 const { Memory } = (await import(name)) as {
   Memory: new (
@@ -48,7 +48,7 @@ for (const [n, { content }] of memories.entries()) {
 }
 process.send!({ saved: memories.length, loaded: true });
 
-// Rounds are asked for one by one, so that the other side can have its own between.
+// Each round is requested separately, so that rounds of both sides alternate.
 process.on('message', async ({ round }: { round: number }) => {
   const times: number[] = [];
   let found = 0;

@@ -1,27 +1,27 @@
-// What a bench file exports, what it is given, and what it gives back.
+// The interface of a bench file: its export, its context and its results.
 
 import type { BenchDatabase } from './database.ts';
 import type { Gateway } from './gateway.ts';
 import type { TenantName } from './tenants.ts';
 
 export interface Context {
-  /** A superuser's URL of the server: for benches that need a database of their own. */
+  /** The URL of a superuser on the server, for benches that need a separate database. */
   serverUrl: string;
   rows: number;
   /** How many relations the entity graph has. */
   edges: number;
-  /** How long a step with load lasts; everything else is cut down alike. */
+  /** The duration of a step with load. Other steps are scaled accordingly. */
   seconds: number;
   database: BenchDatabase;
-  /** Whether to install and measure what lives in bench/peers. */
+  /** True: install and measure the systems in bench/peers. */
   peers: boolean;
   report: (line: string) => void;
-  /** The gateway, in a process of its own, started by the first bench that asks for it. */
+  /** The gateway in a separate process, which the first bench that needs it starts. */
   gateway(): Promise<Gateway>;
-  /** Before what a gateway's background jobs would disturb. */
+  /** Stops the gateway before a measurement that its background jobs would disturb. */
   stopGateway(): Promise<void>;
   tenant(name: TenantName): { id: string; visible: number };
-  /** The questions that are asked, with their vectors. */
+  /** The queries with their vectors. */
   queries(kind: 'usual' | 'common'): Promise<readonly Query[]>;
 }
 
@@ -32,7 +32,7 @@ export interface Query {
 
 export interface Bench {
   name: string;
-  /** In one line, for --help. */
+  /** A description in one line, for --help. */
   about: string;
   run(context: Context): Promise<Row[]>;
 }
@@ -51,7 +51,7 @@ export interface Row {
   ours: number;
   theirs: number | null;
   unit: string;
-  /** What the goal is about: the ratio, or ours. */
+  /** The value that the goal applies to: the ratio, or ours. */
   figure: number;
   figureUnit: string;
   goal: Goal | null;
@@ -71,13 +71,13 @@ const judged = (figure: number, goal: Goal | undefined) => ({
   isReached: goal ? figure <= (goal.atMost ?? Infinity) && figure >= (goal.atLeast ?? -Infinity) : null,
 });
 
-/** Ours against theirs; `figure` where the ratio is not simply that of the two. */
+/** Ours against theirs. Use `figure` if the ratio is not the quotient of the two. */
 export function ratio(row: Shown & { against: string; ours: number; theirs: number; figure?: number }): Row {
   const { goal, figure = row.ours / row.theirs, ...rest } = row;
   return { ...rest, figure, figureUnit: '×', ...judged(figure, goal) };
 }
 
-/** A figure that stands for itself, perhaps beside one from elsewhere. */
+/** A figure without a ratio, optionally next to one from another source. */
 export function figure(row: Shown & { ours: number; against?: string; theirs?: number }): Row {
   const { goal, against = null, theirs = null, ...rest } = row;
   return { ...rest, against, theirs, figure: row.ours, figureUnit: row.unit, ...judged(row.ours, goal) };

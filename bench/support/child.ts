@@ -1,18 +1,18 @@
-// A server in a process of its own, so that it does not share a thread with those who load it.
+// Runs a server in a separate process, so that it does not share a thread with the load generator.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 
 export interface ServerProcess {
   url: string;
-  /** From the fork until it serves. */
+  /** The time from the fork until it serves. */
   startSeconds: number;
   /** Resident memory at present, in MB. */
   memory(): number;
   close(): Promise<void>;
 }
 
-/** Runs a module that sends `{ url }` to its parent when it serves, and ends when it is told to. */
+/** Runs a module that sends `{ url }` to its parent when it serves. `stop` ends it. */
 export async function startServerProcess(module: string, env: Record<string, string>): Promise<ServerProcess> {
   const started = performance.now();
   const child = fork(module, {

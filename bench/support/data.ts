@@ -1,5 +1,5 @@
-// Loads the memories: as a superuser, past the triggers, with the indexes made afterwards, as one restores a dump.
-// All of it follows from the number of rows, so that two machines measure the same.
+// Loads the memories as a superuser without triggers, and creates the indexes afterwards, as when a dump is restored.
+// The data depend only on the number of rows, so that two machines measure the same.
 import type pg from 'pg';
 import { type Progress, startProgress } from '../../gateway/src/commands/progress.ts';
 import { STORED_DIMENSIONS } from '../../gateway/src/embeddings/embedder.ts';
@@ -10,7 +10,7 @@ import { commonQuery, memoryText, queryText, SUBTOPICS, TOPICS } from './texts.t
 export const MODEL = 'bench-384';
 export const DIMENSIONS = 384;
 export const QUERIES = 400;
-/** Another number makes other data: databases that were kept are made anew. */
+/** Changing this version discards databases that were kept. */
 export const DATA_VERSION = 3;
 
 const BATCH = 5_000;
@@ -32,7 +32,7 @@ interface Memory {
   subtopic: number;
 }
 
-/** Numbered, so that a batch is the same whichever connection takes it. */
+/** Batches are numbered, so that a batch is the same on every connection. */
 function* inBatches(all: Iterable<Memory>): Generator<[number: number, batch: Memory[]]> {
   let number = 0;
   let batch: Memory[] = [];
@@ -45,7 +45,7 @@ function* inBatches(all: Iterable<Memory>): Generator<[number: number, batch: Me
   if (batch.length > 0) yield [number, batch];
 }
 
-/** Whose each memory is, well mixed. */
+/** The tenant of each memory, in mixed order. */
 function shuffledOwners(tenants: readonly Tenant[], rows: number): Uint8Array {
   const owners = new Uint8Array(rows);
   let next = 0;
@@ -134,11 +134,11 @@ async function makeTopics(client: pg.ClientBase) {
 interface SavedIndex {
   name: string;
   definition: string;
-  /** Statistics targets that were set by hand: without them an expression's samples would be kept. */
+  /** Statistics targets of indexed expressions, which must be restored with the index. */
   targets: { column: number; target: number }[];
 }
 
-/** Takes away what is quicker to make at the end; gives back how to make it. */
+/** Drops indexes that are faster to create at the end, and returns their definitions. */
 export async function dropIndexes(client: pg.ClientBase, tables: readonly string[]): Promise<SavedIndex[]> {
   const { rows } = await client.query<SavedIndex>(
     `select i.indexrelid::regclass::text as name, pg_get_indexdef(i.indexrelid) as definition,
@@ -153,7 +153,7 @@ export async function dropIndexes(client: pg.ClientBase, tables: readonly string
   return rows;
 }
 
-/** Makes them on all of the connections at once. */
+/** Creates the indexes on all connections in parallel. */
 export async function makeIndexes(
   clients: readonly pg.ClientBase[],
   indexes: readonly SavedIndex[],
@@ -162,7 +162,7 @@ export async function makeIndexes(
   const waiting = [...indexes];
   await Promise.all(
     clients.map(async (client) => {
-      // Where there is no room for the graph in memory, its making takes several times as long.
+      // Building the HNSW graph takes several times as long if it does not fit in memory.
       await client.query(`set maintenance_work_mem = '4GB'`);
       for (let index = waiting.shift(); index; index = waiting.shift()) {
         const started = performance.now();
@@ -220,7 +220,7 @@ async function insertBatch(client: pg.ClientBase, batch: readonly Memory[], numb
   );
 }
 
-/** What is said together with what came before it in its thread, as the job that embeds does it. */
+/** Texts together with their predecessors in the thread, as in the embedding job. */
 const addContexts = (client: pg.ClientBase) =>
   client.query(
     `with pairs as (
@@ -243,7 +243,7 @@ const addContexts = (client: pg.ClientBase) =>
     [MODEL],
   );
 
-/** Fills a database that was just migrated, on all of the connections at once. */
+/** Fills a new database on all connections in parallel. */
 export async function loadData(
   clients: readonly pg.ClientBase[],
   rows: number,

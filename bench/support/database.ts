@@ -1,14 +1,14 @@
-// The database that is measured: loaded once, and kept for the next run where asked for.
+// The database of the measurements. It is loaded once, and kept for the next run on request.
 import pg from 'pg';
 import { createNamedHome, type TestHome } from '../../gateway/tests/support/home.ts';
 import { DATA_VERSION, loadData } from './data.ts';
 
-/** Connections that load at once. */
+/** The number of connections that load data in parallel. */
 const LOADERS = 2;
 
 export interface BenchDatabase {
   home: TestHome;
-  /** A superuser's: no policy binds it. */
+  /** Connections of a superuser, to which no policy applies. */
   superuser: pg.Pool;
   close(keep: boolean): Promise<void>;
 }
@@ -24,7 +24,7 @@ export async function openBenchDatabase(url: string, rows: number, report: (line
     if (found[0].is_loaded) {
       report(`using the ${rows.toLocaleString('en')} memories of an earlier run`);
     } else {
-      // Of a load that was broken off.
+      // Removes rows of an interrupted load.
       await client.query('set session_replication_role = replica');
       await client.query('delete from public.memory_embeddings; delete from public.packet_store');
       await client.query('reset session_replication_role');
@@ -44,7 +44,7 @@ export async function openBenchDatabase(url: string, rows: number, report: (line
   } satisfies BenchDatabase;
 }
 
-/** Those that were kept for a schema that is no more; one that is in use stays. */
+/** Drops databases that were kept for an older schema, unless they are in use. */
 async function dropOutdated(superuser: pg.Pool, prefix: string) {
   const { rows } = await superuser.query<{ name: string }>(
     'select quote_ident(datname) as name from pg_database where starts_with(datname, $1) and datname <> current_database()',

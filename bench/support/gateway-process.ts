@@ -1,5 +1,5 @@
-// The gateway as it is, with all its APIs, but for the model: what the bench asks has its vector at hand, so that not the
-// model's time is measured but everything else.
+// The complete gateway without the embedding model: vectors of the queries are precomputed, so that the time of the model
+// is not measured.
 import { readFileSync } from 'node:fs';
 import { loadConfig } from '../../gateway/src/config.ts';
 import type { Embedder } from '../../gateway/src/embeddings/index.ts';
@@ -28,7 +28,7 @@ const embedder: Embedder = {
 };
 
 const config = loadConfig({ ...process.env, PORT: '0' });
-// What it logs is written, to nowhere: that costs as it does in production.
+// Log lines are formatted and discarded, which costs as much as in production.
 const gateway = await startGateway(config, createLogger(config.logLevel), { embedder });
 process.on('SIGTERM', () => void gateway.close().then(() => process.exit(0)));
 process.send!({ url: gateway.url });

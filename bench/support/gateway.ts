@@ -9,13 +9,13 @@ import { type HttpClient, httpClient } from './http.ts';
 
 export interface Gateway extends ServerProcess {
   client: HttpClient;
-  /** Of the coding agent of a tenant. */
+  /** A token of the coding agent of a tenant. */
   tokenOf(tenantId: string): Promise<string>;
 }
 
 export const environmentOf = (database: BenchDatabase) => ({ ...database.home.env, CLEANUP_INTERVAL_SECONDS: '0' });
 
-/** Tokens that servers of the bench take: the gateway, and those it is compared with. */
+/** Signs tokens that the gateway and the peers of the bench accept. */
 export async function tokenOf(database: BenchDatabase, tenantId: string): Promise<string> {
   const config = loadConfig(environmentOf(database));
   return signToken(config, loadCredentials(config), { caller: 'C', tenantId, expires: '12h' });
@@ -24,7 +24,7 @@ export async function tokenOf(database: BenchDatabase, tenantId: string): Promis
 export async function startBenchGateway(database: BenchDatabase): Promise<Gateway> {
   const { rows } = await database.superuser.query('select distinct on (query) query, vector::text from bench.queries');
   const file = join(database.home.home, 'queries.json');
-  // Without the zeros, which the gateway adds.
+  // The padding is removed, because the gateway adds it.
   const known = rows.map(({ query, vector }) => [query, (JSON.parse(vector) as number[]).slice(0, 384)]);
   writeFileSync(file, JSON.stringify(known));
   const server = await startServerProcess(join(import.meta.dirname, 'gateway-process.ts'), {

@@ -1,4 +1,4 @@
-// A client that keeps its connections, as applications do.
+// An HTTP client that keeps connections alive, as applications do.
 import { Agent, request } from 'node:http';
 
 export interface HttpClient {

@@ -1,8 +1,8 @@
-// Offers load and takes times. Closed: so many clients, each asking again when it was answered. Open: so many requests a
-// second, come what may, each timed from when it was due, so that a stall counts for all who would have waited in it.
+// Generates load and measures times. Closed: a number of clients, each of which sends its next request after an answer.
+// Open: a fixed rate of requests, each timed from when it was due, so that a stall counts for all requests it delays.
 
 export interface Sample {
-  /** In the order in which they ended. */
+  /** Times in the order in which the requests ended. */
   ms: number[];
   seconds: number;
   errors: Error[];
@@ -52,7 +52,7 @@ export async function openLoop(
     running.push(
       work(n)
         .catch((error: Error) => sample.errors.push(error))
-        // One that failed took as long, and then some.
+        // A failed request counts with its time too.
         .finally(() => sample.ms.push(performance.now() - due)),
     );
   }
@@ -70,7 +70,7 @@ export const mean = (values: readonly number[]) => values.reduce((sum, value) =>
 
 export const perSecond = ({ ms, seconds }: Sample) => ms.length / seconds;
 
-/** Of both sides in turn, so that whatever else the machine does falls on both; the order changes each round. */
+/** Measures both sides in turn, in alternating order, so that other load on the machine affects both. */
 export async function inTurn<Side extends string>(
   rounds: number,
   sides: Record<Side, (round: number) => Promise<number[]>>,
@@ -84,14 +84,14 @@ export async function inTurn<Side extends string>(
   return times;
 }
 
-/** The median, over the rounds, of how one side's quantile compares with the other's beside it. */
+/** The median over the rounds of the ratio of both sides' quantiles. */
 export const ratioOf = (ours: readonly number[][], theirs: readonly number[][], q: number) =>
   quantile(
     ours.map((times, round) => quantile(times, q) / quantile(theirs[round]!, q)),
     0.5,
   );
 
-/** A figure is worth nothing where requests failed. */
+/** Throws if requests failed, because the figure would be invalid. */
 export function mustSucceed({ errors }: Sample, what: string) {
   if (errors.length > 0)
     throw new Error(`${what}: ${errors.length} requests failed, the first with ${errors[0]!.message}`);

@@ -1,4 +1,4 @@
-// The same numbers on every machine.
+// Pseudo-random numbers that are equal on every machine.
 
 /** mulberry32: numbers from 0 to 1. */
 export function randomFrom(seed: number): () => number {

@@ -1,4 +1,4 @@
-// The table, on the terminal, as JSON, and in bench/results/README.md.
+// Writes the results to the terminal, as JSON, and to bench/results/README.md.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -16,7 +16,7 @@ export interface Results {
     settings: Record<string, string>;
   };
   results: Row[];
-  /** Benches that broke off, and with what. */
+  /** Benches that failed, with their errors. */
   failures: { bench: string; error: string }[];
 }
 
@@ -33,7 +33,7 @@ export const machine = (postgres: string, settings: Record<string, string>): Res
   settings,
 });
 
-/** Figures of benches that were not run this time stay as they were. */
+/** Keeps the figures of benches that were not run this time. */
 export function writeResults(file: string, results: Results) {
   const before = readResults(file);
   const ran = new Set(results.results.map(({ bench }) => bench));
@@ -82,9 +82,9 @@ export function table(rows: readonly Row[]): string {
   ].join('\n');
 }
 
-/** How each figure grows with the number of memories, where it was measured at several. */
+/** Shows how each figure grows with the number of memories, if it was measured at several sizes. */
 function growth(all: readonly Results[]): string {
-  // Rows that name the number of memories, or the same share of them, are the same row at every size.
+  // Rows that differ only in the number of memories, or a share of it, are the same row at every size.
   const key = ({ bench, what }: Row, rows: number) => {
     const share = (_: string, visible: string) => `${(100 * Number(visible.replaceAll(',', ''))) / rows} % visible`;
     return `${bench}: ${what.replaceAll(rows.toLocaleString('en'), 'all').replace(/(?:of )?([\d,]+)(?: memories| of all)? visible/, share)}`;
@@ -114,7 +114,7 @@ function describeMachine({ at, machine: { cpu, cores, memoryGb, node, postgres, 
   return `${at.slice(0, 10)}, ${cores} cores (${cpu}), ${memoryGb} GB of memory, Node ${node.slice(1)}, PostgreSQL ${postgres}, ${set.join(', ')}.`;
 }
 
-/** Writes the tables of docs/explanation/performance.md anew, between their markers, from the JSON of the last runs. */
+/** Updates the tables in docs/explanation/performance.md between their markers, from the JSON of the last runs. */
 export function refreshPage() {
   const all = readdirSync(resultsFolder)
     .filter((file) => file.endsWith('.json'))

@@ -1,4 +1,4 @@
-// The search that all benches ask for: over HTTP as an application does, and as the SQL that the gateway sends.
+// The search of all benches: over HTTP as an application does it, and as the SQL that the gateway sends.
 import type pg from 'pg';
 import { toSettings } from '../../gateway/src/auth/identity.ts';
 import { inTransaction } from '../../gateway/src/database/index.ts';
@@ -22,7 +22,7 @@ export const graphqlSearch = async (gateway: Gateway, token: string, query: stri
   return { ids: hits.map((hit: { packetId: string }) => hit.packetId), mode: searched.mode };
 };
 
-/** The same SQL in the same transaction as the gateway's, by pg alone. */
+/** Runs the SQL of the gateway in the same transaction with pg alone. */
 export function sqlSearch(pool: pg.Pool, tenantId: string) {
   const settings = { ...toSettings(agentOf(tenantId), 'searchMemory'), synchronous_commit: 'off' };
   return async (query: Query, more: object = {}): Promise<Found> => {
@@ -45,7 +45,7 @@ function vectorOf({ query, vector }: Query): number[] {
   return known;
 }
 
-/** So that the vectors of the queries are at hand, and the database's pages in memory. */
+/** Warms up the cache of query vectors and the pages of the database. */
 export async function warmUp(gateway: Gateway, token: string, queries: readonly Query[], seconds: number) {
   for (const { query } of queries.slice(0, Math.ceil(seconds * 50))) await graphqlSearch(gateway, token, query);
 }

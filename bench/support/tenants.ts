@@ -1,4 +1,4 @@
-// Fifty tenants of very different sizes. Who calls is always C, which sees developer and global, 85 % of its tenant.
+// Fifty tenants of very different sizes. The caller is always C, which can read developer and global, 85 % of its tenant.
 import { claimsOf } from '../../gateway/src/auth/directory.ts';
 import type { Identity } from '../../gateway/src/auth/identity.ts';
 
@@ -14,12 +14,12 @@ export const scopeOf = (place: number) => {
 export interface Tenant {
   id: string;
   name: string;
-  /** How many memories C sees. */
+  /** How many memories C can read. */
   visible: number;
   total: number;
 }
 
-/** How many there must be for that many to be visible. */
+/** How many memories a tenant needs so that this many are visible. */
 const totalFor = (visible: number) => Math.floor(visible / VISIBLE_OF_CYCLE) * CYCLE + (visible % VISIBLE_OF_CYCLE);
 
 const tenantId = (n: number) => `00000000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
@@ -54,5 +54,5 @@ export function tenantsFor(rows: number) {
   return tenants;
 }
 
-/** The coding agent C of a tenant, as its token says it. */
+/** The claims in the token of the coding agent C of a tenant. */
 export const agentOf = (tenantId: string): Identity => ({ ...claimsOf('C', tenantId), role: 'l9_agent' });

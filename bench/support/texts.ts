@@ -1,4 +1,4 @@
-// Texts by Zipf's law, of words that no dictionary has: each memory is about a topic, whose words it holds more often.
+// Texts of artificial words by Zipf's law. Each memory has a topic, whose words it contains more often.
 import { below, randomFrom } from './random.ts';
 
 export const TOPICS = 200;
@@ -8,7 +8,7 @@ const TOPIC_WORDS = 12;
 const CONSONANTS = 'bdfgklmnprstvz';
 const VOWELS = 'aeiou';
 
-/** The word of a rank: short ones are frequent, as in languages. */
+/** The word of a rank. Frequent words are short, as in natural languages. */
 function spell(rank: number): string {
   let word = '';
   let rest = rank + 70;
@@ -25,7 +25,7 @@ const words = Array.from({ length: VOCABULARY }, (_, rank) => spell(rank));
 /** The most frequent words. */
 export const commonWords = words.slice(0, 40);
 
-/** The log of a rank is even: a word comes up as often as its rank says, by Zipf. */
+/** A random rank with an evenly distributed logarithm, which gives Zipf's law. */
 const zipfWord = (random: () => number) => words[Math.floor(VOCABULARY ** random()) - 1] ?? words[0]!;
 
 const topicWord = (random: () => number, topic: number) =>
@@ -46,13 +46,13 @@ export function memoryText(seed: number, topic: number): string {
   return text;
 }
 
-/** A few words as someone would ask: of the topic, and by Zipf. */
+/** A query of a few words: some of the topic, some by Zipf's law. */
 export function queryText(seed: number, topic: number): string {
   const random = randomFrom(seed);
   return [zipfWord(random), topicWord(random, topic), zipfWord(random), topicWord(random, topic)].join(' ');
 }
 
-/** Three words that most memories hold one of. */
+/** Three words, one of which most memories contain. */
 export function commonQuery(seed: number): string {
   const random = randomFrom(seed);
   return Array.from({ length: 3 }, () => commonWords[below(random, commonWords.length)]!).join(' ');

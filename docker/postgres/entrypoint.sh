@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts PostgreSQL; on the first start it makes the cluster. Arguments go to the server (`-c name=value`), unless the
+# Starts PostgreSQL, and creates the cluster on the first start. Arguments go to the server (`-c name=value`), unless the
 # first is a command, which is then run instead.
 #   POSTGRES_PASSWORD or POSTGRES_PASSWORD_FILE   the superuser's password; needed on the first start only, and there is no default
 #   POSTGRES_SHARED_BUFFERS (256MB)  POSTGRES_EFFECTIVE_CACHE_SIZE (768MB)  POSTGRES_WORK_MEM (16MB)
@@ -27,7 +27,7 @@ superuser_password() {
   printf '%s\n' "$password"
 }
 
-# A folder that counts as the cluster only once it is complete: an interrupted first start begins again.
+# The folder becomes the cluster only when it is complete, so an interrupted first start begins again.
 make_cluster() {
   local password parent password_file
   password=$(superuser_password)
@@ -51,7 +51,7 @@ make_cluster() {
   mv "$staged" "$data"
 }
 
-# Prints the value of a variable, or its default, after a look at its form.
+# Prints the value of a variable, or its default, after checking its form.
 setting() {
   local name=$1 default=$2 form=$3 value
   value=${!name:-$default}

@@ -1,4 +1,4 @@
-// db/generated/access.md: who may do what, read from the catalogue of a migrated database.
+// db/generated/access.md: the privileges of each role, read from the catalogue of a migrated database.
 import type pg from 'pg';
 import { byTable, IS_OUR_SCHEMA, markdownTable, ROLES, rowsOf } from './catalogue.ts';
 

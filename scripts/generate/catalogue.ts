@@ -1,4 +1,4 @@
-// What the pages made from the catalogue have in common.
+// Helpers for the pages that are generated from the catalogue.
 import type pg from 'pg';
 
 /** The condition on a row `n` of pg_namespace that it is a schema of this project, and not one of a library. */

@@ -1,6 +1,6 @@
 // `npm run generate`: writes every generated file of the repository, from the SQL sources and the operations. It needs no
 // server: the embedded engine runs the migration, and the other files are read from that database.
-// With --check it writes nothing and fails where a file is stale.
+// With --check it writes nothing and fails if a file is stale.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -70,7 +70,7 @@ async function keepGraphqlSchema(database: Database) {
 
 await keepMigration();
 keep('docs/reference/operations.md', describeOperations());
-// A stale migration would make the database that the other files are compared with another one.
+// With a stale migration the other files would be compared with an outdated database.
 if (!isCheck || stale.length === 0) {
   const home = mkdtempSync(join(tmpdir(), 'l9-generate-'));
   try {

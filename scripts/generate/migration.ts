@@ -23,7 +23,7 @@ export async function composeMigration(): Promise<string> {
     .filter((file) => file.endsWith('.sql'))
     .sort();
   const current = files.map((file) => `--! include ${file}`).join('\n');
-  // Of all settings it reads only the folder.
+  // It reads only the folder of these settings.
   const settings = { migrationsFolder } as Parameters<typeof compileIncludes>[0];
   const included = await compileIncludes(settings, current, new Set([join(migrationsFolder, 'current', CURRENT)]));
   const { body } = parseMigrationText(CURRENT, `--! split: ${CURRENT}\n${included.trim()}\n`, false);

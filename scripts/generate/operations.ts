@@ -1,4 +1,4 @@
-// docs/reference/operations.md: what callers can do, from the list of operations.
+// docs/reference/operations.md: the operations that callers can use.
 import { camelCase } from '../../gateway/src/operations/graphql-types.ts';
 import { operations } from '../../gateway/src/operations/index.ts';
 import { markdownTable } from './catalogue.ts';

@@ -1,4 +1,4 @@
-// db/generated/triggers.md: what happens on a write, and in which order, read from the catalogue of a migrated database.
+// db/generated/triggers.md: the triggers of each table in the order in which they fire, from the catalogue of a migrated database.
 import type pg from 'pg';
 import { byTable, IS_OUR_SCHEMA, markdownTable, rowsOf } from './catalogue.ts';
 

@@ -128,7 +128,7 @@ describe('with-node', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'l9-memory needs Node 22.18 or newer; this is 20.20.2. L9_NODE=system forbids to fetch a private one.\n',
+      stderr: 'l9-memory needs Node 22.18 or newer; this is 20.20.2. L9_NODE=system forbids fetching a private one.\n',
     });
   });
 
