@@ -20,7 +20,7 @@ const exact = `
 
 export const recall: Bench = {
   name: 'recall',
-  about: 'recall@10 of the vector leg under row-level security, against an exact scan',
+  about: 'recall@10 of the vector retriever under row-level security, against an exact scan',
   async run(context) {
     const queries = (await context.queries('usual')).slice(0, Math.ceil(context.seconds * 5));
     const pool = new pg.Pool({ connectionString: context.database.home.env.DATABASE_URL!, max: 1 });
@@ -29,9 +29,10 @@ export const recall: Bench = {
       const search = sqlSearch(pool, id);
       const { superuser } = context.database;
       const parts: number[] = [];
-      // The leg by itself: boosts and contexts put others first on purpose.
+      // Boosts and contexts are off, because they put other memories first on purpose.
       await superuser.query(
-        'insert into public.search_settings (tenant_id, recency_boost, importance_boost, context_weight) values ($1, 0, 0, 0)',
+        `insert into public.search_settings
+         select $1, d.lexical_weight, d.semantic_weight, 0, d.uses_chunks, 0, 0, d.half_life_days, now() from search.default_settings() d`,
         [id],
       );
       try {

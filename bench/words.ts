@@ -10,7 +10,7 @@ import { agentOf, type TenantName } from './support/tenants.ts';
 const CANDIDATES = 100;
 const WARM_UP = 3;
 
-/** The leg of words as search_memory runs it. */
+/** The retriever of words as search_memory runs it. */
 const ours = (bucket: number) => `
   select array_agg(f.packet_id), array_agg((-f.distance)::real)
   from (

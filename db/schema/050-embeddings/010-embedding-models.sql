@@ -1,11 +1,32 @@
+create function embeddings.max_dimensions()
+returns integer
+language sql
+immutable
+parallel safe
+return 1536;
+
+comment on function embeddings.max_dimensions() is 'Dimensions of every stored vector and every query vector. Vectors of smaller models are padded with zeros.';
+
+create function embeddings.is_model_name(name text)
+returns boolean
+language sql
+immutable
+parallel safe
+return name ~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$';
+
+comment on function embeddings.is_model_name(text) is 'True for 1 to 100 letters, digits or ._/:@- that begin with a letter or digit.';
+
+grant execute on function embeddings.max_dimensions() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function embeddings.is_model_name(text) to l9_worker;
+
 create table public.embedding_models (
   model text primary key,
   dimensions integer not null,
   created_at timestamptz not null default now(),
   state text,
   state_since timestamptz,
-  constraint embedding_model_plain check (model ~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$'),
-  constraint embedding_dimensions_fit check (dimensions between 1 and 1536),
+  constraint embedding_model_plain check (embeddings.is_model_name(model)),
+  constraint embedding_dimensions_fit check (dimensions between 1 and embeddings.max_dimensions()),
   constraint embedding_state_known check (state in ('serving', 'arriving', 'leaving')),
   constraint embedding_state_dated check ((state is null) = (state_since is null)),
   -- The constraint is deferred so that the switch can be one update of two rows.

@@ -64,10 +64,10 @@ declare
   index record;
   registered_dimensions integer;
 begin
-  if model is null or model !~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$' then
+  if model is null or not embeddings.is_model_name(model) then
     perform identity.raise_error('L9VAL', 'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit', 'model');
-  elsif dimensions is null or dimensions not between 1 and 1536 then
-    perform identity.raise_error('L9VAL', 'dimensions: must be from 1 to 1536', 'dimensions');
+  elsif dimensions is null or dimensions not between 1 and embeddings.max_dimensions() then
+    perform identity.raise_error('L9VAL', format('dimensions: must be from 1 to %s', embeddings.max_dimensions()), 'dimensions');
   end if;
   insert into public.embedding_models as m (model, dimensions) values (model, dimensions) on conflict on constraint embedding_models_pkey do nothing;
   select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;

@@ -1,4 +1,4 @@
 create schema search;
 comment on schema search is
-  'Searching: retrievers, fusion of their scores, and the shape of the answer. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Search: retrievers, fusion of their scores, and the form of the answer. Not exposed over GraphQL; callers may execute only the functions that are granted to them one by one.';
 grant usage on schema search to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -1,126 +1,214 @@
-import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
+import { embedPending, serveModel, wordModel } from '../support/embeddings.ts';
+import { serverUrl } from '../support/engine.ts';
+import { saveMemory, searchMemory } from '../support/memories.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+const model = wordModel(['kitten', 'tuple', 'boat', 'wombat'], 0.3);
 
 describe('search_memory', () => {
-  let gateway: TestGateway;
+  const db = useTestDatabase();
+  const ids: Record<string, string> = {};
   beforeAll(async () => {
-    gateway = await startTestGateway();
-    const save = (caller: string, args: object) => gateway.tool(caller, 'save_memory', { project_id: 'l9', ...args });
-    await save('C', {
-      content: 'The kitten sleeps on the warm windowsill all afternoon.',
+    await serveModel(db, model);
+    ids.kitten = await save('C', {
+      content: 'The kitten sleeps.',
       tags: ['pets', 'home'],
       kind: 'note',
       thread_id: 't1',
     });
-    await save('C', { content: 'PostgreSQL vacuums dead tuples in the background.', tags: ['db'], kind: 'decision' });
-    await save('L', { content: 'Quarterly revenue grew by eleven percent.', tags: ['home'], project_id: 'future-x' });
-    await save('L', { content: 'Bicycle chains need oil.', scope: 'global', project_id: undefined });
-    await save('L', { content: 'The secret recipe uses cardamom.', scope: 'l-private' });
-    await gateway.embedded();
-  });
-  afterAll(() => gateway.close());
-
-  const search = async (caller: string, args: object) => {
-    const { isError, text, result } = await gateway.tool(caller, 'search_memory', args);
-    expect(isError, text).toBe(false);
-    return result;
-  };
-  const contents = async (caller: string, args: object) =>
-    (await search(caller, args)).hits.map(({ content }: { content: string }) =>
-      content.split(' ').slice(0, 2).join(' '),
-    );
-
-  it('finds by words as soon as a memory is saved, before it has a vector', async () => {
-    await gateway.sql('C', "select public.save_memory('an unembedded zeppelin', project_id => 'l9')");
-    expect(await contents('C', { query: 'zeppelin', mode: 'lexical' })).toStrictEqual(['an unembedded']);
-    expect((await contents('C', { query: 'zeppelin' }))[0]).toBe('an unembedded');
+    ids.tuple = await save('C', { content: 'PostgreSQL vacuums dead tuples.', tags: ['db'], kind: 'decision' });
+    ids.revenue = await save('L', { content: 'Revenue grew by a tenth.', tags: ['home'], project_id: 'future-x' });
+    ids.boat = await save('L', { content: 'A boat needs oil.', scope: 'global', project_id: null });
+    ids.secret = await save('L', { content: 'The secret kitten likes cardamom.', scope: 'l-private', tags: ['home'] });
+    await embed();
   });
 
-  it('finds by meaning, though no word is shared', async () => {
-    expect((await contents('C', { query: 'young cat resting', mode: 'semantic', k: 1 }))[0]).toBe('The kitten');
-    expect((await contents('C', { query: 'young cat resting' }))[0]).toBe('The kitten');
-    expect(await contents('C', { query: 'young cat resting', mode: 'lexical' })).toStrictEqual([]);
-  });
-
-  it('says what was searched, with hits or without', async () => {
-    const { hits, searched } = await search('C', { query: 'cardamom', mode: 'lexical', project_id: 'l9' });
-    expect(hits).toStrictEqual([]);
-    expect([searched.mode, searched.scopes, searched.projects, searched.k]).toStrictEqual([
-      'lexical',
-      ['developer', 'global'],
-      ['*'],
-      10,
-    ]);
-    expect(searched.filters).toStrictEqual({ project_id: 'l9' });
-    const { text } = await gateway.tool('C', 'search_memory', { query: 'cardamom', mode: 'lexical' });
-    expect(text).toMatch(/Nothing found: searched developer, global/);
-  });
-
-  it('scores from 0 to 1, best first, and says how', async () => {
-    const { hits } = await search('C', { query: 'vacuum of dead tuples' });
-    expect(hits[0].content).toMatch(/^PostgreSQL/);
-    expect(hits[0].lexical_score).toBe(1);
-    expect(hits[0].semantic_score).toBeGreaterThan(0.3);
-    const scores = hits.map(({ score }: { score: number }) => score);
-    expect(scores).toStrictEqual([...scores].sort((a, b) => b - a));
-    expect(scores.every((score: number) => score >= 0 && score <= 1)).toBe(true);
-    expect(hits[0].snippet).toMatch(/\*\*vacuums\*\* \*\*dead\*\* \*\*tuples\*\*/);
-  });
+  const save = (caller: string, args: { content: string; [name: string]: unknown }) => saveMemory(db, caller, args);
+  const embed = () => embedPending(db, model);
+  /** Searches with the vector of the query, as the gateway does. */
+  const search = (caller: string, { query, ...args }: { query?: string; [name: string]: unknown }) =>
+    searchMemory(db, caller, {
+      ...(query !== undefined && { query, query_vector: model.vectorOf(query), model: model.name }),
+      ...args,
+    });
+  const found = async (caller: string, args: { query?: string; [name: string]: unknown }) =>
+    (await search(caller, args)).hits.map(({ packet_id }) => Object.keys(ids).find((name) => ids[name] === packet_id));
 
   it('filters by scope, project, kind, tags, thread, creator and time', async () => {
-    const all = (args: object) => contents('C', { query: 'the', mode: 'semantic', k: 100, ...args });
-    const sorted = async (args: object) => (await all(args)).sort();
-    expect(await sorted({ scopes: ['global'] })).toStrictEqual(['Bicycle chains']);
-    expect(await sorted({ scopes: ['l-private'] }), "a scope that is not the caller's is not searched").toStrictEqual(
-      [],
-    );
-    expect(await sorted({ project_id: 'future-x' })).toStrictEqual(['Bicycle chains', 'Quarterly revenue']);
-    expect(await sorted({ kinds: ['decision'] })).toStrictEqual(['PostgreSQL vacuums']);
-    expect(await sorted({ tags: ['home', 'db'] })).toStrictEqual([
-      'PostgreSQL vacuums',
-      'Quarterly revenue',
-      'The kitten',
-    ]);
-    expect(await sorted({ tags: ['home', 'pets'], tags_match: 'all' })).toStrictEqual(['The kitten']);
-    expect(await sorted({ thread_id: 't1' })).toStrictEqual(['The kitten']);
-    expect(await sorted({ creator: 'L-CTO' })).toStrictEqual(['Bicycle chains', 'Quarterly revenue']);
+    const sorted = async (args: object) =>
+      (await found('C', { query: 'the', mode: 'semantic', k: 100, ...args })).sort();
+    expect(await sorted({ scopes: ['global'] })).toStrictEqual(['boat']);
+    expect(await sorted({ scopes: ['l-private'] }), "another caller's scope is not searched").toStrictEqual([]);
+    expect(await sorted({ project_id: 'future-x' })).toStrictEqual(['boat', 'revenue']);
+    expect(await sorted({ kinds: ['decision'] })).toStrictEqual(['tuple']);
+    expect(await sorted({ tags: ['home', 'db'] })).toStrictEqual(['kitten', 'revenue', 'tuple']);
+    expect(await sorted({ tags: ['home', 'pets'], tags_match: 'all' })).toStrictEqual(['kitten']);
+    expect(await sorted({ thread_id: 't1' })).toStrictEqual(['kitten']);
+    expect(await sorted({ creator: 'L-CTO' })).toStrictEqual(['boat', 'revenue']);
     expect(await sorted({ until: '2020-01-01T00:00:00Z' })).toStrictEqual([]);
-    expect((await sorted({ since: '2020-01-01T00:00:00Z' })).length >= 4).toBe(true);
+    expect(await sorted({ since: '2020-01-01T00:00:00Z' })).toStrictEqual(['boat', 'kitten', 'revenue', 'tuple']);
   });
 
-  it('fills k though what the caller sees is a small part of the nearest', async () => {
-    await gateway.sql(
+  it('lists the newest matches first without a query', async () => {
+    const all = ['boat', 'revenue', 'tuple', 'kitten'];
+    expect(await found('C', { since: '2020-01-01T00:00:00Z' })).toStrictEqual(all);
+    expect(await found('C', { since: '2020-01-01T00:00:00Z', k: 2 })).toStrictEqual(all.slice(0, 2));
+    expect(await found('C', { until: '2020-01-01T00:00:00Z' })).toStrictEqual([]);
+    expect(await found('C', { tags: ['home'] })).toStrictEqual(['revenue', 'kitten']);
+    expect(await found('L', { tags: ['home'] })).toStrictEqual(['secret', 'revenue', 'kitten']);
+    expect(await found('C', { tags: ['home', 'pets'], tags_match: 'all' })).toStrictEqual(['kitten']);
+    expect(await found('C', { kinds: ['decision'] })).toStrictEqual(['tuple']);
+    const { hits, searched } = await search('C', { tags: ['pets'], mode: 'semantic' });
+    expect([searched.mode, searched.requested_mode, searched.vectors]).toStrictEqual([
+      'recent',
+      'semantic',
+      'not asked for',
+    ]);
+    const [hit] = hits;
+    expect([hit!.score, hit!.lexical_score, hit!.semantic_score]).toStrictEqual([1, null, null]);
+  });
+
+  it('refuses a search for nothing, and says what to give', async () => {
+    await expect(search('C', {})).rejects.toThrow(/query: give a query, the packet_id .* or a filter/);
+    for (const args of [{ project_id: 'l9' }, { query: '' }]) {
+      await expect(search('C', args)).rejects.toMatchObject({ code: 'L9VAL', column: 'query' });
+    }
+    const both = search('C', { query: 'x', packet_id: ids.kitten });
+    await expect(both).rejects.toMatchObject({ code: 'L9VAL', column: 'packet_id' });
+  });
+
+  it('refuses mode semantic without a vector, and searches by words in mode hybrid', async () => {
+    await expect(searchMemory(db, 'C', { query: 'x', mode: 'semantic' })).rejects.toMatchObject({
+      code: 'L9VAL',
+      column: 'mode',
+    });
+    const { searched } = await searchMemory(db, 'C', { query: 'kitten' });
+    expect([searched.mode, searched.requested_mode, searched.vectors]).toStrictEqual([
+      'lexical',
+      'hybrid',
+      'unavailable',
+    ]);
+    expect(searched.notice).toMatch(/words only/);
+  });
+
+  it('explains each hit on request', async () => {
+    const { hits } = await search('C', { query: 'boat', explain: true });
+    const { explanation, score, lexical_score, semantic_score } = hits[0]!;
+    expect(explanation.found_by).toStrictEqual(['lexical content', 'semantic content']);
+    expect(explanation.lexical).toStrictEqual({ content: 1, context: null });
+    expect(Math.abs(explanation.semantic.content - semantic_score!)).toBeLessThan(1e-6);
+    expect(explanation.chunk).toStrictEqual({ index: 0 });
+    const { lexical, semantic } = explanation.weights;
+    const fused = (lexical * lexical_score! + semantic * semantic_score!) / (lexical + semantic);
+    expect(Math.abs(explanation.fused - fused)).toBeLessThan(1e-5);
+    expect(Math.abs(score - fused * explanation.boosts.factor)).toBeLessThan(1e-5);
+    expect(explanation.boosts.recency).toBeGreaterThan(0.99);
+    expect((await search('C', { query: 'boat' })).hits[0]!.explanation).toBeNull();
+  });
+
+  it('always describes how it searched', async () => {
+    for (const args of [{ query: 'boat' }, { query: 'nothing has this', mode: 'lexical' }]) {
+      const { searched } = await search('C', args);
+      expect(searched.scopes).toStrictEqual(['developer', 'global']);
+      expect(searched.projects).toStrictEqual(['*']);
+      expect(typeof searched.candidates).toBe('number');
+      expect(searched.vectors).toBe('mode' in args ? 'not asked for' : 'used');
+    }
+  });
+
+  it('answers any text with hits or none, never with an error of the database', async () => {
+    const texts = [
+      'x'.repeat(10_000),
+      `${'boat '.repeat(2_000)}`,
+      Array.from({ length: 1_500 }, (_, n) => `word${n}`).join(' '),
+      'the of and a is',
+      `"quoted' & | ! <-> :* () -- \\ $$ %L %s $1`,
+      `"quoted' AND (OR) NOT -- ; drop table x`,
+      "'); drop table public.packet_store; --",
+      "'; select 1; --",
+      '()()()',
+      '!!!',
+      '***',
+      '{}[]',
+      "'",
+      '"',
+      '\\',
+      '..',
+      'a+b=c*(d)',
+      'C++ and C#',
+      '[iy]$',
+      '(?i)x',
+      '^\\m',
+      'лодка и яблоко',
+      'ключ базы данных',
+      '船和苹果',
+      '数据库',
+      'قارب',
+      '🚢🍎',
+      '🦊🦊',
+      'ＢＯＡＴ',
+      'İstanbul',
+      'naïve café',
+      '\u0001\u0002',
+      'a\u0301',
+      '%_\\%',
+      '%_\\',
+    ];
+    for (const [n, query] of texts.entries()) {
+      // On the embedded engine a search takes a tenth of a second, so callers and filters alternate.
+      const inTurn = <T>(all: T[]) => (serverUrl ? all : [all[n % all.length]!]);
+      for (const caller of inTurn(['C', 'L'])) {
+        for (const mode of ['hybrid', 'lexical', 'semantic']) {
+          const { hits, searched } = await search(caller, { query, mode });
+          expect(Array.isArray(hits)).toBe(true);
+          expect(searched.mode).toBe(mode);
+        }
+        for (const filter of inTurn([
+          { tags: [query.slice(0, 200)] },
+          { thread_id: query.slice(0, 40) },
+          { creator: query.slice(0, 40) },
+          { kinds: [query.slice(0, 40)] },
+        ])) {
+          await search(caller, { query: 'boat', as_of: new Date(Date.now() - 1000).toISOString(), ...filter });
+        }
+      }
+    }
+    const { hits } = await search('C', { query: 'boat '.repeat(2_000), mode: 'lexical' });
+    expect(hits[0]!.packet_id).toBe(ids.boat);
+  });
+
+  it('returns k hits though the caller can read a small part of the nearest memories', async () => {
+    await db.sql(
       'L',
       `insert into public.packet_store (envelope, scope, project_id)
        select jsonb_build_object('content', 'wombat burrow number ' || i), 'l-private', 'l9' from generate_series(1, 120) i`,
     );
-    await gateway.sql(
+    await db.sql(
       'C',
       `insert into public.packet_store (envelope, project_id)
        select jsonb_build_object('content', 'wombat den number ' || i), 'l9' from generate_series(1, 12) i`,
     );
-    await gateway.tool('C', 'save_memory', { content: 'kick the embedder', project_id: 'l9' });
-    await gateway.embedded();
+    await embed();
     for (const mode of ['semantic', 'lexical', 'hybrid']) {
       const { hits } = await search('C', { query: 'wombat burrow number', mode, k: 10 });
       expect(hits.length, mode).toBe(10);
       expect(
-        hits.every(({ scope }: { scope: string }) => scope !== 'l-private'),
+        hits.every(({ scope }) => scope !== 'l-private'),
         mode,
-      ).toBeTruthy();
+      ).toBe(true);
     }
   });
 
-  it('fills k with what is visible, however far from the query', async () => {
-    await gateway.sql(
+  it('returns k hits if k memories are visible, however far from the query', async () => {
+    await db.sql(
       'C',
       `insert into public.packet_store (envelope, project_id)
        select jsonb_build_object('content', 'axolotl pond number ' || i), 'ponds' from generate_series(1, 12) i`,
     );
-    await gateway.tool('C', 'save_memory', { content: 'kick the embedder again', project_id: 'l9' });
-    await gateway.embedded();
-    // Opposite to all of them: whatever a model says of two texts, what the caller asked to be searched is compared.
+    await embed();
+    // The query has the opposite vector of all of them.
     for (const mode of ['semantic', 'hybrid']) {
-      const hits = await gateway.sql(
+      const hits = await db.sql(
         'C',
         `select h.score, 1 - (e.vector operator(extensions.<=>) q.vector) as similarity
          from (
@@ -144,131 +232,23 @@ describe('search_memory', () => {
     }
   });
 
-  it('fills a k of 100 also where few of many are scored one by one', async () => {
-    await gateway.sql(
+  it('returns 100 hits also if few of many rows are scored one by one', async () => {
+    await db.sql(
       'C',
       `insert into public.packet_store (envelope, project_id)
        select jsonb_build_object('content', 'quokka island number ' || i), 'islands' from generate_series(1, 110) i`,
     );
-    // As if there were a million, so that a walk would be the longer way.
+    // The statistics claim a million rows, so that an index scan looks more expensive.
     const indexes = "relname like 'packet_store_content_bm25_%' or relname like 'memory_contexts_bm25_%'";
-    await gateway.asSuperuser(`update pg_catalog.pg_class set reltuples = 1000000 where ${indexes}`);
+    await db.asSuperuser(`update pg_catalog.pg_class set reltuples = 1000000 where ${indexes}`);
     const args = { mode: 'lexical', k: 100, project_id: 'islands', scopes: ['developer'] };
-    expect((await search('C', { query: 'quokka', ...args })).hits.length).toBe(100);
-    // More words than a row is looked at for in one go, the one that is there the last among them.
+    expect((await search('C', { query: 'quokka', ...args })).hits).toHaveLength(100);
+    // The query has more words than one round of scoring uses, and only the last one matches.
     const others = Array.from(
       { length: 40 },
       (_, n) => `otherwise${'abcdefghij'[n % 10]}${'klmn'[Math.floor(n / 10)]}`,
     );
-    expect((await search('C', { query: `${others.join(' ')} quokka`, ...args })).hits.length).toBe(100);
-    await gateway.asSuperuser(`update pg_catalog.pg_class set reltuples = 0 where ${indexes}`);
-  });
-
-  it('shows no more than a passage of a text without spaces, and of one at least within any max_tokens', async () => {
-    const texts = {
-      han: '数据库'.repeat(200),
-      base64: 'QUJD'.repeat(300),
-      'han-marked': `zygote ${'数据库'.repeat(200)} zygote`,
-    };
-    for (const [project_id, content] of Object.entries(texts)) {
-      expect((await gateway.tool('C', 'save_memory', { content, project_id })).isError).toBe(false);
-    }
-    await gateway.embedded();
-    for (const project_id of Object.keys(texts)) {
-      for (const asked of [{ query: 'zygote' }, { query: 'zygote', mode: 'semantic' }, { creator: 'Cursor-IDE' }]) {
-        for (const max_tokens of [undefined, 500]) {
-          const { hits, searched } = await search('C', { ...asked, project_id, scopes: ['developer'], max_tokens });
-          const what = JSON.stringify({ project_id, ...asked, max_tokens });
-          expect(hits.length, what).toBe(1);
-          expect(Buffer.byteLength(hits[0].snippet), `${what}: ${hits[0].snippet.length}`).toBeLessThanOrEqual(750);
-          expect(hits[0].snippet.split('**').length % 2, `${what}: ${hits[0].snippet}`).toBe(1);
-          if (max_tokens) expect(searched.cut.tokens <= max_tokens && hits[0].content.length > 50, what).toBe(true);
-        }
-      }
-    }
-    const { hits } = await search('C', { query: 'zygote', project_id: 'han-marked', scopes: ['developer'] });
-    expect(hits[0].snippet).toMatch(/\*\*zygote\*\*/);
-  });
-
-  it('leaves out what is further in meaning than the threshold', async () => {
-    const near = await contents('C', { query: 'young cat resting', mode: 'semantic', threshold: 0.7 });
-    expect(near).toStrictEqual(['The kitten']);
-    expect(await contents('C', { query: 'young cat resting', mode: 'semantic', threshold: 0.01 })).toStrictEqual([]);
-  });
-
-  it('finds a long memory by any of its chunks, once', async () => {
-    const filler = 'This paragraph speaks at length of the weather in the northern counties. '.repeat(60);
-    await gateway.tool('C', 'save_memory', {
-      content: `${filler} The password vault is named Heimdall. ${filler}`,
-      project_id: 'l9',
-      tags: ['long'],
-    });
-    await gateway.embedded();
-    const { hits } = await search('C', {
-      query: 'what is the credential store called?',
-      mode: 'semantic',
-      tags: ['long'],
-    });
-    expect(hits.length).toBe(1);
-    expect(hits[0].chunk_index).toBeGreaterThan(0);
-    const [{ chunk_text }] = await gateway.sql(
-      'C',
-      'select chunk_text from public.memory_embeddings where packet_id = $1 and chunk_index = $2',
-      [hits[0].packet_id, hits[0].chunk_index],
-    );
-    expect(chunk_text).toMatch(/Heimdall/);
-    expect(hits[0].is_truncated).toBe(true);
-  });
-
-  it('survives every kind of query text', async () => {
-    for (const query of [
-      'the and of',
-      `"quoted' AND (OR) NOT -- ; drop table x`,
-      "'; select 1; --",
-      'ключ базы данных',
-      '数据库',
-      '🦊🦊',
-      '%_\\',
-      'x'.repeat(10_000),
-      'word '.repeat(2_000),
-      '\u0001\u0002',
-    ]) {
-      for (const mode of ['hybrid', 'lexical']) await search('C', { query, mode });
-    }
-  });
-
-  it('refuses what is out of range, naming the field', async () => {
-    const cases: [object, RegExp][] = [
-      [{ query: '   ' }, /L9VAL.*query/],
-      [{ query: '\u00a0\u3000\u2003\ufeff' }, /L9VAL.*query: must not be blank/],
-      [{ query: '\u00a0', mode: 'semantic' }, /L9VAL.*query: must not be blank/],
-      [{ query: 'x', k: 0 }, /L9VAL.*k: from 1 to 100/],
-      [{ query: 'x', k: 101 }, /L9VAL.*k: from 1 to 100/],
-      [{ query: 'x', mode: 'psychic' }, /L9VAL.*mode/],
-      [{ query: 'x', threshold: 3 }, /L9VAL.*threshold/],
-      [{ query: 'x', since: 'yesterday' }, /L9VAL.*since/],
-      [{ query: 'x', since: '2026-02-01T00:00:00Z', until: '2026-01-01T00:00:00Z' }, /L9VAL.*since/],
-      [{ query: 'y'.repeat(40_000) }, /L9LIM.*query/],
-      [{ query: 'x', limit: 5 }, /L9VAL.*limit/],
-    ];
-    for (const [args, expected] of cases) {
-      const { isError, text } = await gateway.tool('C', 'search_memory', args);
-      expect(isError).toBe(true);
-      expect(text).toMatch(expected);
-    }
-  });
-
-  it('asked for meaning without a vector is refused; for both, it goes by words and says so', async () => {
-    await expect(gateway.sql('C', "select public.search_memory('x', mode => 'semantic')")).rejects.toMatchObject({
-      code: 'L9VAL',
-      column: 'mode',
-    });
-    const [{ searched }] = await gateway.sql('C', "select (public.search_memory('kitten')).searched");
-    expect([searched.mode, searched.requested_mode, searched.vectors]).toStrictEqual([
-      'lexical',
-      'hybrid',
-      'unavailable',
-    ]);
-    expect(searched.notice).toMatch(/words only/);
+    expect((await search('C', { query: `${others.join(' ')} quokka`, ...args })).hits).toHaveLength(100);
+    await db.asSuperuser(`update pg_catalog.pg_class set reltuples = 0 where ${indexes}`);
   });
 });

@@ -1,67 +1,48 @@
-// Materialized views: read by functions that apply the caller's claims to the rows as they are now.
-
-import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { save } from '../importance/support.ts';
-import { assertFact, registerPredicate } from '../knowledge/support.ts';
+// Materialized views are read by functions that apply the caller's claims to the current rows.
+import { assertFact, registerPredicate } from '../facts/support.ts';
 import { grepDatabase } from '../support/dump.ts';
-import { eventually } from '../support/eventually.ts';
+import { saveMemory } from '../support/memories.ts';
 import { addTenant } from '../support/tenants.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 
 const VIEWS = ['mv_agent_recent_important', 'mv_entity_graph', 'mv_high_confidence_facts', 'mv_reflection_patterns'];
 
 describe('materialized views', () => {
-  let gateway: TestGateway;
+  const db = useTestDatabase();
   let acme: Record<string, string>;
-  const refresh = (caller = 'L', claims = {}) => gateway.sql(caller, 'call public.refresh_memory_views()', [], claims);
+  const refresh = (caller = 'L', claims = {}) => db.sql(caller, 'call public.refresh_memory_views()', [], claims);
   beforeAll(async () => {
-    gateway = await startTestGateway({ embedder: standIn });
-    acme = await addTenant(gateway, 'acme');
-    // The gateway's first refresh, not to come in the middle of a test.
-    const isRefreshed = async () =>
-      (await gateway.sql('L', 'select bool_and(age_seconds is not null) as it from public.memory_views_status()'))[0]
-        .it;
-    await eventually(isRefreshed);
+    acme = await addTenant(db, 'acme');
+    await db.asWorker('call public.refresh_memory_views()');
   });
-  afterAll(() => gateway.close());
 
   const relate = (caller: string, source: string, type: string, target: string, scope = 'developer', claims = {}) =>
-    gateway.sql(
+    db.sql(
       caller,
       'select * from public.relate($1, $2, $3, scope => $4, project_id => $5)',
       [source, type, target, scope, 'l9'],
       claims,
     );
   const reflect = (caller: string, content: string, scope = 'developer', claims = {}) =>
-    gateway.sql(
+    db.sql(
       caller,
       `select * from public.reflect($1, type => 'pattern', scope => $2, project_id => 'l9')`,
       [content, scope],
       claims,
     );
-  /** What a caller reads of all four, as texts. */
+  /** The texts that a caller reads from all four views. */
   const reads = async (caller: string, claims = {}) => ({
     memories: (
-      await gateway.sql(
-        caller,
-        'select (memory).content as it from public.agent_recent_important(k => 500)',
-        [],
-        claims,
-      )
+      await db.sql(caller, 'select (memory).content as it from public.agent_recent_important(k => 500)', [], claims)
     ).map(({ it }) => it),
     edges: (
-      await gateway.sql(
-        caller,
-        'select (relationship).target_entity as it from public.entity_graph(k => 500)',
-        [],
-        claims,
-      )
+      await db.sql(caller, 'select (relationship).target_entity as it from public.entity_graph(k => 500)', [], claims)
     ).map(({ it }) => it),
-    facts: (
-      await gateway.sql(caller, 'select object as it from public.high_confidence_facts(k => 500)', [], claims)
-    ).map(({ it }) => it),
+    facts: (await db.sql(caller, 'select object as it from public.high_confidence_facts(k => 500)', [], claims)).map(
+      ({ it }) => it,
+    ),
     lessons: (
-      await gateway.sql(
+      await db.sql(
         caller,
         `select p.envelope ->> 'content' as it from public.reflection_patterns(k => 500) v
          join public.packet_store p on p.packet_id = (v.reflection).source_packet`,
@@ -71,43 +52,43 @@ describe('materialized views', () => {
     ).map(({ it }) => it),
   });
 
-  it('can be selected from by nobody, and refreshed by admins and jobs only', async () => {
+  it('refuses to let callers select from a view, and lets only admins and jobs refresh it', async () => {
     for (const view of VIEWS)
       for (const caller of ['C', 'L'])
-        await expect(gateway.sql(caller, `select * from views.${view}`), view).rejects.toMatchObject({ code: '42501' });
-    await expect(gateway.instance.database.workerPool.query(`select * from views.${VIEWS[0]}`)).rejects.toMatchObject({
+        await expect(db.sql(caller, `select * from views.${view}`), view).rejects.toMatchObject({ code: '42501' });
+    await expect(db.asWorker(`select * from views.${VIEWS[0]}`)).rejects.toMatchObject({
       code: '42501',
     });
     await expect(refresh('C')).rejects.toMatchObject({ code: '42501' });
     for (const caller of ['C', 'L'])
       for (const statement of ['select * from views.memory_view_refreshes', 'select views.is_refreshing_views()'])
-        await expect(gateway.sql(caller, statement), statement).rejects.toMatchObject({ code: '42501' });
+        await expect(db.sql(caller, statement), statement).rejects.toMatchObject({ code: '42501' });
     for (const view of VIEWS)
-      await expect(gateway.sql('L', `refresh materialized view views.${view}`)).rejects.toMatchObject({
+      await expect(db.sql('L', `refresh materialized view views.${view}`)).rejects.toMatchObject({
         code: '42501',
       });
   });
 
-  it('show what was there at the last refresh, of every tenant to itself, whoever refreshes', async () => {
-    await registerPredicate(gateway, 'runs');
+  it('shows each tenant its own rows as of the last refresh, whichever caller refreshed', async () => {
+    await registerPredicate(db, 'runs');
     for (const [caller, scope, claims, word] of [
       ['C', 'developer', {}, 'shared'],
       ['L', 'l-private', {}, 'secret'],
       ['C', 'developer', acme, 'theirs'],
     ] as const) {
-      await gateway.sql(
+      await db.sql(
         caller,
         `select public.save_memory($1, scope => $2, project_id => 'l9')`,
         [`note ${word}`, scope],
         claims,
       );
-      await assertFact(gateway, caller, [`fact of ${word}`, 'runs', word], { scope }, claims);
+      await assertFact(db, caller, [`fact of ${word}`, 'runs', word], { scope }, claims);
       await relate(caller, `hub of ${word}`, 'knows', `friend ${word}`, scope, claims);
       await reflect(caller, `lesson ${word}`, scope, claims);
     }
     const before = await reads('L');
     expect(before).toStrictEqual({ memories: [], edges: [], facts: [], lessons: [] });
-    // An admin of one tenant, with a token that is cut down.
+    // An admin of one tenant refreshes, with a token for few scopes and projects.
     await refresh('L', { 'jwt.claims.scopes': '["developer"]', 'jwt.claims.projects': '["other"]' });
 
     const ofC = await reads('C');
@@ -136,77 +117,69 @@ describe('materialized views', () => {
       ['theirs'],
       ['lesson theirs'],
     ]);
-    const mine = await gateway.sql('L', "select agent_id from public.agent_recent_important(agent_id => 'L-CTO')");
+    const mine = await db.sql('L', "select agent_id from public.agent_recent_important(agent_id => 'L-CTO')");
     expect(mine.length).toBeGreaterThan(0);
     expect(mine.every(({ agent_id }) => agent_id === 'L-CTO')).toBe(true);
   });
 
-  it('show nothing of what has moved, expired, or gone since', async () => {
-    const ids = await gateway.sql(
-      'C',
-      `select packet_id from public.packet_store where envelope::text like '%shared%'`,
-    );
+  it('shows no row that has moved or was erased since the refresh', async () => {
+    const ids = await db.sql('C', `select packet_id from public.packet_store where envelope::text like '%shared%'`);
     expect(ids.length).toBeGreaterThanOrEqual(4);
     const [first, ...rest] = ids.map(({ packet_id }) => packet_id as string);
-    for (const id of [first, ...rest])
-      await gateway.sql('L', `select public.update_memory($1, scope => 'l-private')`, [id]);
+    for (const id of [first, ...rest]) await db.sql('L', `select public.update_memory($1, scope => 'l-private')`, [id]);
     expect(await reads('C')).toStrictEqual({ memories: [], edges: [], facts: [], lessons: [] });
-    for (const id of [first, ...rest])
-      await gateway.sql('L', `select public.update_memory($1, scope => 'developer')`, [id]);
+    for (const id of [first, ...rest]) await db.sql('L', `select public.update_memory($1, scope => 'developer')`, [id]);
     expect((await reads('C')).facts).toStrictEqual(['shared']);
-    for (const id of [first, ...rest]) await gateway.sql('L', `select public.erase_memory($1, 'a test')`, [id]);
+    for (const id of [first, ...rest]) await db.sql('L', `select public.erase_memory($1, 'a test')`, [id]);
     expect(await reads('C')).toStrictEqual({ memories: [], edges: [], facts: [], lessons: [] });
     expect(
-      Object.keys(await gateway.inSuperuserSession((client) => grepDatabase(client, ['shared']))).filter((name) =>
+      Object.keys(await db.inSuperuserSession((client) => grepDatabase(client, ['shared']))).filter((name) =>
         name.includes('mv_'),
       ),
     ).toStrictEqual([]);
     await refresh();
     for (const view of VIEWS) {
-      const [row] = await gateway.asSuperuser(
+      const [row] = await db.asSuperuser(
         `select count(*)::int as n from views.${view} v where to_jsonb(v) ->> 'scope' = 'developer' and tenant_id = '00000000-0000-7000-8000-000000000001'`,
       );
       expect(row.n, view).toBe(0);
     }
   });
 
-  it('keep to facts that are sure and little contradicted', async () => {
-    await assertFact(gateway, 'C', ['a guess', 'is', 'vague'], { confidence: 0.5 });
-    await assertFact(gateway, 'C', ['a surer guess', 'is', 'likely'], { confidence: 0.6 });
-    await assertFact(gateway, 'C', ['the job', 'runs', 'daily']);
-    await assertFact(gateway, 'C', ['the job', 'runs', 'hourly']);
-    for (const object of ['on', 'off', 'on', 'off', 'on']) await assertFact(gateway, 'C', ['the lamp', 'runs', object]);
+  it('shows only facts of high confidence with few contradictions', async () => {
+    await assertFact(db, 'C', ['a guess', 'is', 'vague'], { confidence: 0.5 });
+    await assertFact(db, 'C', ['a surer guess', 'is', 'likely'], { confidence: 0.6 });
+    await assertFact(db, 'C', ['the job', 'runs', 'daily']);
+    await assertFact(db, 'C', ['the job', 'runs', 'hourly']);
+    for (const object of ['on', 'off', 'on', 'off', 'on']) await assertFact(db, 'C', ['the lamp', 'runs', object]);
     await refresh();
     expect((await reads('C')).facts.sort()).toStrictEqual(['hourly', 'likely']);
-    // No longer what they were.
-    await assertFact(gateway, 'C', ['the job', 'runs', 'weekly']);
+    // The fact is superseded, so the condition of the view no longer holds.
+    await assertFact(db, 'C', ['the job', 'runs', 'weekly']);
     expect((await reads('C')).facts).toStrictEqual(['likely']);
-    expect(await gateway.sql('C', "select from public.high_confidence_facts('A  surer guess')")).toHaveLength(1);
+    expect(await db.sql('C', "select from public.high_confidence_facts('A  surer guess')")).toHaveLength(1);
   });
 
-  it('count how connected entities are, within their room', async () => {
+  it('counts the relations of an entity within one audience', async () => {
     for (const target of ['a', 'b', 'c']) await relate('C', 'the core', 'feeds', target);
     await relate('L', 'the core', 'feeds', 'd', 'l-private');
     await refresh();
-    const edges = await gateway.sql('C', "select source_degree, target_degree from public.entity_graph('feeds')");
+    const edges = await db.sql('C', "select source_degree, target_degree from public.entity_graph('feeds')");
     expect(edges).toStrictEqual(Array.from({ length: 3 }, () => ({ source_degree: 3, target_degree: 1 })));
   });
 
-  it('give nobody more by a setting that anyone can make', async () => {
-    await save(gateway, 'L', 'behind the curtain', { scope: 'l-private' });
-    await gateway.asCaller('C', async (client) => {
+  it('shows no more rows to a caller that sets l9.refreshing_views', async () => {
+    const secret = await saveMemory(db, 'L', { content: 'behind the curtain', scope: 'l-private' });
+    await db.asCaller('C', async (client) => {
       await client.query("set local l9.refreshing_views = 'on'");
       const { rows } = await client.query('select (memory).scope from public.agent_recent_important(k => 500)');
       expect(rows.every(({ scope }) => scope !== 'l-private')).toBe(true);
-      const [secret] = (await gateway.home.superuserUrl)
-        ? await gateway.asSuperuser("select packet_id as id from public.packet_store where scope = 'l-private' limit 1")
-        : [{ id: '01900000-0000-7000-8000-000000000000' }];
-      await expect(client.query(`select facts.assert_fact_from($1, 'a', 'b', '1')`, [secret.id])).rejects.toMatchObject(
-        { code: 'L9OWN' },
-      );
+      await expect(client.query(`select facts.assert_fact_from($1, 'a', 'b', '1')`, [secret])).rejects.toMatchObject({
+        code: 'L9OWN',
+      });
     });
-    // Nor within the transaction of a refresh, once it is done.
-    await gateway.asCaller('L', async (client) => {
+    // The setting shows no more rows in the transaction of a refresh either, once the refresh is done.
+    await db.asCaller('L', async (client) => {
       await client.query('call public.refresh_memory_views()');
       await client.query("set local l9.refreshing_views = 'on'");
       await client.query(`select set_config('jwt.claims.scopes', '["developer"]', true)`);
@@ -215,20 +188,20 @@ describe('materialized views', () => {
     });
   });
 
-  it('say how old they are, and are refreshed by the job, by operators of the database, and when they were never filled', async () => {
-    await gateway.instance.database.workerPool.query('call public.refresh_memory_views()');
-    const status = await gateway.sql('C', 'select * from public.memory_views_status()');
+  it('reports the age of the views, and refreshes them for jobs and owners, also if they are empty', async () => {
+    await db.asWorker('call public.refresh_memory_views()');
+    const status = await db.sql('C', 'select * from public.memory_views_status()');
     expect(status.map(({ view_name }) => view_name)).toStrictEqual(VIEWS);
     expect(status.every(({ age_seconds, seconds }) => age_seconds >= 0 && age_seconds < 60 && seconds >= 0)).toBe(true);
-    await gateway.inSuperuserSession((client) =>
+    await db.inSuperuserSession((client) =>
       client.query('refresh materialized view views.mv_high_confidence_facts with no data'),
     );
-    await expect(gateway.sql('C', 'select * from public.high_confidence_facts()')).rejects.toMatchObject({
+    await expect(db.sql('C', 'select * from public.high_confidence_facts()')).rejects.toMatchObject({
       code: '55000',
     });
-    await gateway.asOwner('call public.refresh_memory_views()');
+    await db.asOwner('call public.refresh_memory_views()');
     expect((await reads('C')).facts.sort()).toStrictEqual(['likely', 'weekly']);
-    await expect(gateway.sql('C', 'select * from public.high_confidence_facts(k => 501)')).rejects.toMatchObject({
+    await expect(db.sql('C', 'select * from public.high_confidence_facts(k => 501)')).rejects.toMatchObject({
       code: 'L9LIM',
     });
   });

@@ -1,5 +1,5 @@
-// Short ways to change worlds and to look at them, each as some caller.
-import type { TestGateway } from '../../../gateway/tests/support/gateway.ts';
+// Calls that change and read worlds, each as a caller.
+import type { Sessions } from '../support/sessions.ts';
 
 export interface Applied {
   update_id: string;
@@ -9,9 +9,9 @@ export interface Applied {
   state_version_after: number;
 }
 
-export function worldsOf(gateway: TestGateway) {
+export function worldsOf(db: Sessions) {
   let count = 0;
-  /** A project that no other test has. */
+  /** A project that no other test uses. */
   const project = () => `p${++count}`;
   const apply = async (
     caller: string,
@@ -21,7 +21,7 @@ export function worldsOf(gateway: TestGateway) {
     claims = {},
   ): Promise<Applied> => {
     const insight = { insight_type: 'observation', content: `insight ${++count}`, entities, ...more.insight };
-    const [row] = await gateway.sql(
+    const [row] = await db.sql(
       caller,
       'select (r).* from public.apply_world_update($1, $2, $3, $4, $5) r',
       [JSON.stringify(insight), more.expected ?? null, more.packet ?? null, more.scope ?? 'developer', project_id],
@@ -30,7 +30,7 @@ export function worldsOf(gateway: TestGateway) {
     return row;
   };
   const world = async (caller: string, project_id: string | null, args = '', scope = 'developer', claims = {}) => {
-    const [row] = await gateway.sql(
+    const [row] = await db.sql(
       caller,
       `select to_jsonb(w) as world from public.get_world_model(scope => $1, project_id => $2 ${args}) w`,
       [scope, project_id],
@@ -38,7 +38,7 @@ export function worldsOf(gateway: TestGateway) {
     );
     return row.world;
   };
-  /** Its entities as { id: attributes }. */
+  /** The entities of a world as { id: attributes }. */
   const state = async (...args: Parameters<typeof world>) =>
     Object.fromEntries(
       (await world(...args)).entities.map((it: { entity_id: string; attributes: object }) => [
@@ -53,27 +53,24 @@ export function worldsOf(gateway: TestGateway) {
         it.version,
       ]),
     );
-  const remove = (caller: string, id: string) => gateway.sql(caller, 'select public.delete_memory($1)', [id]);
+  const remove = (caller: string, id: string) => db.sql(caller, 'select public.delete_memory($1)', [id]);
   const snapshot = async (caller: string, project_id: string, description: string | null = null) =>
     (
-      await gateway.sql(caller, 'select (r).* from public.snapshot_world($1, project_id => $2) r', [
-        description,
-        project_id,
-      ])
+      await db.sql(caller, 'select (r).* from public.snapshot_world($1, project_id => $2) r', [description, project_id])
     )[0];
   const diff = (caller: string, project_id: string, a: string | number, b: string | number | null = null) =>
-    gateway.sql(caller, 'select * from public.diff_world($1, $2, project_id => $3)', [a, b, project_id]);
+    db.sql(caller, 'select * from public.diff_world($1, $2, project_id => $3)', [a, b, project_id]);
   const restore = async (caller: string, project_id: string, to: string | number, expected: number | null = null) =>
     (
-      await gateway.sql(caller, 'select (r).* from public.restore_world($1, $2, project_id => $3) r', [
+      await db.sql(caller, 'select (r).* from public.restore_world($1, $2, project_id => $3) r', [
         to,
         expected,
         project_id,
       ])
     )[0];
-  /** The tables must be what the updates make up. */
+  /** Expects the stored entities of a world to equal the fold of its updates. */
   const isFolded = async (audienceId: string) => {
-    const differences = await gateway.asSuperuser(
+    const differences = await db.asSuperuser(
       `with w as (select * from world_model.worlds where audience_id = $1),
         f as (select f.* from w, world_model.fold_world(w.audience_id, world_model.world_lineage(w.audience_id, w.state_version)) f),
         e as (select * from public.world_model_entities where audience_id = $1)

@@ -162,7 +162,7 @@ describe('from memories to knowledge', () => {
     expect((await tool('C', 'update_world_model', move)).version).toBe(8);
     const late = await gateway.tool('L', 'update_world_model', { ...move, source_packet: decision });
     expect(late.text).toBe(
-      'INVALID_INPUT (L9VAL): expected_version: the world is at version 8. Read it again, and decide anew.',
+      'INVALID_INPUT (L9VAL): expected_version: the world is at version 8. Read the world again, then decide.',
     );
     const { getWorldModel } = await graphql(
       'C',

@@ -1,0 +1,97 @@
+create table public.search_settings (
+  tenant_id uuid primary key references public.tenants,
+  lexical_weight real not null,
+  semantic_weight real not null,
+  context_weight real not null,
+  uses_chunks boolean not null,
+  recency_boost real not null,
+  importance_boost real not null,
+  half_life_days jsonb not null,
+  updated_at timestamptz not null default now(),
+  constraint search_weights_from_0_to_1 check (
+    lexical_weight between 0 and 1 and semantic_weight between 0 and 1 and context_weight between 0 and 1),
+  constraint search_weights_not_both_0 check (lexical_weight + semantic_weight > 0),
+  constraint search_boosts_at_most_a_fifth check (
+    recency_boost >= 0 and importance_boost >= 0 and recency_boost + importance_boost <= 0.2001),
+  constraint search_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
+);
+
+comment on table public.search_settings is
+  'Weights of a tenant''s searches. Only a tenant that changed a default has a row. set_search_settings() writes it.';
+comment on column public.search_settings.tenant_id is 'The tenant.';
+comment on column public.search_settings.lexical_weight is 'Weight of words in a hybrid search, from 0 to 1, relative to semantic_weight.';
+comment on column public.search_settings.semantic_weight is 'Weight of meaning in a hybrid search, from 0 to 1, relative to lexical_weight.';
+comment on column public.search_settings.context_weight is
+  'From 0 to 1. If a memory matches better together with its predecessor in the thread, its score is raised by this part of the difference.';
+comment on column public.search_settings.uses_chunks is 'True if long memories are also compared chunk by chunk.';
+comment on column public.search_settings.recency_boost is 'Part of its score that a memory saved just now gains. The gain halves with every half-life.';
+comment on column public.search_settings.importance_boost is 'Part of its score that a memory of importance 1 gains. Both boosts together are at most 0.2.';
+comment on column public.search_settings.half_life_days is 'Maps kinds to half-lives in days; default is used for all other kinds.';
+comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
+
+alter table public.search_settings enable row level security;
+alter table public.search_settings force row level security;
+
+create policy tenant_isolation on public.search_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.search_settings for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.search_settings for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('search_settings')));
+create policy definer_functions on public.search_settings to l9_owner using (true);
+
+comment on policy tenant_isolation on public.search_settings is 'A search uses the settings of its caller''s tenant, also for an operator.';
+comment on policy scope_access on public.search_settings is 'Every caller in the tenant may read how its searches are weighted.';
+comment on policy platform_override on public.search_settings is 'Operators read the settings of their own tenant, and each read is audited.';
+comment on policy definer_functions on public.search_settings is 'set_search_settings() writes the settings.';
+
+grant select on public.search_settings to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: set_search_settings() checks the values and writes the audit row.
+
+create trigger _500_audit after insert or update on public.search_settings
+  for each row execute function administration.tg__audit_identity(
+    '', 'lexical_weight', 'semantic_weight', 'context_weight', 'uses_chunks', 'recency_boost', 'importance_boost', 'half_life_days');
+
+create function search.default_settings()
+returns public.search_settings
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  settings public.search_settings;
+begin
+  settings.lexical_weight := 0.35;
+  settings.semantic_weight := 0.65;
+  settings.context_weight := 0.5;
+  settings.uses_chunks := true;
+  settings.recency_boost := 0.04;
+  settings.importance_boost := 0.15;
+  settings.half_life_days := '{"default": 180}';
+  return settings;
+end
+$$;
+
+comment on function search.default_settings() is 'The defaults of all tenants. They stand only here.';
+
+create function search.current_search_settings()
+returns public.search_settings
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  settings public.search_settings;
+begin
+  select s.* into settings from public.search_settings s where s.tenant_id = (select identity.current_tenant_id());
+  if not found then
+    settings := search.default_settings();
+  end if;
+  return settings;
+end
+$$;
+
+comment on function search.current_search_settings() is
+  'The settings of the caller''s tenant. If the tenant has none, the defaults, with null as tenant_id.';
+
+grant execute on function search.default_settings(), search.current_search_settings() to l9_agent, l9_admin, l9_platform_admin;

@@ -1,0 +1,135 @@
+create function search.score_vectors(
+  request search.search_request, embedding_type text, source search.search_source, ids uuid[])
+returns search.ranked_memories
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+as $$
+declare
+  answer search.ranked_memories;
+begin
+  if request.k is null or source.extra_condition is null then
+    return answer;
+  end if;
+  -- The expression is the plain vector, so that no HNSW index of a model matches it.
+  execute format($sql$
+    select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
+      array_agg(f.chunk_index order by f.distance)
+    from (
+      select * from (
+        select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.vector operator(extensions.<=>) $1 as distance
+        from public.memory_embeddings m %s
+        where ($2 is null or m.packet_id = any ($2)) and m.model = $3 and m.embedding_type = $4 %s and %s
+        order by m.packet_id, distance
+      ) nearest
+      order by nearest.distance
+      limit %s
+    ) f$sql$,
+    case when source.extra_condition <> request.own_row_condition then 'join public.packet_store p on p.packet_id = m.packet_id' end,
+    case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
+    source.extra_condition, request.candidates)
+  into answer.ids, answer.scores, answer.chunks
+  using request.vector, ids, request.model, embedding_type;
+  return answer;
+end
+$$;
+
+comment on function search.score_vectors(search.search_request, text, search.search_source, uuid[]) is
+  'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
+
+create function search.find_meaning(request search.search_request, embedding_type text)
+returns search.ranked_memories
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+set hnsw.iterative_scan = 'relaxed_order'
+set hnsw.ef_search = 150
+-- The scan must get past rows that the caller cannot read. The default of 20,000 is too low for a caller that sees one row in a thousand.
+set hnsw.max_scan_tuples = 100000
+set hnsw.scan_mem_multiplier = 8
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+-- The reason is the same as in scan_words().
+set enable_sort = off
+as $$
+declare
+  candidate_ids uuid[] := case
+    when embedding_type = 'context' and not request.scans_context_vectors then request.context_ids
+    when embedding_type = 'content' and not request.scans_vectors then request.ids
+    when embedding_type = 'reasoning' then request.reasoning_ids end;
+  condition constant text := case when request.joins_packets then request.current_or_past_condition else request.own_row_condition end;
+  row_limit integer := request.candidates;
+  source search.search_source;
+  bucket integer;
+  rows integer;
+  part_rows integer;
+  part search.ranked_memories;
+  answer search.ranked_memories;
+begin
+  if request.k is null then
+    return answer;
+  end if;
+  -- One round of the scan is enough if the caller can read two thirds of the rows.
+  perform set_config('hnsw.ef_search', least(request.candidates * 3 / 2, 1000)::text, true);
+  if candidate_ids is not null then
+    source.extra_condition := case when request.ids is null or embedding_type = 'reasoning' then condition else request.own_row_condition end;
+    return search.score_vectors(request, embedding_type, source, candidate_ids);
+  end if;
+  loop
+    answer := null;
+    rows := 0;
+    foreach bucket in array request.buckets loop
+      execute format($sql$
+        with nearest as materialized (
+          select m.packet_id, m.chunk_index, %1$s operator(extensions.<=>) extensions.subvector($1, 1, %6$s)::%2$s as distance
+          from public.memory_embeddings m %7$s
+          where m.model = %3$L and m.embedding_type = %8$L and %10$s %9$s and %4$s
+          order by %1$s operator(extensions.<=>) extensions.subvector($1, 1, %6$s)::%2$s
+          limit %5$s
+        )
+        select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
+          array_agg(f.chunk_index order by f.distance), (select count(*) from nearest)
+        from (select distinct on (n.packet_id) n.* from nearest n order by n.packet_id, n.distance) f$sql$,
+        embeddings.embedding_expression(request.dimensions),
+        embeddings.embedding_type_name(request.dimensions),
+        request.model, condition, row_limit, request.dimensions,
+        case when request.joins_packets then 'join public.packet_store p on p.packet_id = m.packet_id' end,
+        embedding_type,
+        case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
+        packets.in_bucket('m', bucket))
+      into part.ids, part.scores, part.chunks, part_rows
+      using request.vector;
+      answer.ids := answer.ids || part.ids;
+      answer.scores := answer.scores || part.scores;
+      answer.chunks := answer.chunks || part.chunks;
+      rows := greatest(rows, part_rows);
+    end loop;
+    -- The scan is repeated with a higher limit because the nearest rows may all be chunks of a few long memories.
+    exit when coalesce(cardinality(answer.ids), 0) >= request.k or rows < row_limit or row_limit >= search.max_scanned_rows();
+    row_limit := row_limit * 5;
+  end loop;
+  if cardinality(request.buckets) > 1 then
+    select array_agg(f.id), array_agg(f.score), array_agg(f.chunk) into answer.ids, answer.scores, answer.chunks
+    from (
+      select * from unnest(answer.ids, answer.scores, answer.chunks) as f (id, score, chunk)
+      order by f.score desc limit request.candidates
+    ) f;
+  end if;
+  if embedding_type = 'content' and coalesce(cardinality(answer.ids), 0) < request.k then
+    -- The HNSW scan stopped before it found k visible rows, so an exact scan follows.
+    source.extra_condition := condition;
+    return search.score_vectors(request, embedding_type, source, null);
+  end if;
+  return answer;
+end
+$$;
+
+comment on function search.find_meaning(search.search_request, text) is
+  'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with their predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its nearest vector.';
+
+grant execute on function
+  search.score_vectors(search.search_request, text, search.search_source, uuid[]),
+  search.find_meaning(search.search_request, text)
+to l9_agent, l9_admin, l9_platform_admin;

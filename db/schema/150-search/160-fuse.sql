@@ -1,0 +1,170 @@
+create function search.fuse(
+  request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
+  meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories)
+returns search.ranked_hits
+language plpgsql
+stable
+set search_path = pg_catalog, extensions
+set max_parallel_workers_per_gather = 0
+set enable_seqscan = off
+-- The plan does not depend on the request, and planning takes four times as long as running it.
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_variable
+declare
+  settings public.search_settings := request.settings;
+  compares boolean := request.vector is not null and request.mode <> 'recent';
+  has_contexts boolean := request.as_of is null and coalesce(cardinality(request.context_ids), 1) > 0;
+  snippet_words tsquery := search.snippet_query(request.query);
+  pattern text := search.passage_pattern(request.query);
+  own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
+  answer search.ranked_hits;
+begin
+  with retrieved as (
+    select w.packet_id, w.position, w.score as bm25, null::real as context_bm25, null::real as similarity,
+      null::real as context_similarity, null::integer as chunk, false as is_reasoning
+    from unnest(words.ids, words.scores) with ordinality as w (packet_id, score, position)
+    union all
+    select w.packet_id, w.position, null, w.score, null, null, null, false
+    from unnest(context_words.ids, context_words.scores) with ordinality as w (packet_id, score, position)
+    union all
+    select n.packet_id, n.position, null, null, n.score, null, n.chunk, false
+    from unnest(meaning.ids, meaning.scores, meaning.chunks) with ordinality as n (packet_id, score, chunk, position)
+    union all
+    select n.packet_id, n.position, null, null, null, n.score, null, false
+    from unnest(context_meaning.ids, context_meaning.scores) with ordinality as n (packet_id, score, position)
+    union all
+    -- A memory is as near as its content or its reasoning steps, whichever is nearer.
+    select n.packet_id, n.position, null, null, n.score, null, null, true
+    from unnest(reasoning.ids, reasoning.scores) with ordinality as n (packet_id, score, position)
+  ), candidates as (
+    select f.packet_id, min(f.position) as position, max(f.bm25) as bm25, max(f.context_bm25) as context_bm25,
+      max(f.similarity) as similarity, max(f.context_similarity) as context_similarity, max(f.chunk) as chunk,
+      array_remove(array[
+        case when max(f.bm25) is not null then case request.mode when 'graph' then 'graph' else 'lexical content' end end,
+        case when max(f.context_bm25) is not null then 'lexical context' end,
+        case when bool_or(f.similarity is not null and not f.is_reasoning) then 'semantic content' end,
+        case when bool_or(f.is_reasoning) then 'semantic reasoning' end,
+        case when max(f.context_similarity) is not null then 'semantic context' end], null) as found_by
+    from retrieved f
+    group by f.packet_id
+  ), compared as (
+    -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
+    -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
+    select c.packet_id, c.bm25, c.context_bm25, c.found_by,
+      coalesce(c.similarity, n.similarity) as similarity,
+      coalesce(c.context_similarity, n.context_similarity) as context_similarity, coalesce(c.chunk, n.chunk) as chunk
+    from candidates c
+    left join lateral (
+      select max(e.similarity) filter (where e.embedding_type <> 'context') as similarity,
+        max(e.similarity) filter (where e.embedding_type = 'context') as context_similarity,
+        (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
+      from (
+        select e.embedding_type, e.chunk_index, (1 - (e.vector operator(extensions.<=>) request.vector))::real as similarity
+        from public.memory_embeddings e
+        where compares and (c.similarity is null or (has_contexts and c.context_similarity is null))
+          and (c.position <= 2 * request.k or request.threshold is not null)
+          and e.packet_id = c.packet_id and e.model = request.model
+          and (e.embedding_type = any (own_types) and c.similarity is null and (e.chunk_index = 0 or settings.uses_chunks)
+            or e.embedding_type = 'context' and has_contexts and c.context_similarity is null)
+          and (request.as_of is null or exists (
+            select from public.packet_store p where p.packet_id = e.packet_id and p.updated_at <= request.as_of))
+      ) e
+    ) n on true
+  ), scored as (
+    select c.*,
+      c.bm25 / m.best as lexical_content, c.context_bm25 / m.best as lexical_context,
+      search.lift_by_context((c.bm25 / m.best)::real, (c.context_bm25 / m.best)::real, settings.context_weight) as lexical_score,
+      -- greatest() ignores nulls, so without the condition a candidate that was not compared would score 0.
+      search.lift_by_context(
+        case when c.similarity is not null then greatest(c.similarity, 0) end::real,
+        case when c.context_similarity is not null then greatest(c.context_similarity, 0) end::real, settings.context_weight) as semantic_score
+    from compared c
+    cross join (select nullif(greatest(max(c.bm25), max(c.context_bm25)), 0) as best from candidates c) m
+    -- The threshold stands outside the retrievers: inside, with too few hits, a scan would read its whole index.
+    where request.threshold is null or coalesce(c.similarity, c.context_similarity) is null
+      or 1 - greatest(c.similarity, c.context_similarity) <= request.threshold
+  ), ranked as (
+    select s.*,
+      (case request.mode
+        when 'recent' then 1
+        when 'graph' then s.bm25
+        when 'lexical' then s.lexical_score
+        when 'semantic' then s.semantic_score
+        else (settings.lexical_weight * coalesce(s.lexical_score, 0) + settings.semantic_weight * coalesce(s.semantic_score, 0))
+          / (settings.lexical_weight + settings.semantic_weight)
+      end)::real as fused
+    from scored s
+  ), within_reach as (
+    -- No boost can lift a candidate below this bound into the first k. The factor 1.0001 covers rounding errors of real numbers.
+    select r.* from ranked r
+    -- A memory that was compared is found however far it is, so that k hits are found if k memories are visible.
+    where (r.fused > 0 or r.semantic_score is not null)
+      and r.fused * search.max_boost(settings) * 1.0001 >= coalesce((
+        select other.fused from ranked other order by other.fused desc nulls last offset request.k - 1 limit 1), 0)
+  ), as_of_states as (
+    select r.*, p."timestamp", past.packet_id is not null as is_past,
+      case when past.packet_id is null then p.packet_type else past.packet_type end as kind,
+      case when past.packet_id is null then importance.importance_of(p, signals, now()) else past.importance_score end as importance
+    from within_reach r
+    join public.packet_store p on p.packet_id = r.packet_id
+    left join public.memory_signals signals on signals.packet_id = p.packet_id
+    left join public.packet_versions past on request.as_of is not null and p.updated_at > request.as_of
+      and past.packet_id = p.packet_id and past.valid_from <= request.as_of and past.valid_until > request.as_of
+    where request.as_of is null or p.updated_at <= request.as_of or past.packet_id is not null
+  ), boosted as (
+    select s.*, b.recency,
+      case request.mode when 'recent' then 1 else search.boost(b.recency, s.importance, settings) end as factor
+    from as_of_states s
+    cross join lateral (
+      select search.recency(
+        coalesce(request.as_of, now()) - s."timestamp",
+        coalesce(settings.half_life_days ->> s.kind, settings.half_life_days ->> 'default')::double precision) as recency
+    ) b
+  ), first_k as (
+    select b.* from boosted b
+    order by b.fused * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc
+    limit request.k
+  )
+  select
+    array_agg(row(
+      b.packet_id, null, left(t.content, 8000), length(t.content) > 8000,
+      search.snippet(coalesce(chunk.chunk_text, search.passage(t.content, pattern)), snippet_words),
+      b.fused * b.factor, case when request.mode not in ('recent', 'graph') then b.lexical_score end, b.semantic_score, b.chunk,
+      t.packet_type, t.scope, t.project_id, t.tags, t.thread_id, t.metadata ->> 'creator', b.importance, b."timestamp",
+      case when request.is_explained then jsonb_build_object(
+        'found_by', b.found_by,
+        'lexical', case when request.mode <> 'graph' then jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context) end,
+        'semantic', jsonb_build_object('content', b.similarity, 'context', b.context_similarity),
+        'graph', request.paths -> b.packet_id::text,
+        'chunk', jsonb_build_object('index', b.chunk) || coalesce(chunk.metadata, '{}'),
+        'weights', jsonb_build_object(
+          'lexical', settings.lexical_weight, 'semantic', settings.semantic_weight, 'context', settings.context_weight),
+        'fused', b.fused,
+        'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end
+    )::public.memory_hit order by b.fused * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
+    (select count(*)::integer from scored)
+  into answer.hits, answer.considered
+  from first_k b
+  cross join lateral (
+    select p.envelope ->> 'content' as content, p.packet_type, p.scope, p.project_id, p.tags, p.thread_id, p.metadata
+    from public.packet_store p where not b.is_past and p.packet_id = b.packet_id
+    union all
+    select v.envelope ->> 'content', v.packet_type, v.scope, v.project_id, v.tags, v.thread_id, v.metadata
+    from public.packet_versions v
+    where b.is_past and v.packet_id = b.packet_id and v.valid_from <= request.as_of and v.valid_until > request.as_of
+  ) t
+  left join public.memory_embeddings chunk on b.chunk > 0 and chunk.packet_id = b.packet_id
+    and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = b.chunk;
+  answer.hits := coalesce(answer.hits, '{}');
+  return answer;
+end
+$$;
+
+comment on function search.fuse(
+  search.search_request, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories) is
+  'The k best of the retrieved memories. Scores of words are relative to the best hit, scores of meaning are cosine similarities; each is lifted by context, then they are summed by weight, then boosted.';
+
+grant execute on function search.fuse(
+  search.search_request, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories)
+to l9_agent, l9_admin, l9_platform_admin;

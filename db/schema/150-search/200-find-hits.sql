@@ -1,0 +1,47 @@
+create function search.find_hits(request search.search_request)
+returns search.ranked_hits
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  uses_contexts boolean := request.as_of is null and (request.settings).context_weight > 0
+    and request.context_ids is distinct from '{}';
+  context_request search.search_request := search.as_context_search(request);
+  words search.ranked_memories;
+  versions search.ranked_memories;
+  context_words search.ranked_memories;
+  meaning search.ranked_memories;
+  context_meaning search.ranked_memories;
+  reasoning search.ranked_memories;
+begin
+  if request.mode = 'recent' then
+    words := search.find_recent(request);
+  end if;
+  if request.mode in ('hybrid', 'lexical') and request.query is not null then
+    words := search.find_words(request);
+    if request.as_of is not null then
+      versions := search.find_version_words(request);
+      words.ids := words.ids || versions.ids;
+      words.scores := words.scores || versions.scores;
+    elsif uses_contexts then
+      context_words := search.find_context_words(context_request);
+    end if;
+  end if;
+  if request.mode in ('hybrid', 'semantic') then
+    meaning := search.find_meaning(request, 'content');
+    if uses_contexts then
+      context_meaning := search.find_meaning(context_request, 'context');
+    end if;
+    if request.as_of is null and request.reasoning_ids is distinct from '{}' then
+      reasoning := search.find_meaning(request, 'reasoning');
+    end if;
+  end if;
+  return search.fuse(request, words, context_words, meaning, context_meaning, reasoning);
+end
+$$;
+
+comment on function search.find_hits(search.search_request) is
+  'Runs the retrievers of the mode of a narrowed search, and fuses their answers.';
+
+grant execute on function search.find_hits(search.search_request) to l9_agent, l9_admin, l9_platform_admin;

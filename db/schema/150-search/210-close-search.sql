@@ -1,0 +1,71 @@
+create function search.log_hits(hits public.memory_hit[], audit_id uuid)
+returns public.memory_hit[]
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  access_ids uuid[];
+  hit public.memory_hit;
+begin
+  if cardinality(hits) = 0 then
+    return hits;
+  end if;
+  access_ids := (
+    select importance.log_accesses('search', array_agg(h.packet_id), array_agg(h.scope), array_agg(h.project_id), array_agg(h.score),
+      log_hits.audit_id)
+    from unnest(hits) as h);
+  for i in 1 .. cardinality(hits) loop
+    hit := hits[i];
+    hit.access_id := access_ids[i];
+    hits[i] := hit;
+  end loop;
+  return hits;
+end
+$$;
+
+comment on function search.log_hits(public.memory_hit[], uuid) is
+  'Writes the hits of a search to the access log, and returns them, each with its access_id.';
+
+create function search.close_search(request search.search_request, ranked search.ranked_hits)
+returns public.search_result
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  trimmed record := search.fit_hits(ranked.hits, request.max_tokens);
+  -- For a memory like another, the query is made of that memory's words and is not logged.
+  query text := case when request.like_packet_id is null then request.query end;
+  result public.search_result;
+begin
+  result.searched := jsonb_build_object(
+    'mode', request.mode, 'requested_mode', request.requested_mode, 'scopes', request.searched_scopes,
+    'projects', (request.caller).projects, 'filters', request.filters, 'like', request.like_packet_id, 'as_of', request.as_of,
+    'k', request.k, 'threshold', request.threshold, 'candidates', coalesce(ranked.considered, 0),
+    'entities', to_jsonb(request.entities), 'cut', trimmed.cut, 'notice', nullif(array_to_string(request.notices, ' '), ''),
+    'vectors', case
+      when request.mode in ('hybrid', 'semantic') then 'used'
+      when request.requested_mode in ('lexical', 'graph') or request.mode = 'recent' then 'not asked for'
+      else 'unavailable' end);
+
+  -- The audit row and the access log are all that a search writes.
+  result.hits := search.log_hits(trimmed.fitted, audit.audit_read('SEARCH', jsonb_build_object(
+    'query_sha256', encode(sha256(convert_to(query, 'UTF8')), 'hex'), 'mode', request.mode,
+    'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold, 'filters', request.filters,
+    'scopes', request.searched_scopes, 'ids', to_jsonb(array(select h.packet_id from unnest(trimmed.fitted) as h)),
+    'duration_ms', round(extract(epoch from clock_timestamp() - request.started_at) * 1000, 2))
+    || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of)),
+    project_id => request.project_id,
+    scope => case when cardinality(request.requested_scopes) = 1 then request.requested_scopes[1] end,
+    query => query));
+  return result;
+end
+$$;
+
+comment on function search.close_search(search.search_request, search.ranked_hits) is
+  'Ends a search: trims its hits, fills searched, and writes the audit row and the access log.';
+
+grant execute on function
+  search.log_hits(public.memory_hit[], uuid), search.close_search(search.search_request, search.ranked_hits)
+to l9_agent, l9_admin, l9_platform_admin;

@@ -1,0 +1,95 @@
+create function public.search_memory(
+  query text default null,
+  k integer default 10,
+  mode text default 'hybrid',
+  scopes text[] default null,
+  project_id text default null,
+  kinds text[] default null,
+  tags text[] default null,
+  tags_match text default 'any',
+  since timestamptz default null,
+  until timestamptz default null,
+  thread_id text default null,
+  creator text default null,
+  threshold real default null,
+  query_vector extensions.vector default null,
+  model text default null,
+  packet_id uuid default null,
+  as_of timestamptz default null,
+  explain boolean default false,
+  max_tokens integer default null
+)
+returns public.search_result
+language plpgsql
+volatile
+set search_path = pg_catalog, extensions
+as $$
+#variable_conflict use_variable
+declare
+  request search.search_request := search.open_search(
+    query, k,
+    jsonb_strip_nulls(jsonb_build_object(
+      'scopes', to_jsonb(scopes), 'project_id', project_id, 'kinds', to_jsonb(kinds), 'tags', to_jsonb(tags),
+      'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
+      'thread_id', thread_id, 'creator', creator)),
+    scopes, project_id, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain);
+  field_conditions text := search.packet_conditions(
+    'p', kinds, tags, tags_match, since, until, thread_id, creator, packet_id);
+  matches record;
+  ranked search.ranked_hits;
+begin
+  request.joins_packets := field_conditions is not null or as_of is not null;
+  request.own_row_condition := search.own_conditions('m', scopes, project_id);
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, project_id), field_conditions,
+    case when as_of is not null then format('p.updated_at <= %L', as_of) end);
+  request.current_or_past_condition := request.current_condition;
+  if as_of is not null then
+    request.past_condition := concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
+      search.own_conditions('v', scopes, project_id, checks_expiry => false),
+      search.packet_conditions('v', kinds, tags, tags_match, since, until, thread_id, creator, packet_id));
+    request.current_or_past_condition := format($sql$(%s or p.updated_at > %4$L and exists (
+      select from public.packet_versions v
+      where v.packet_id = p.packet_id and v.valid_from <= %4$L and v.valid_until > %4$L
+        and (%3$L = 'recent' or v.envelope ->> 'content' = p.envelope ->> 'content') and %2$s))$sql$,
+      request.current_condition, request.past_condition, request.mode, as_of);
+    request.notices := request.notices
+      || 'As of that time: texts that have changed since are found by words, not by meaning; deleted memories are not found.'::text;
+  end if;
+  request.range_condition := concat_ws(' and ',
+    case when thread_id is not null and as_of is null then format('p.thread_id = %L', thread_id) end,
+    case when since is not null then format('p."timestamp" >= %L', since) end,
+    case when until is not null then format('p."timestamp" < %L', until) end,
+    case when as_of is not null then format('p."timestamp" <= %L', as_of) end);
+
+  if request.mode = 'graph' then
+    select g.* into matches from search.find_in_graph(request) g;
+    request.entities := matches.entities;
+    request.paths := matches.paths;
+    request.notices := request.notices || case
+      when matches.entities = '{}' then
+        'The query names no entity of the graph that you may read; a hybrid search finds memories by words and meaning.'
+      when matches.is_truncated then 'The entities have more relations than were followed; those of highest confidence were.' end;
+    if as_of is not null then
+      request.notices := request.notices || 'Relations are the current ones.'::text;
+    end if;
+    ranked := search.fuse(request, matches.memories, null, null, null, null);
+  else
+    request := search.narrow_search(request);
+    if 'reasoning_trace' <> all (kinds) then
+      request.reasoning_ids := '{}';
+    end if;
+    ranked := search.find_hits(request);
+  end if;
+  return search.close_search(request, ranked);
+end
+$$;
+
+comment on function public.search_memory(
+  text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
+  uuid, timestamptz, boolean, integer) is
+  'Finds memories that the caller may read, best first: by words (BM25), by meaning (query_vector, made by model), by both (hybrid) or by the relations of entities that the query names (graph). A memory is also found by its predecessor in the thread. Without a query: memories similar to packet_id, or the newest that match the filters. k: from 1 to 100. project_id: memories of this project and of no project. tags_match: any or all. since, until: saved at or after, and before. as_of: memories as they were at that time, as far as the caller may read both the memory and the version. threshold: leaves out hits further in meaning than this cosine distance (0 to 2). explain: adds how each hit was scored. max_tokens: trims the hits to about that many tokens. Without a vector a hybrid search is a lexical one, and searched.notice says so. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+
+grant execute on function public.search_memory(
+  text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
+  uuid, timestamptz, boolean, integer)
+  to l9_agent, l9_admin, l9_platform_admin;

@@ -1,0 +1,20 @@
+create table world_model.removed_entities (
+  audience_id uuid not null references world_model.worlds,
+  entity_key text not null,
+  version integer not null,
+  primary key (audience_id, entity_key)
+);
+alter table world_model.removed_entities alter column entity_key set statistics 0;
+
+comment on table world_model.removed_entities is
+  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, its version numbers continue.';
+comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
+comment on column world_model.removed_entities.version is 'The last version that the entity had.';
+
+alter table world_model.removed_entities enable row level security;
+alter table world_model.removed_entities force row level security;
+
+create policy definer_functions on world_model.removed_entities to l9_owner using (true);
+
+comment on policy definer_functions on world_model.removed_entities is
+  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';

@@ -1,0 +1,53 @@
+create type public.reflect_result as (status text, reflection public.reflection_store);
+comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
+comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
+comment on column public.reflect_result.reflection is 'The reflection as it is now.';
+
+create function reflection.store_reflection(
+  packet_id uuid, type text, context text, entities text[], confidence double precision, priority text)
+returns public.reflect_result
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  source public.packet_store := derived.lock_source_memory(store_reflection.packet_id);
+  names text[] := reflection.check_reflection(
+    store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
+    store_reflection.priority);
+  is_new boolean;
+  result public.reflect_result;
+begin
+  if source.packet_type <> 'reflection' then
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind reflection', 'source_packet');
+  end if;
+  -- A repetition raises the confidence and the priority. The rest stays as it was first saved.
+  insert into public.reflection_store as r (source_packet, reflection_type, context, entities, confidence, priority, source_agent)
+  values (
+    source.packet_id, store_reflection.type, nullif(btrim(store_reflection.context), ''), names,
+    least(0.99, store_reflection.confidence), store_reflection.priority, source.metadata ->> 'agent')
+  on conflict (source_packet) do update set
+    confidence = entities.noisy_or(array[r.confidence, store_reflection.confidence]),
+    priority = case
+      when reflection.priority_rank(excluded.priority) > reflection.priority_rank(r.priority) then excluded.priority
+      else r.priority end,
+    times_seen = r.times_seen + 1,
+    last_seen = clock_timestamp(),
+    updated_at = clock_timestamp()
+  returning old.reflection_id is null, r into is_new, result.reflection;
+  if not reflection.can_reinforce((result.reflection).reflection_type, store_reflection.type) then
+    perform identity.raise_error('L9VAL', format(
+      'content: this text is already saved as a %s; use another text for a %s',
+      (result.reflection).reflection_type, store_reflection.type), 'content');
+  end if;
+  result.status := case when is_new then 'inserted' else 'reinforced' end;
+  return result;
+end
+$$;
+
+comment on function reflection.store_reflection(uuid, text, text, text[], double precision, text) is
+  'Writes the row of a memory of kind reflection or, if there is one, reinforces it: confidence (at most 0.99), times_seen, the higher priority. The caller must see the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+
+grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;

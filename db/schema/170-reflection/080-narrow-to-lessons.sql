@@ -1,0 +1,59 @@
+create function reflection.lesson_conditions(alias text, types text[], priority text)
+returns text
+language sql
+stable
+parallel safe
+set search_path = ''
+return pg_catalog.concat_ws(' and ', 'true',
+  case when types is not null then pg_catalog.format('%I.reflection_type = any (%L::text[])', alias, types) end,
+  case when priority is not null then pg_catalog.format(
+    'reflection.priority_rank(%I.priority) >= %s', alias, reflection.priority_rank(priority)) end);
+
+comment on function reflection.lesson_conditions(text, text[], text) is
+  'SQL conditions on the reflection_store columns of a lesson, with their values included.';
+
+create function reflection.narrow_to_lessons(
+  request search.search_request, types text[], priority text, tags text[], tags_match text)
+returns search.search_request
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  own_conditions text := search.own_conditions('p', request.requested_scopes, request.project_id);
+  source search.search_source;
+begin
+  if request.k is null then
+    return request;
+  end if;
+  request.joins_packets := true;
+  request.own_row_condition := search.own_conditions('m', request.requested_scopes, request.project_id);
+  request.current_condition := concat_ws(' and ', own_conditions,
+    search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),
+    format('exists (select from public.reflection_store r where r.source_packet = p.packet_id and %s)',
+      reflection.lesson_conditions('r', types, priority)));
+  request.current_or_past_condition := request.current_condition;
+
+  -- Lessons are a small part of all memories and have their own index, which finds them fast.
+  source.table_name := '(select r.*, r.source_packet as packet_id from public.reflection_store r)';
+  source.columns := 'p.*';
+  source.visibility_branches := search.reader_branches(request.caller, 'p', request.searched_scopes, request.project_id);
+  source.extra_condition := concat_ws(' and ', own_conditions,
+    reflection.lesson_conditions('p', types, priority),
+    case when tags is not null then format(
+      'exists (select from public.packet_store memory where memory.packet_id = p.packet_id and %s)',
+      search.packet_conditions('memory', null, tags, tags_match, null, null, null, null, null)) end);
+  request.ids := search.few_matches(source, search.max_scored_rows(), search.max_scored_rows());
+  request.context_ids := request.ids;
+  request.reasoning_ids := '{}';
+  return search.choose_scans(request);
+end
+$$;
+
+comment on function reflection.narrow_to_lessons(search.search_request, text[], text, text[], text) is
+  'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart of narrow_search for recall_lessons().';
+
+grant execute on function
+  reflection.lesson_conditions(text, text[], text),
+  reflection.narrow_to_lessons(search.search_request, text[], text, text[], text)
+to l9_agent, l9_admin, l9_platform_admin;

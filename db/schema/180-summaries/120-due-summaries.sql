@@ -1,0 +1,73 @@
+create type public.due_summary as (
+  scope_type text,
+  scope_value text,
+  scope text,
+  project_id text,
+  reason text,
+  new_packets integer,
+  packet_count integer,
+  summary_id uuid,
+  coverage_start timestamptz,
+  coverage_end timestamptz,
+  valid_until timestamptz,
+  source_packet_ids uuid[]
+);
+
+comment on type public.due_summary is 'A summary that is due.';
+comment on column public.due_summary.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or task.';
+comment on column public.due_summary.scope_value is
+  'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
+comment on column public.due_summary.scope is 'The scope of the memories, which the summary will have.';
+comment on column public.due_summary.project_id is 'The project of the memories; null in scope global.';
+comment on column public.due_summary.coverage_start is
+  'The time when the oldest source of the existing summary was saved; null if there is none.';
+comment on column public.due_summary.coverage_end is
+  'The time when the newest source of the existing summary was saved; null if there is none.';
+comment on column public.due_summary.valid_until is 'The time from which the existing summary is due by time alone.';
+comment on column public.due_summary.reason is
+  'The reason why the summary is due. none: there is no summary yet; packets: enough memories were added; changed: the text of a source was changed; valid_until: that time has passed.';
+comment on column public.due_summary.new_packets is 'The number of memories added since the existing summary.';
+comment on column public.due_summary.packet_count is 'The number of memories of the subject.';
+comment on column public.due_summary.summary_id is 'The existing summary; null if there is none.';
+comment on column public.due_summary.source_packet_ids is
+  'The memories to summarise, newest first: the argument of save_summary().';
+
+create function public.due_summaries(
+  scope_types text[] default null,
+  scope_value text default null,
+  project_id text default null,
+  min_packets integer default null,
+  max_sources integer default 100,
+  k integer default 20
+)
+returns setof public.due_summary
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_variable
+declare
+  me identity.identity := identity.require_identity();
+  one_type text;
+begin
+  foreach one_type in array coalesce(scope_types, '{}') loop
+    perform reflection.check_choice(one_type, summaries.scope_types(), 'scope_types');
+  end loop;
+  if min_packets < 1 then
+    perform identity.raise_error('L9VAL', 'min_packets: must be 1 or more', 'min_packets');
+  elsif max_sources is null or max_sources not between 1 and summaries.max_sources() then
+    perform identity.raise_error('L9VAL', format('max_sources: must be from 1 to %s', summaries.max_sources()), 'max_sources');
+  elsif k is null or k not between 1 and 100 then
+    perform identity.raise_error('L9VAL', 'k: must be from 1 to 100', 'k');
+  end if;
+  return query
+  select d.scope_type, d.scope_value, d.scope, d.project_id, d.reason, d.new_packets, d.packet_count, d.summary_id,
+    d.coverage_start, d.coverage_end, d.valid_until, d.source_packet_ids
+  from summaries.find_due(me, me.tenant_id, scope_types, scope_value, project_id, min_packets, max_sources, k) d;
+end
+$$;
+
+comment on function public.due_summaries(text[], text, text, integer, integer, integer) is
+  'Summaries that are due in the scopes where the caller writes: there is none yet and there are enough memories, enough memories were added, a source was changed, or valid_until has passed. min_packets: the number of memories that is enough; by default task 5, thread 10, topic 20, week 20, agent 50, project 50. source_packet_ids has the newest max_sources (1 to 500). Scans the newest 20,000 memories. Errors: L9VAL, L9AUT.';
+
+grant execute on function public.due_summaries(text[], text, text, integer, integer, integer) to l9_agent, l9_admin;

@@ -1,0 +1,15 @@
+create function views.check_page(k integer)
+returns void
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+begin
+  if k is null or k not between 1 and 500 then
+    perform identity.raise_error('L9LIM', 'k: must be from 1 to 500', 'k');
+  end if;
+end
+$$;
+
+comment on function views.check_page(integer) is 'Raises L9LIM unless k is from 1 to 500.';

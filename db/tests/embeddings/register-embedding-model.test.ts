@@ -1,0 +1,38 @@
+import { serverUrl } from '../support/engine.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+/** The embedded engine has one bucket of tenants. */
+const BUCKETS = serverUrl ? 16 : 1;
+
+describe('register_embedding_model', () => {
+  const db = useTestDatabase();
+  const register = (model: string, dimensions: number) =>
+    db.asWorker('select public.register_embedding_model($1, $2)', [model, dimensions]);
+  const indexes = async (model: string) => {
+    const rows = await db.asWorker(
+      "select indexdef from pg_indexes where tablename = 'memory_embeddings' and indexdef like '%hnsw%' and position($1 in indexdef) > 0",
+      [`'${model}'`],
+    );
+    return rows.map(({ indexdef }) => indexdef as string);
+  };
+
+  it('creates an index for each type and, where searches scan it, for each bucket of tenants, once', async () => {
+    await register('omodel/x', 8);
+    await register('omodel/x', 8);
+    const created = await indexes('omodel/x');
+    expect(created).toHaveLength(3 * BUCKETS + 2);
+    for (const type of ['content', 'context', 'entity', 'summary', 'reasoning']) {
+      expect(
+        created.filter((definition) => definition.includes(`'${type}'`) && definition.includes('(8)')),
+        type,
+      ).toHaveLength(['content', 'context', 'reasoning'].includes(type) ? BUCKETS : 1);
+    }
+  });
+
+  it('refuses bad names and dimensions, and other dimensions for a registered model', async () => {
+    await register('small', 8);
+    await expect(register("x'; drop table tenants; --", 8)).rejects.toMatchObject({ code: 'L9VAL', column: 'model' });
+    await expect(register('big', 1537)).rejects.toMatchObject({ code: 'L9VAL', column: 'dimensions' });
+    await expect(register('small', 9)).rejects.toMatchObject({ code: 'L9VAL', column: 'dimensions' });
+  });
+});
