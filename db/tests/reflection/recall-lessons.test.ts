@@ -1,0 +1,222 @@
+// Recall: the search of all memories among lessons, with scores raised a little by priority and confidence.
+import { eventually } from '../support/eventually.ts';
+import { saveMemory } from '../support/memories.ts';
+import { named } from '../support/named.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { reflectionsOf } from './support.ts';
+
+interface Lesson {
+  reflection_id: string;
+  packet_id: string;
+  access_id: string;
+  content: string;
+  reflection_type: string;
+  priority: string;
+  confidence: number;
+  score: number;
+  is_truncated: boolean;
+}
+
+describe('recall_lessons', () => {
+  const db = useTestDatabase();
+  const { reflect } = reflectionsOf(db);
+  const recall = async (caller: string, args: Record<string, unknown>) => {
+    const [row] = await db.sql(
+      caller,
+      `select to_jsonb(r.lessons) as lessons, r.searched from public.recall_lessons(${named(args)}) r`,
+      Object.values(args),
+    );
+    return row as { lessons: Lesson[]; searched: Record<string, unknown> & { filters: object; scopes: string[] } };
+  };
+
+  it('finds reflections by their words, and no other memories', async () => {
+    await saveMemory(db, 'C', { content: 'The walrus cache is flushed at midnight.' });
+    const told = await reflect('L', {
+      content: 'Never flush the walrus cache by hand.',
+      context: 'It took an hour to warm.',
+    });
+    const { lessons, searched } = await recall('C', { query: 'flush walrus cache' });
+    expect(lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual([told.reflection_id]);
+    expect(lessons[0]!.packet_id).toBe(told.source_packet);
+    expect(searched.scopes).toStrictEqual(['developer', 'global']);
+    expect(String(searched.notice)).toMatch(/by words only/);
+  });
+
+  it('raises scores by priority and confidence, by at most 30 %', async () => {
+    const [{ low, high, bound }] = await db.sql(
+      'C',
+      `select reflection.lesson_factor('low', 0) as low, reflection.lesson_factor('critical', 0.99) as high,
+         reflection.lesson_factor('critical', 1) / reflection.lesson_factor('low', 0) as bound`,
+    );
+    expect(high).toBeLessThanOrEqual(1);
+    expect(low).toBeLessThan(high);
+    expect(Math.abs(bound - 1.3), String(bound)).toBeLessThan(1e-5);
+
+    // Of lessons that match as well as each other the more pressing and surer one comes first.
+    await reflect('C', {
+      content: 'Ospreys alpha: check the wing gauge.',
+      priority: 'low',
+      confidence: 0.2,
+      project_id: 'osprey',
+    });
+    await reflect('C', {
+      content: 'Ospreys beta: check the tail gauge.',
+      priority: 'critical',
+      confidence: 0.9,
+      project_id: 'osprey',
+    });
+    await reflect('C', {
+      content: 'Ospreys gamma: check the nose gauge.',
+      priority: 'low',
+      confidence: 0.9,
+      project_id: 'osprey',
+    });
+    const { lessons } = await recall('C', { query: 'ospreys gauge', project_id: 'osprey' });
+    expect(lessons.map(({ content }) => content.split(' ')[1])).toStrictEqual(['beta:', 'gamma:', 'alpha:']);
+    // But a critical one that is about something else stays behind one that is to the point.
+    await reflect('C', {
+      content: 'Herring: the salt gauge reads low after rain.',
+      priority: 'low',
+      confidence: 0.1,
+      project_id: 'herring',
+    });
+    await reflect('C', {
+      content: 'Rain stops the cranes, the trains and the trucks of every yard we have.',
+      priority: 'critical',
+      confidence: 0.99,
+      project_id: 'herring',
+    });
+    const [first] = (await recall('C', { query: 'herring salt gauge rain', project_id: 'herring' })).lessons;
+    expect(first!.content).toMatch(/^Herring/);
+  });
+
+  it('filters by type, priority and tags, and ranks by priority without a query', async () => {
+    const project_id = 'filters';
+    await reflect('C', {
+      content: 'Falcons one: cap queues.',
+      type: 'failure',
+      tags: ['perf'],
+      priority: 'low',
+      project_id,
+    });
+    await reflect('C', {
+      content: 'Falcons two: cap threads.',
+      type: 'success',
+      tags: ['perf', 'ci'],
+      priority: 'high',
+      project_id,
+    });
+    await reflect('C', {
+      content: 'Falcons three: cap pools.',
+      type: 'lesson',
+      tags: ['db'],
+      priority: 'critical',
+      project_id,
+    });
+    const words = async (args: object) =>
+      (await recall('C', { project_id, ...args })).lessons.map(({ content }) => content.split(' ')[1]);
+    expect(await words({})).toStrictEqual(['three:', 'two:', 'one:']);
+    expect(await words({ query: 'falcons', types: ['failure'] })).toStrictEqual(['one:']);
+    expect(await words({ query: 'falcons', priority: 'high' })).toStrictEqual(['three:', 'two:']);
+    expect(await words({ query: 'falcons', tags: ['perf'], priority: 'low' })).toStrictEqual(['two:', 'one:']);
+    expect(await words({ query: 'falcons', tags: ['perf', 'ci'], tags_match: 'all' })).toStrictEqual(['two:']);
+    expect(await words({ tags: ['none'] })).toStrictEqual([]);
+    expect(await words({ query: 'falcons', k: 1 })).toStrictEqual(['three:']);
+  });
+
+  it('shows neither private nor expired lessons', async () => {
+    const secret = await reflect('L', {
+      content: 'The gyrfalcon deal is off.',
+      scope: 'l-private',
+      priority: 'critical',
+    });
+    expect((await recall('L', { query: 'gyrfalcon deal' })).lessons).toHaveLength(1);
+    const soon = new Date(Date.now() + 3_600_000);
+    const brief = await reflect('C', { content: 'The gyrfalcon lab is closed today.', expires_at: soon });
+    for (const args of [
+      { query: 'gyrfalcon deal' },
+      { scopes: ['l-private'] },
+      { query: 'gyrfalcon', priority: 'critical' },
+    ]) {
+      const { lessons, searched } = await recall('C', args);
+      expect(lessons.some(({ reflection_id }) => reflection_id === secret.reflection_id)).toBe(false);
+      expect(searched.scopes).not.toContain('l-private');
+    }
+    expect((await recall('C', { query: 'gyrfalcon' })).lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual(
+      [brief.reflection_id],
+    );
+    await db.asSuperuser(
+      `set session_replication_role = replica;
+       update public.packet_store set ttl = now() - interval '1 minute' where packet_id = '${brief.source_packet}';
+       update public.reflection_store set ttl = now() - interval '1 minute' where source_packet = '${brief.source_packet}';
+       reset session_replication_role`,
+    );
+    expect((await recall('C', { query: 'gyrfalcon' })).lessons).toStrictEqual([]);
+  });
+
+  it('audits a recall as a search and logs an access to each lesson of the result', async () => {
+    const told = await reflect('C', { content: 'Merlins hunt at dawn.' });
+    const [lesson] = (await recall('C', { query: 'merlins' })).lessons;
+    const [audited] = await db.sql(
+      'L',
+      "select details from public.audit_log where operation = 'SEARCH' order by occurred_at desc, audit_id desc limit 1",
+    );
+    expect(audited.details.ids).toStrictEqual([told.source_packet]);
+    expect(audited.details.filters.kinds).toStrictEqual(['reflection']);
+    expect(JSON.stringify(audited)).not.toContain('merlins');
+    const used = await db.sql('C', 'select access_context from public.memory_access_log where access_id = $1', [
+      lesson!.access_id,
+    ]);
+    expect(used).toStrictEqual([{ access_context: 'search' }]);
+    const count = await eventually(async () => {
+      await db.asWorker('select facts.roll_up_accesses(10000)');
+      const [{ n }] = await db.sql(
+        'C',
+        'select public.reflection_store_access_count(r) as n from public.reflection_store r where r.reflection_id = $1',
+        [told.reflection_id],
+      );
+      return Number(n);
+    });
+    expect(count).toBe(1);
+    await db.sql('C', 'select public.record_feedback($1, true)', [lesson!.access_id]);
+  });
+
+  it('trims a result to max_tokens and names the field of an invalid request', async () => {
+    const project_id = 'budget';
+    for (const name of ['kites', 'harriers', 'buzzards']) {
+      const words = Array.from({ length: 300 }, (_, i) => `${name}${i}`).join(' ');
+      await reflect('C', { content: `Of ${name}: ${words}`, project_id });
+    }
+    const { lessons, searched } = await recall('C', { project_id, max_tokens: 1000 });
+    expect(lessons.some(({ is_truncated }) => is_truncated)).toBe(true);
+    expect((searched.cut as { tokens: number }).tokens).toBeLessThanOrEqual(1000);
+    for (const [args, field] of [
+      [{ types: ['rumour'] }, 'types'],
+      [{ priority: 'urgent' }, 'priority'],
+      [{ k: 0 }, 'k'],
+      [{ query: ' ' }, 'query'],
+      [{ tags: ['a'], tags_match: 'some' }, 'tags_match'],
+    ] as const) {
+      await expect(recall('C', args)).rejects.toMatchObject({ code: 'L9VAL', column: field });
+    }
+    await expect(
+      recall('C', { query: "x' or true --", tags: ["'); drop table x; --"], types: ["lesson'"] }),
+    ).rejects.toMatchObject({ code: 'L9VAL' });
+    expect((await recall('C', { query: "x' or true --", tags: ["'); drop table x; --"] })).lessons).toStrictEqual([]);
+  });
+
+  it('finds one of few lessons among thousands of memories', async () => {
+    await db.sql(
+      'C',
+      `insert into public.packet_store (packet_type, envelope, project_id)
+       select 'note', jsonb_build_object('content', 'peregrine note ' || n), 'many' from generate_series(1, 3000) n`,
+    );
+    const told = await reflect('C', {
+      content: 'A peregrine needs a high perch.',
+      project_id: 'many',
+      type: 'pattern',
+    });
+    const { lessons } = await recall('C', { query: 'peregrine', types: ['pattern'], project_id: 'many', k: 5 });
+    expect(lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual([told.reflection_id]);
+  });
+});
