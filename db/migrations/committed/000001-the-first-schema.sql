@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:db3e763a1c456e68dc91e3d2feebac5d3b1a9aee
+--! Hash: sha1:1b4477bf08425d406e756666ab056c042c981c9a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3852,6 +3852,7 @@ returns trigger
 language plpgsql
 security definer
 set search_path = ''
+-- tg__audit_derived() is not used here: it would copy each content, of up to 1 MiB, into a jsonb value.
 -- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
 set enable_nestloop = off
 as $$
