@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:053ba31385263c95c2a0078134bd100f1c102341
+--! Hash: sha1:429884127deeb97454ff305603d48e8601bd965c
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1246,7 +1246,7 @@ begin
     where i.inhparent = parent and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
     perform identity.raise_error('L9VAL', format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: must be over', 'month');
+    perform identity.raise_error('L9VAL', 'month: is not over yet', 'month');
   end if;
   return partition;
 end
@@ -3502,7 +3502,6 @@ create function packets.max_reference_bytes() returns integer language sql immut
 create function packets.max_tags() returns integer language sql immutable parallel safe return 64;
 create function packets.max_parents() returns integer language sql immutable parallel safe return 64;
 create function packets.kind_pattern() returns text language sql immutable parallel safe return '^[a-z][a-z0-9_]{0,62}$';
-create function packets.project_pattern() returns text language sql immutable parallel safe return '^[A-Za-z0-9._/@:+-]{1,200}$';
 
 comment on function packets.max_content_bytes() is 'The maximum size of a content: 1 MiB.';
 comment on function packets.max_envelope_bytes() is 'The maximum size of the envelope without its content: 256 KiB.';
@@ -3511,11 +3510,10 @@ comment on function packets.max_reference_bytes() is 'The maximum size of a thre
 comment on function packets.max_tags() is 'The maximum number of tags.';
 comment on function packets.max_parents() is 'The maximum number of parents.';
 comment on function packets.kind_pattern() is 'What the name of a kind looks like.';
-comment on function packets.project_pattern() is 'What the id of a project looks like.';
 
 grant execute on function
   packets.max_content_bytes(), packets.max_envelope_bytes(), packets.max_metadata_bytes(), packets.max_reference_bytes(),
-  packets.max_tags(), packets.max_parents(), packets.kind_pattern(), packets.project_pattern()
+  packets.max_tags(), packets.max_parents(), packets.kind_pattern()
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/040-limits.sql
 --! Included 040-packets/050-content-hash.sql
@@ -3706,7 +3704,7 @@ begin
     perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
   elsif not has_projects and project_id is not null then
     perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
-  elsif project_id !~ packets.project_pattern() then
+  elsif not identity.is_project_id(project_id) then
     perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
   elsif has_projects and not identity.has_project(me, project_id) then
     perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');
@@ -3947,7 +3945,7 @@ create table public.packet_store (
   constraint packet_tags_at_most_64 check (cardinality(tags) <= packets.max_tags()),
   constraint packet_parents_at_most_64 check (cardinality(parent_ids) <= packets.max_parents()),
   constraint packet_notes_object check (coalesce(jsonb_typeof(metadata -> 'notes'), 'object') = 'object'),
-  constraint packet_project_plain check (project_id ~ packets.project_pattern()),
+  constraint packet_project_plain check (identity.is_project_id(project_id)),
   constraint packet_importance_between_0_and_1 check (importance_score between 0 and 1),
   constraint packet_counts_not_negative check (access_count >= 0 and contradiction_count >= 0 and chunk_count >= 0),
   constraint packet_content_hash_sha256 check (octet_length(content_hash) = 32),
