@@ -40,7 +40,7 @@ describe('detach_audit_partition', () => {
     });
     await expect(detach(new Date().toISOString().slice(0, 10))).rejects.toMatchObject({
       code: 'L9VAL',
-      message: expect.stringMatching(/not over yet/),
+      message: expect.stringMatching(/must be a past month/),
     });
 
     const before = await verify();

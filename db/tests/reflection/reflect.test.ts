@@ -1,32 +1,16 @@
-// Lessons: told once, reinforced by whoever tells them again, and never a hint of what its reader may not see.
-
-import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
+// Lessons: saved once, reinforced when saved again, and never a hint of a lesson that the caller may not read.
 import { errorOf } from '../support/errors.ts';
-import { named } from '../support/named.ts';
-import { itOnServer } from '../support/on-engine.ts';
+import { saveMemory } from '../support/memories.ts';
+import { describeOnServer } from '../support/on-engine.ts';
 import { addTenant } from '../support/tenants.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { reflectionsOf } from './support.ts';
 
-const REFLECT = `select r.status, (r.reflection).*, public.reflection_store_content(r.reflection) as content from public.reflect`;
+describe('reflect', () => {
+  const db = useTestDatabase({ rollsBack: true });
+  const { reflect, rows } = reflectionsOf(db);
 
-describe('reflections', () => {
-  let gateway: TestGateway;
-  beforeAll(async () => {
-    gateway = await startTestGateway({ embedder: standIn });
-  });
-  afterAll(() => gateway.close());
-
-  const reflect = async (caller: string, args: Record<string, unknown>, claims = {}) => {
-    const given = Object.fromEntries(
-      Object.entries({ project_id: 'l9', ...args }).filter(([, value]) => value !== null),
-    );
-    const [row] = await gateway.sql(caller, `${REFLECT}(${named(given)}) r`, Object.values(given), claims);
-    return row;
-  };
-  const rows = (caller: string, condition = 'true', values: unknown[] = []) =>
-    gateway.sql(caller, `select * from public.reflection_store where ${condition}`, values);
-
-  it('are memories of their kind, with what is particular beside them', async () => {
+  it('saves a memory of kind reflection with the columns that only lessons have', async () => {
     const told = await reflect('L', {
       content: 'Vacuum the queue table before the nightly import.',
       context: 'The import stalled on dead rows.',
@@ -45,7 +29,7 @@ describe('reflections', () => {
       told.source_agent,
     ]).toStrictEqual(['lesson', 'high', 0.8, 1, 'L-CTO', 'l-cto']);
     expect(told.entities).toStrictEqual(['queue table', 'import']);
-    const [memory] = await gateway.sql(
+    const [memory] = await db.sql(
       'C',
       `select p.packet_type, p.tags, p.importance_score, public.reflection_store_tags(r) as own
        from public.packet_store p join public.reflection_store r on r.source_packet = p.packet_id where r.reflection_id = $1`,
@@ -57,14 +41,14 @@ describe('reflections', () => {
       importance_score: 0.7,
       own: ['postgres'],
     });
-    const audited = await gateway.sql('L', 'select operation, details from public.audit_log where row_id = $1', [
+    const audited = await db.sql('L', 'select operation, details from public.audit_log where row_id = $1', [
       told.reflection_id,
     ]);
     expect(audited.map(({ operation }) => operation)).toStrictEqual(['INSERT']);
     expect(JSON.stringify(audited), 'no contents in the audit').not.toContain('stalled');
   });
 
-  it('are reinforced by whoever tells them again, in the same or nearly the same words', async () => {
+  it('reinforces a lesson that is saved again in the same or nearly the same words', async () => {
     const first = await reflect('L', {
       content: 'Run the smoke tests before each release of the gateway.',
       confidence: 0.5,
@@ -101,7 +85,7 @@ describe('reflections', () => {
     expect(other.status).toBe('inserted');
   });
 
-  it('tell a success from a failure in the same words, and a false constraint from a lesson', async () => {
+  it('keeps successes, failures and false constraints with similar words apart', async () => {
     const text = 'Retrying the webhook with backoff.';
     const lesson = await reflect('C', { content: text, type: 'success' });
     await expect(reflect('C', { content: text, type: 'failure' })).rejects.toMatchObject({
@@ -118,7 +102,7 @@ describe('reflections', () => {
     expect(row.times_seen).toBe(1);
   });
 
-  it('of a private room are not touched by who repeats them elsewhere, nor learned of', async () => {
+  it('neither reinforces nor reveals a private lesson when others save the same words', async () => {
     const text = 'The acquisition closes when the audit of Heron Ltd is signed.';
     const secret = await reflect('L', { content: text, scope: 'l-private', confidence: 0.6 });
     const ofC = await reflect('C', { content: text, confidence: 0.6 });
@@ -134,7 +118,7 @@ describe('reflections', () => {
     await expect(reflect('C', { content: 'mine', scope: 'l-private' })).rejects.toMatchObject({ code: 'L9SCP' });
     // The function that stores, called by itself: what is hidden and what is not there are one.
     const store = (id: string) =>
-      gateway.sql('C', "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'critical')", [id]);
+      db.sql('C', "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'critical')", [id]);
     const of = (message: string, id: string) => message.replaceAll(id, 'ID');
     const nowhere = '01900000-0000-7000-8000-000000000001';
     const hidden = await errorOf(store(secret.source_packet));
@@ -149,24 +133,22 @@ describe('reflections', () => {
       });
   });
 
-  it('can be written by functions only, for memories of their kind', async () => {
+  it('is the only way to write reflection_store, and only for memories of kind reflection', async () => {
     for (const statement of [
       "insert into public.reflection_store (source_packet, reflection_type) values (uuidv7(), 'lesson')",
       'update public.reflection_store set confidence = 0',
       'delete from public.reflection_store',
     ]) {
-      await expect(gateway.sql('C', statement)).rejects.toMatchObject({ code: '42501' });
-      await expect(gateway.sql('L', statement)).rejects.toMatchObject({ code: '42501' });
+      await expect(db.sql('C', statement)).rejects.toMatchObject({ code: '42501' });
+      await expect(db.sql('L', statement)).rejects.toMatchObject({ code: '42501' });
     }
-    const { result } = await gateway.tool('C', 'save_memory', { content: 'a note, no lesson', project_id: 'l9' });
+    const note = await saveMemory(db, 'C', { content: 'a note, no lesson' });
     await expect(
-      gateway.sql('C', "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'low')", [
-        result.memory.packet_id,
-      ]),
+      db.sql('C', "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'low')", [note]),
     ).rejects.toMatchObject({ code: 'L9VAL' });
   });
 
-  it('say what is wrong with them', async () => {
+  it('names the field that is invalid or too large', async () => {
     for (const [args, field] of [
       [{ type: 'rumour' }, 'type'],
       [{ priority: 'urgent' }, 'priority'],
@@ -186,59 +168,54 @@ describe('reflections', () => {
     }
   });
 
-  it('follow their memory to another scope and go with it', async () => {
+  it('moves and erases a lesson together with its memory', async () => {
     const told = await reflect('L', { content: 'Kestrel builds need the old linker.' });
     expect(await rows('C', 'reflection_id = $1', [told.reflection_id])).toHaveLength(1);
-    await gateway.sql('L', "select public.update_memory($1, scope => 'l-private')", [told.source_packet]);
+    await db.sql('L', "select public.update_memory($1, scope => 'l-private')", [told.source_packet]);
     expect(await rows('C', 'reflection_id = $1', [told.reflection_id])).toHaveLength(0);
     expect((await rows('L', 'reflection_id = $1', [told.reflection_id]))[0].scope).toBe('l-private');
-    await gateway.sql('L', "select public.erase_memory($1, 'a test')", [told.source_packet]);
+    await db.sql('L', "select public.erase_memory($1, 'a test')", [told.source_packet]);
     expect(await rows('L', 'reflection_id = $1', [told.reflection_id])).toHaveLength(0);
   });
 
-  it('expire with their memory, and are kept as long as whoever wrote it means them to be', async () => {
+  it('lets a lesson expire with its memory, and removes the expiry when it is saved without one', async () => {
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     const told = await reflect('C', { content: 'The staging proxy is down this afternoon.', expires_at: soon });
     expect(told.expires_at.toISOString()).toBe(soon);
     await reflect('C', { content: 'The staging proxy is down this afternoon.' });
     const [kept] = await rows('C', 'reflection_id = $1', [told.reflection_id]);
     expect(kept.expires_at).toBeNull();
-    await gateway.sql('C', 'select public.update_memory($1, ttl => $2)', [told.source_packet, soon]);
-    await gateway.asSuperuser(
+    await db.sql('C', 'select public.update_memory($1, ttl => $2)', [told.source_packet, soon]);
+    await db.asSuperuser(
       "update public.reflection_store set ttl = now() - interval '1 minute' where reflection_id = $1",
       [told.reflection_id],
     );
     expect(await rows('C', 'reflection_id = $1', [told.reflection_id])).toStrictEqual([]);
   });
 
-  it('go with the last memory that they were learned from', async () => {
+  it('erases a lesson with the last memory that it was learned from', async () => {
     const ids: string[] = [];
     for (const content of ['The cache of March was too small.', 'The cache of April was too small.']) {
-      const [{ id }] = await gateway.sql(
-        'C',
-        "select (memory).packet_id as id from public.save_memory($1, project_id => 'l9')",
-        [content],
-      );
-      ids.push(id);
+      ids.push(await saveMemory(db, 'C', { content }));
     }
     const told = await reflect('C', { content: 'Twice the cache is enough.', learned_from: ids, project_id: 'l9' });
     const left = async () => (await rows('L', 'reflection_id = $1', [told.reflection_id])).length;
-    await gateway.sql('L', "select public.erase_memory($1, 'a test')", [ids[0]]);
+    await db.sql('L', "select public.erase_memory($1, 'a test')", [ids[0]]);
     expect(await left()).toBe(1);
-    const [gone] = await gateway.sql('L', "select (public.erase_memory($1, 'a test')).memories", [ids[1]]);
+    const [gone] = await db.sql('L', "select (public.erase_memory($1, 'a test')).memories", [ids[1]]);
     expect([gone.memories, await left()]).toStrictEqual([2, 0]);
   });
 
-  it('never cross tenants', async () => {
-    const claims = await addTenant(gateway, 'another');
+  it('keeps the lessons of tenants apart', async () => {
+    const claims = await addTenant(db, 'another');
     const text = 'Tenants never learn from each other.';
     const first = await reflect('C', { content: text });
     const other = await reflect('C', { content: text }, claims);
     expect(other.status).toBe('inserted');
-    const seen = await gateway.sql('L', 'select reflection_id from public.reflection_store', [], claims);
+    const seen = await db.sql('L', 'select reflection_id from public.reflection_store', [], claims);
     expect(seen).toStrictEqual([{ reflection_id: other.reflection_id }]);
     await expect(
-      gateway.sql(
+      db.sql(
         'L',
         "select reflection.store_reflection($1, 'lesson', null, '{}', 0.9, 'low')",
         [first.source_packet],
@@ -246,8 +223,13 @@ describe('reflections', () => {
       ),
     ).rejects.toMatchObject({ code: 'L9OWN' });
   });
+});
 
-  itOnServer('told by many at once are one', async () => {
+describeOnServer('reflect from several connections', () => {
+  const db = useTestDatabase();
+  const { reflect, rows } = reflectionsOf(db);
+
+  it('leaves one lesson when many callers save it at the same time', async () => {
     const words = ['each', 'every', 'each and every', 'each'];
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, i) =>

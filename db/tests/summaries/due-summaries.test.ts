@@ -1,13 +1,12 @@
-// Summaries are due in time, and the job that writes them gives them to nobody else.
-import { useTestGateway } from '../../../gateway/tests/support/gateway.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { summariesOf, user } from './support.ts';
+// The summaries that are due.
+import { useTestDatabase } from '../support/test-database.ts';
+import { summariesOf } from './support.ts';
 
-describe('summaries', () => {
-  const gateway = useTestGateway({ embedder: standIn });
-  const { sum, seen, note, due } = summariesOf(gateway);
+describe('due_summaries', () => {
+  const db = useTestDatabase();
+  const { sum, seen, note, due } = summariesOf(db);
 
-  it('are due: none yet, enough added, a source changed, their time over', async () => {
+  it('lists a summary that is missing, outdated, changed in its sources or past valid_until', async () => {
     const project_id = 'due';
     const ask = async (args: object = {}) =>
       (await due('C', { project_id, scope_types: ['thread'], ...args })).map(({ scope_value, reason, new_packets }) => [
@@ -32,9 +31,7 @@ describe('summaries', () => {
     expect(await ask()).toStrictEqual([]);
     for (let i = 0; i < 3; i++) await note('C', 'said later', thread);
     expect(await ask({ min_packets: 3 })).toStrictEqual([['talk', 'packets', 3]]);
-    await gateway.sql('C', "select public.update_memory($1, content => 'said otherwise')", [
-      item.source_packet_ids.at(-1),
-    ]);
+    await db.sql('C', "select public.update_memory($1, content => 'said otherwise')", [item.source_packet_ids.at(-1)]);
     expect(await ask()).toStrictEqual([['talk', 'changed', 3]]);
     expect((await seen('C', first.summary_id)).stale).toBe(true);
     const soon = await sum('C', item.source_packet_ids, {
@@ -43,7 +40,7 @@ describe('summaries', () => {
       valid_until: new Date(Date.now() + 3_600_000),
     });
     expect(await ask()).toStrictEqual([]);
-    await gateway.asSuperuser(
+    await db.asSuperuser(
       `update public.memory_summaries set valid_until = now() where summary_id = '${soon.summary_id}'`,
     );
     expect(await ask()).toStrictEqual([['talk', 'valid_until', 3]]);
@@ -59,11 +56,11 @@ describe('summaries', () => {
     }
   });
 
-  it('are due by agent, topic, week, project and task, too', async () => {
+  it('finds subjects by agent, topic, week, project and task', async () => {
     const project_id = 'all sorts'.replace(' ', '-');
     for (let i = 0; i < 5; i++) await note('C', 'work', { project_id, tags: ['owls'], correlation_id: 'JOB-1' });
     const found = await due('C', { project_id, min_packets: 5 });
-    const [{ week }] = await gateway.sql('C', `select to_char(now() at time zone 'UTC', 'IYYY-"W"IW') as week`);
+    const [{ week }] = await db.sql('C', `select to_char(now() at time zone 'UTC', 'IYYY-"W"IW') as week`);
     expect(Object.fromEntries(found.map(({ scope_type, scope_value }) => [scope_type, scope_value]))).toStrictEqual({
       agent: 'Cursor-IDE',
       topic: 'owls',
@@ -80,67 +77,5 @@ describe('summaries', () => {
     ] as const) {
       await expect(due('C', args)).rejects.toMatchObject({ code: 'L9VAL', column: field });
     }
-  });
-
-  it('are written by the job in the room of their sources, in place of what is there', async () => {
-    const { workerPool } = gateway.instance.database;
-    const project_id = 'job';
-    for (let i = 0; i < 5; i++) {
-      await gateway.sql(
-        'C',
-        `select public.save_memory($1, project_id => 'job', correlation_id => 'J')`,
-        [`of the user ${i}`],
-        user,
-      );
-      await note('L', 'in private', { project_id, scope: 'l-private', correlation_id: 'J' });
-    }
-    const { rows } = await workerPool.query(
-      "select * from summaries.due_summaries_for_job(100) where project_id = 'job' and scope_type = 'task'",
-    );
-    expect(rows.map(({ scope, user_id }) => [scope, user_id]).sort()).toStrictEqual([
-      ['developer', user['jwt.claims.user_id']],
-      ['l-private', null],
-    ]);
-    for (const row of rows) {
-      const store = () =>
-        workerPool.query("select (s).* from summaries.store_summary($1, $2, $3, $4, model => 'm') s", [
-          row.scope_type,
-          row.scope_value,
-          'What the job says.',
-          row.source_packet_ids,
-        ]);
-      await store();
-      const saved = (await store()).rows[0];
-      expect([saved.scope, saved.user_id, saved.creator, saved.packet_count]).toStrictEqual([
-        row.scope,
-        row.user_id,
-        'job',
-        5,
-      ]);
-    }
-    const left = await workerPool.query(
-      "select * from summaries.due_summaries_for_job(100) where project_id = 'job' and scope_type = 'task'",
-    );
-    expect(left.rows).toStrictEqual([]);
-    expect(await gateway.sql('C', "select scope from public.memory_summaries where project_id = 'job'")).toStrictEqual(
-      [],
-    );
-    const ofUser = await gateway.sql(
-      'C',
-      "select s.scope, p.metadata from public.memory_summaries s join public.packet_store p on p.packet_id = s.source_packet where s.project_id = 'job'",
-      [],
-      user,
-    );
-    expect(ofUser).toStrictEqual([
-      { scope: 'developer', metadata: { creator: 'job', source: 'l9-memory', agent: 'job', model: 'm' } },
-    ]);
-    await expect(
-      workerPool.query('select summaries.store_summary($1, $2, $3, $4)', [
-        'task',
-        'J',
-        'mixed',
-        rows.flatMap(({ source_packet_ids }) => source_packet_ids),
-      ]),
-    ).rejects.toMatchObject({ code: 'L9VAL' });
   });
 });

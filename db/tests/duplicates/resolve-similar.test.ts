@@ -1,74 +1,31 @@
 import pg from 'pg';
-import { inTransaction } from '../../../gateway/src/database/index.ts';
-import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { named } from '../support/named.ts';
 import { describeOnServer } from '../support/on-engine.ts';
-import { claimsOf } from '../support/sessions.ts';
-import { different, same } from './judged-pairs.ts';
+import { claimsOf, sessionsOf } from '../support/sessions.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 
 const SAVE = 'select r.status, (r.memory).packet_id, to_jsonb(r."similar") as similar from public.save_memory';
 
-describe('near duplicates', () => {
-  let gateway: TestGateway;
+describe('on_similar', () => {
+  const db = useTestDatabase();
   let project = 0;
-  beforeAll(async () => {
-    gateway = await startTestGateway();
-  });
-  afterAll(() => gateway.close());
 
-  /** A place of its own for each test. */
+  /** A project of its own for each test. */
   const place = () => ({ project_id: `p${++project}` });
   const save = async (caller: string, args: Record<string, unknown>, claims = {}) => {
-    const rows = await gateway.sql(caller, `${SAVE}(${named(args)}) r`, Object.values(args), claims);
+    const rows = await db.sql(caller, `${SAVE}(${named(args)}) r`, Object.values(args), claims);
     return rows[0];
   };
   const memory = async (id: string) =>
-    (
-      await gateway.sql('L', 'select content, tags, parent_ids, ttl from public.packet_store where packet_id = $1', [
-        id,
-      ])
-    )[0];
+    (await db.sql('L', 'select content, tags, parent_ids, ttl from public.packet_store where packet_id = $1', [id]))[0];
   const count = async (p: { project_id: string }) =>
-    (
-      await gateway.sql('L', 'select count(*)::int as n from public.packet_store where project_id = $1', [p.project_id])
-    )[0].n;
+    (await db.sql('L', 'select count(*)::int as n from public.packet_store where project_id = $1', [p.project_id]))[0]
+      .n;
 
   const text = 'The release train leaves every Tuesday at ten from the main branch, after the smoke tests.';
   const variant = 'The release train leaves each Tuesday at ten from the main branch after the smoke tests';
 
-  describe('as judged by hand', () => {
-    const judge = async (pairs: [string, string][]) =>
-      Promise.all(
-        pairs.map(async ([one, other]) => {
-          const [mine, theirs] = (await gateway.instance.embedder.embed([one, other])) as [number[], number[]];
-          const padded = (vector: number[]) => JSON.stringify([...vector, ...new Array(1536 - vector.length).fill(0)]);
-          const p = place();
-          const { packet_id } = await save('C', { ...p, content: one });
-          await gateway.instance.database.workerPool.query(
-            `select embeddings.store_embeddings(p.packet_id, p.content_hash, $2, array[$3], '{}', '{}', '{}')
-             from public.packet_store p where p.packet_id = $1`,
-            [packet_id, gateway.instance.servingModel(), padded(mine)],
-          );
-          const given = { ...p, content: other, on_similar: 'keep' };
-          const byWords = await save('C', given);
-          await gateway.sql('C', 'select public.delete_memory($1)', [byWords.packet_id]);
-          const byBoth = await save('C', {
-            ...given,
-            content_vector: padded(theirs),
-            model: gateway.instance.servingModel(),
-          });
-          return { pair: [one, other], words: byWords.similar.length, both: byBoth.similar.length };
-        }),
-      );
-
-    it('are found, by words alone and with their meaning', async () =>
-      expect((await judge(same)).filter(({ words, both }) => words !== 1 || both !== 1)).toStrictEqual([]));
-
-    it('are not what a number, a name, a negation or an opposite tells apart', async () =>
-      expect((await judge(different)).filter(({ words, both }) => words !== 0 || both !== 0)).toStrictEqual([]));
-  });
-
-  it('are kept and reported where that is asked for, and not looked for where nothing is', async () => {
+  it('saves and reports near-duplicates with keep, and searches for none without on_similar', async () => {
     const p = place();
     const first = await save('C', { ...p, content: text });
     expect(first.similar).toBeNull();
@@ -80,7 +37,7 @@ describe('near duplicates', () => {
     expect(await count(p)).toBe(2);
   });
 
-  it('are skipped for: nothing is saved, and the answer is what says it', async () => {
+  it('saves nothing with skip, and returns the near-duplicate', async () => {
     const p = place();
     const first = await save('C', { ...p, content: text, tags: ['a'] });
     const second = await save('L', { ...p, content: variant, tags: ['b'], on_similar: 'skip' });
@@ -90,7 +47,7 @@ describe('near duplicates', () => {
     expect(await count(p)).toBe(1);
   });
 
-  it('are merged: the longer text, all tags and parents, the longer life, and a version of what was', async () => {
+  it('merges into the longer text, all tags and parents and the longer life, and keeps a version', async () => {
     const p = place();
     const [one, two] = [
       await save('C', { ...p, content: 'A parent.', kind: 'fact' }),
@@ -117,7 +74,7 @@ describe('near duplicates', () => {
       parent_ids: [one.packet_id, two.packet_id].sort(),
       ttl: null,
     });
-    const versions = await gateway.sql('C', 'select content, tags from public.packet_versions where packet_id = $1', [
+    const versions = await db.sql('C', 'select content, tags from public.packet_versions where packet_id = $1', [
       first.packet_id,
     ]);
     expect(versions).toStrictEqual([{ content: variant, tags: ['a', 'b'] }]);
@@ -130,23 +87,23 @@ describe('near duplicates', () => {
     ]);
     const nothingNew = await save('C', { ...p, content: variant, tags: ['d'], on_similar: 'merge' });
     expect(nothingNew.status).toBe('skipped_dedupe');
-    // The parents are of another kind: they were not compared, and are two of the three memories here.
+    // The two parents are of another kind, so they were not compared.
     expect(await count(p)).toBe(3);
   });
 
-  it('stay two where the caller may not change the other, and the answer says so', async () => {
+  it('keeps both memories if the caller may not change the existing one, and says so', async () => {
     const p = place();
     const first = await save('L', { ...p, content: text });
     const second = await save('C', { ...p, content: variant, tags: ['c'], on_similar: 'merge' });
     expect(second.status).toBe('inserted');
     expect(second.similar[0].packet_id).toBe(first.packet_id);
     expect((await memory(first.packet_id)).tags).toStrictEqual([]);
-    // Now there is one that it may change.
+    // This one may be changed by C.
     const third = await save('C', { ...p, content: `${variant}!!`, tags: ['d'], on_similar: 'merge' });
     expect([third.status, third.packet_id]).toStrictEqual(['updated', second.packet_id]);
   });
 
-  it('stay two where they don’t fit into one', async () => {
+  it('keeps both memories if they do not fit into one', async () => {
     const p = place();
     const tags = (from: number) => Array.from({ length: 40 }, (_, i) => `t${from + i}`);
     const first = await save('C', { ...p, content: text, tags: tags(0) });
@@ -173,7 +130,7 @@ describe('near duplicates', () => {
     expect((await memory(first.packet_id)).parent_ids).toStrictEqual([]);
   });
 
-  it('are looked for in one scope, project, kind and owner only', async () => {
+  it('searches within one scope, project, kind and owner only', async () => {
     const p = place();
     await save('C', { ...p, content: text });
     const others = [
@@ -189,7 +146,7 @@ describe('near duplicates', () => {
     expect((await save('C', { ...p, content: variant, on_similar: 'skip' }, org)).status).toBe('inserted');
   });
 
-  it('give C no hint of l-private, nor of what has expired', async () => {
+  it('gives C no hint of private or expired memories', async () => {
     const p = place();
     await save('L', { ...p, scope: 'l-private', content: text });
     const mine = await save('C', { ...p, content: variant, on_similar: 'skip' });
@@ -204,7 +161,7 @@ describe('near duplicates', () => {
     expect((await save('C', { ...q, content: variant, on_similar: 'skip' })).status).toBe('inserted');
   });
 
-  it('answer a repeated idempotency key as the first time', async () => {
+  it('returns the first answer for a repeated idempotency key', async () => {
     const p = place();
     const first = await save('C', { ...p, content: text });
     const merge = { ...p, content: variant, tags: ['x'], on_similar: 'merge', idempotency_key: `k-${p.project_id}` };
@@ -214,10 +171,10 @@ describe('near duplicates', () => {
     expect((await memory(first.packet_id)).tags).toStrictEqual(['x']);
   });
 
-  it('are found among many, in long texts, and in scripts without spaces', async () => {
+  it('finds near-duplicates among many memories, in long texts and in scripts without spaces', async () => {
     const p = place();
     const words = 'alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima mike november'.split(' ');
-    await gateway.sql(
+    await db.sql(
       'C',
       `insert into public.packet_store (envelope, project_id)
        select jsonb_build_object('content', (
@@ -241,7 +198,7 @@ describe('near duplicates', () => {
     expect([second.status, second.packet_id]).toStrictEqual(['skipped_dedupe', first.packet_id]);
   });
 
-  it('refuse another word for what to do, and what any save refuses', async () => {
+  it('refuses an unknown on_similar, and whatever any save refuses', async () => {
     await expect(save('C', { ...place(), content: text, on_similar: 'perhaps' })).rejects.toMatchObject({
       code: 'L9VAL',
       column: 'on_similar',
@@ -256,13 +213,11 @@ describe('near duplicates', () => {
     });
   });
 
-  describeOnServer('of 20 savers at once', () => {
+  describeOnServer('20 concurrent saves', () => {
     let pool: pg.Pool;
-    // biome-ignore lint/suspicious/noDuplicateTestHooks: Biome does not know describeOnServer
     beforeAll(() => {
-      pool = new pg.Pool({ connectionString: gateway.home.env.DATABASE_URL!, max: 20 });
+      pool = new pg.Pool({ connectionString: db.gatewayUrl!, max: 20 });
     });
-    // biome-ignore lint/suspicious/noDuplicateTestHooks: Biome does not know describeOnServer
     afterAll(() => pool.end());
 
     // Each differs from all others, by a word and a number.
@@ -273,7 +228,7 @@ describe('near duplicates', () => {
     const all = (p: object, onSimilar: string | null, caller = (_: number) => 'C') =>
       Promise.all(
         texts.map((content, i) =>
-          inTransaction(pool, claimsOf(caller(i)), async (client) => {
+          sessionsOf(pool, db.superuserUrl).asCaller(caller(i), async (client) => {
             const { rows } = await client.query(
               `${SAVE}(content => $1, project_id => $2, tags => $3, on_similar => $4) r`,
               [content, (p as { project_id: string }).project_id, [`tag${i}`], onSimilar],
@@ -283,7 +238,7 @@ describe('near duplicates', () => {
         ),
       );
 
-    it('one memory remains of those who skip', async () => {
+    it('leaves one memory if all skip', async () => {
       const p = place();
       const answers = await all(p, 'skip', (i) => (i % 2 ? 'C' : 'L'));
       expect(answers.map(({ status }) => status).sort()).toStrictEqual([
@@ -294,7 +249,7 @@ describe('near duplicates', () => {
       expect(await count(p)).toBe(1);
     });
 
-    it('one memory with the tags of all remains of those who merge, and a version for each change', async () => {
+    it('leaves one memory with all tags if all merge, and a version for each change', async () => {
       const p = place();
       const answers = await all(p, 'merge');
       expect(answers.map(({ status }) => status).sort()).toStrictEqual(['inserted', ...new Array(19).fill('updated')]);
@@ -302,13 +257,13 @@ describe('near duplicates', () => {
       const { content, tags } = await memory(answers[0].packet_id);
       expect(tags.sort()).toStrictEqual(texts.map((_, i) => `tag${i}`).sort());
       expect(content.length).toBe(Math.max(...texts.map(({ length }) => length)));
-      const versions = await gateway.sql('C', 'select 1 from public.packet_versions where packet_id = $1', [
+      const versions = await db.sql('C', 'select 1 from public.packet_versions where packet_id = $1', [
         answers[0].packet_id,
       ]);
       expect(versions).toHaveLength(19);
     });
 
-    it('those who keep wait for nobody', async () => {
+    it('does not make a save with keep wait for the lock of another', async () => {
       const p = place();
       const slow = await pool.connect();
       try {
@@ -318,7 +273,7 @@ describe('near duplicates', () => {
             .join(';')}`,
         );
         await slow.query(`${SAVE}(content => $1, project_id => $2, on_similar => 'skip') r`, [text, p.project_id]);
-        // It holds the lock of the place, and has not committed.
+        // This transaction holds the lock and has not committed.
         const kept = await save('C', { ...p, content: variant, on_similar: 'keep' });
         expect([kept.status, kept.similar]).toStrictEqual(['inserted', []]);
         const plain = await save('C', { ...p, content: texts[0] });
@@ -329,44 +284,6 @@ describe('near duplicates', () => {
       } finally {
         slow.release();
       }
-    });
-  });
-
-  describe('through the APIs', () => {
-    it('are reported by a plain save over MCP, with its answer', async () => {
-      const p = place();
-      const first = await gateway.tool('C', 'save_memory', { ...p, content: text });
-      expect(first.result.similar).toStrictEqual([]);
-      const second = await gateway.tool('C', 'save_memory', { ...p, content: variant });
-      expect(second.result.status).toBe('inserted');
-      expect(second.result.similar[0].packet_id).toBe(first.result.memory.packet_id);
-      expect(second.text).toMatch(new RegExp(`Nearly the same: ${first.result.memory.packet_id}`));
-      const third = await gateway.tool('C', 'save_memory', { ...p, content: `${variant}?`, on_similar: 'skip' });
-      expect(third.result.status).toBe('skipped_dedupe');
-      expect(third.result.similar.length).toBe(2);
-    });
-
-    it('are reported over GraphQL where they are asked for', async () => {
-      const p = { projectId: place().project_id };
-      const mutation = (fields: string) =>
-        `mutation ($input: SaveMemoryInput!) { saveMemory(input: $input) { ${fields} } }`;
-      const first = await gateway.graphql('C', mutation('status memory { packetId }'), {
-        input: { ...p, content: text },
-      });
-      const fields = 'status similar { packetId similarity memory { content } } memory { packetId tags }';
-      const second = await gateway.graphql('C', mutation(fields), { input: { ...p, content: variant } });
-      expect(second.data.saveMemory.status).toBe('inserted');
-      expect(second.data.saveMemory.similar[0].memory).toStrictEqual({ content: text });
-      const third = await gateway.graphql('C', mutation(fields), {
-        input: { ...p, content: `${text} Yes.`, tags: ['t'], onSimilar: 'merge' },
-      });
-      expect(third.data.saveMemory.status).toBe('updated');
-      expect(third.data.saveMemory.memory).toStrictEqual({
-        packetId: first.data.saveMemory.memory.packetId,
-        tags: ['t'],
-      });
-      const refused = await gateway.graphql('C', mutation(fields), { input: { ...p, content: 'x', onSimilar: 'no' } });
-      expect(refused.errors).toBeTruthy();
     });
   });
 });

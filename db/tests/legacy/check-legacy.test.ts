@@ -1,31 +1,26 @@
-// The API through which old memories come in with the writers and times they had is open to l9_owner itself, and to
-// nobody who can make a function of l9_owner run.
-
+// Only a session of l9_owner that asks for it imports old memories with the writers and times they had. Nobody who can
+// make a function of l9_owner run gets that right.
 import pg from 'pg';
-import { DEFAULT_TENANT } from '../../../gateway/src/auth/identity.ts';
-import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
 import { itOnServer } from '../support/on-engine.ts';
-import { claimsOf } from '../support/sessions.ts';
+import { claimsOf, DEFAULT_TENANT } from '../support/sessions.ts';
+import { useTestDatabase } from '../support/test-database.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: rows differ by query
 type Query = (sql: string, values?: unknown[]) => Promise<any[]>;
 
-describe('the session that imports old memories', () => {
-  let gateway: TestGateway;
+describe('the import of old memories', () => {
+  const db = useTestDatabase();
   beforeAll(async () => {
-    gateway = await startTestGateway({ embedder: standIn });
-    await gateway.sql('L', "select save_memory('kept private', scope => 'l-private', project_id => 'l9')");
-    await gateway.sql('C', "select save_memory('of C', project_id => 'l9')");
+    await db.sql('L', "select save_memory('kept private', scope => 'l-private', project_id => 'l9')");
+    await db.sql('C', "select save_memory('of C', project_id => 'l9')");
   });
-  afterAll(() => gateway.close());
 
-  /** As somebody who logs in under this name, in a transaction that is rolled back unless told otherwise. */
+  /** Runs statements in a session of this login, in a transaction that is rolled back unless `end` says otherwise. */
   async function as<T>(login: string, work: (query: Query) => Promise<T>, end = 'rollback'): Promise<T> {
-    const { superuserUrl } = gateway.home;
+    const { superuserUrl } = db;
     const own = superuserUrl ? new pg.Client({ connectionString: superuserUrl }) : null;
     await own?.connect();
-    const shared = own ? null : await gateway.instance.database.pool.connect();
+    const shared = own ? null : await db.pool.connect();
     const client = (own ?? shared)!;
     const query: Query = async (sql, values) => (await client.query(sql, values)).rows;
     try {
@@ -62,7 +57,7 @@ describe('the session that imports old memories', () => {
   };
   const importing = `select * from legacy.import_legacy('x', 'memory.x', '${DEFAULT_TENANT}', '${JSON.stringify([record])}', null, null, false)`;
 
-  it('lets l9_owner in, with the id, writer and time that are given', async () => {
+  it('stores the id, writer and time that l9_owner gives', async () => {
     const [row] = await as('l9_owner', async (query) => {
       await query('set local l9.legacy_import = on');
       return query(insert(ofL, 'returning packet_id, "timestamp", metadata'));
@@ -72,7 +67,7 @@ describe('the session that imports old memories', () => {
     expect(row.metadata).toStrictEqual(ofL);
   });
 
-  it('is shut even to l9_owner until it says what it does', () =>
+  it('refuses l9_owner until its session sets l9.legacy_import', () =>
     as('l9_owner', async (query) => {
       expect(await query('select content from public.packet_store')).toStrictEqual([]);
       await query('savepoint a');
@@ -82,13 +77,13 @@ describe('the session that imports old memories', () => {
     }));
 
   for (const [what, sql, code] of [
-    ['a writer who is no actor', insert({ creator: 'L-CTO', source: 'cursor-ide' }), 'L9VAL'],
+    ['a writer that is not an actor', insert({ creator: 'L-CTO', source: 'cursor-ide' }), 'L9VAL'],
     ['a scope of another tenant', insert(ofL).replace("'developer'", "'nowhere'"), 'L9VAL'],
-    ['a project in a scope without', insert(ofL).replace("'developer'", "'global'"), 'L9VAL'],
+    ['a project in a scope without projects', insert(ofL).replace("'developer'", "'global'"), 'L9VAL'],
     ['blank content', insert(ofL).replace('from of old', ' '), 'L9VAL'],
-    ['a deletion', 'delete from public.packet_store', null],
+    ['to delete a memory', 'delete from public.packet_store', null],
   ] as const) {
-    it(`does not let in ${what}`, () =>
+    it(`refuses ${what}`, () =>
       as('l9_owner', async (query) => {
         await query('set local l9.legacy_import = on');
         if (code) return expect(query(sql)).rejects.toMatchObject({ code });
@@ -113,7 +108,7 @@ describe('the session that imports old memories', () => {
         return work(query);
       });
 
-    it(`is shut to ${who}: the setting does nothing, and no function of it may be called`, () =>
+    it(`refuses ${who}: the setting has no effect, and no function may be called`, () =>
       within(async (query) => {
         await query('savepoint start');
         const visible = async () =>
@@ -148,8 +143,8 @@ describe('the session that imports old memories', () => {
       }));
   }
 
-  it('is not opened by functions that run as l9_owner, whatever agents and admins make them do', async () => {
-    // Stands for a definer function with a hole in it, which nobody has written yet.
+  it('ignores the setting inside definer functions that agents, admins and jobs call', async () => {
+    // Stands for definer functions with a mistake; none exists in the schema.
     await as(
       'l9_owner',
       async (query) => {
@@ -182,8 +177,8 @@ describe('the session that imports old memories', () => {
           await query('rollback to call');
           await expect(query('select public.reckless()'), who).rejects.toMatchObject({ code: 'L9SCP' });
           await query('rollback to call');
-          // What the owner's functions see for an agent is what it sees itself; for an admin also what it may erase: its
-          // tenant's; for a job, all.
+          // For an agent the owner's functions see what the agent sees; for an admin also its whole tenant, which it may
+          // erase; for a job, everything.
           const seen = { C: '1', L: '2', 'a job': '2' }[who] ?? '0';
           expect(await query('select public.nosy() as n'), who).toStrictEqual([{ n: seen }]);
         });
@@ -195,29 +190,10 @@ describe('the session that imports old memories', () => {
         'commit',
       );
     }
-    expect(await gateway.sql('L', 'select 1 from public.packet_store'), 'nothing came in').toHaveLength(2);
+    expect(await db.sql('L', 'select 1 from public.packet_store'), 'nothing was imported').toHaveLength(2);
   });
 
-  itOnServer('is not reached by logging in as the gateway', () =>
-    expect(gateway.sql('L', 'set local session authorization l9_owner')).rejects.toMatchObject({ code: '42501' }),
+  itOnServer('lets no caller become l9_owner', () =>
+    expect(db.sql('L', 'set local session authorization l9_owner')).rejects.toMatchObject({ code: '42501' }),
   );
-
-  it('makes the same id of the same row, ordered by time', () =>
-    as('l9_owner', async (query) => {
-      const [ids] = await query(`select legacy.legacy_uuid('a', 'memory.x', '1', '2024-01-01') as one,
-        legacy.legacy_uuid('a', 'memory.x', '1', '2024-01-01') as again,
-        legacy.legacy_uuid('a', 'memory.x', '2', '2024-01-01') as two,
-        legacy.legacy_uuid('a', 'memory.x', '2', '2024-01-02') as later,
-        legacy.legacy_uuid('a', 'memory.x', '2', null) as unknown`);
-      expect(ids.one).toBe(ids.again);
-      expect(new Set(Object.values(ids)).size).toBe(4);
-      expect([ids.one, ids.later].sort()).toStrictEqual([ids.one, ids.later]);
-      expect([ids.two, ids.later].sort()).toStrictEqual([ids.two, ids.later]);
-      expect([ids.unknown, ids.one].sort()).toStrictEqual([ids.unknown, ids.one]);
-      const [{ at, version }] = await query(
-        'select uuid_extract_timestamp($1::uuid) as at, uuid_extract_version($1::uuid) as version',
-        [ids.one],
-      );
-      expect([at.toISOString(), version]).toStrictEqual(['2024-01-01T00:00:00.000Z', 7]);
-    }));
 });

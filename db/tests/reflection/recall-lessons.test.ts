@@ -1,8 +1,9 @@
-// Recall: the search of all memories, among lessons, lifted a little by priority and confidence.
-import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { rollUp } from '../importance/support.ts';
+// Recall: the search of all memories among lessons, with scores raised a little by priority and confidence.
+import { eventually } from '../support/eventually.ts';
+import { saveMemory } from '../support/memories.ts';
 import { named } from '../support/named.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { reflectionsOf } from './support.ts';
 
 interface Lesson {
   reflection_id: string;
@@ -17,23 +18,10 @@ interface Lesson {
 }
 
 describe('recall_lessons', () => {
-  let gateway: TestGateway;
-  beforeAll(async () => {
-    gateway = await startTestGateway({ embedder: standIn });
-  });
-  afterAll(() => gateway.close());
-
-  const reflect = async (caller: string, content: string, args: Record<string, unknown> = {}) => {
-    const given: Record<string, unknown> = { content, project_id: 'l9', ...args };
-    const [row] = await gateway.sql(
-      caller,
-      `select (r.reflection).* from public.reflect(${named(given)}) r`,
-      Object.values(given),
-    );
-    return row;
-  };
+  const db = useTestDatabase();
+  const { reflect } = reflectionsOf(db);
   const recall = async (caller: string, args: Record<string, unknown>) => {
-    const [row] = await gateway.sql(
+    const [row] = await db.sql(
       caller,
       `select to_jsonb(r.lessons) as lessons, r.searched from public.recall_lessons(${named(args)}) r`,
       Object.values(args),
@@ -41,9 +29,12 @@ describe('recall_lessons', () => {
     return row as { lessons: Lesson[]; searched: Record<string, unknown> & { filters: object; scopes: string[] } };
   };
 
-  it('finds reflections, and no other memories, by their words', async () => {
-    await gateway.tool('C', 'save_memory', { content: 'The walrus cache is flushed at midnight.', project_id: 'l9' });
-    const told = await reflect('L', 'Never flush the walrus cache by hand.', { context: 'It took an hour to warm.' });
+  it('finds reflections by their words, and no other memories', async () => {
+    await saveMemory(db, 'C', { content: 'The walrus cache is flushed at midnight.' });
+    const told = await reflect('L', {
+      content: 'Never flush the walrus cache by hand.',
+      context: 'It took an hour to warm.',
+    });
     const { lessons, searched } = await recall('C', { query: 'flush walrus cache' });
     expect(lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual([told.reflection_id]);
     expect(lessons[0]!.packet_id).toBe(told.source_packet);
@@ -51,8 +42,8 @@ describe('recall_lessons', () => {
     expect(String(searched.notice)).toMatch(/by words only/);
   });
 
-  it('lifts by priority and confidence, 30 % at most', async () => {
-    const [{ low, high, bound }] = await gateway.sql(
+  it('raises scores by priority and confidence, by at most 30 %', async () => {
+    const [{ low, high, bound }] = await db.sql(
       'C',
       `select reflection.lesson_factor('low', 0) as low, reflection.lesson_factor('critical', 0.99) as high,
          reflection.lesson_factor('critical', 1) / reflection.lesson_factor('low', 0) as bound`,
@@ -62,17 +53,20 @@ describe('recall_lessons', () => {
     expect(Math.abs(bound - 1.3), String(bound)).toBeLessThan(1e-5);
 
     // Of lessons that match as well as each other the more pressing and surer one comes first.
-    await reflect('C', 'Ospreys alpha: check the wing gauge.', {
+    await reflect('C', {
+      content: 'Ospreys alpha: check the wing gauge.',
       priority: 'low',
       confidence: 0.2,
       project_id: 'osprey',
     });
-    await reflect('C', 'Ospreys beta: check the tail gauge.', {
+    await reflect('C', {
+      content: 'Ospreys beta: check the tail gauge.',
       priority: 'critical',
       confidence: 0.9,
       project_id: 'osprey',
     });
-    await reflect('C', 'Ospreys gamma: check the nose gauge.', {
+    await reflect('C', {
+      content: 'Ospreys gamma: check the nose gauge.',
       priority: 'low',
       confidence: 0.9,
       project_id: 'osprey',
@@ -80,12 +74,14 @@ describe('recall_lessons', () => {
     const { lessons } = await recall('C', { query: 'ospreys gauge', project_id: 'osprey' });
     expect(lessons.map(({ content }) => content.split(' ')[1])).toStrictEqual(['beta:', 'gamma:', 'alpha:']);
     // But a critical one that is about something else stays behind one that is to the point.
-    await reflect('C', 'Herring: the salt gauge reads low after rain.', {
+    await reflect('C', {
+      content: 'Herring: the salt gauge reads low after rain.',
       priority: 'low',
       confidence: 0.1,
       project_id: 'herring',
     });
-    await reflect('C', 'Rain stops the cranes, the trains and the trucks of every yard we have.', {
+    await reflect('C', {
+      content: 'Rain stops the cranes, the trains and the trucks of every yard we have.',
       priority: 'critical',
       confidence: 0.99,
       project_id: 'herring',
@@ -94,16 +90,29 @@ describe('recall_lessons', () => {
     expect(first!.content).toMatch(/^Herring/);
   });
 
-  it('filters by type, priority and tags, and without a query gives the most pressing of the newest', async () => {
+  it('filters by type, priority and tags, and ranks by priority without a query', async () => {
     const project_id = 'filters';
-    await reflect('C', 'Falcons one: cap queues.', { type: 'failure', tags: ['perf'], priority: 'low', project_id });
-    await reflect('C', 'Falcons two: cap threads.', {
+    await reflect('C', {
+      content: 'Falcons one: cap queues.',
+      type: 'failure',
+      tags: ['perf'],
+      priority: 'low',
+      project_id,
+    });
+    await reflect('C', {
+      content: 'Falcons two: cap threads.',
       type: 'success',
       tags: ['perf', 'ci'],
       priority: 'high',
       project_id,
     });
-    await reflect('C', 'Falcons three: cap pools.', { type: 'lesson', tags: ['db'], priority: 'critical', project_id });
+    await reflect('C', {
+      content: 'Falcons three: cap pools.',
+      type: 'lesson',
+      tags: ['db'],
+      priority: 'critical',
+      project_id,
+    });
     const words = async (args: object) =>
       (await recall('C', { project_id, ...args })).lessons.map(({ content }) => content.split(' ')[1]);
     expect(await words({})).toStrictEqual(['three:', 'two:', 'one:']);
@@ -115,11 +124,15 @@ describe('recall_lessons', () => {
     expect(await words({ query: 'falcons', k: 1 })).toStrictEqual(['three:']);
   });
 
-  it('shows C nothing of a private lesson, whatever it asks, and forgets what has expired', async () => {
-    const secret = await reflect('L', 'The gyrfalcon deal is off.', { scope: 'l-private', priority: 'critical' });
+  it('shows neither private nor expired lessons', async () => {
+    const secret = await reflect('L', {
+      content: 'The gyrfalcon deal is off.',
+      scope: 'l-private',
+      priority: 'critical',
+    });
     expect((await recall('L', { query: 'gyrfalcon deal' })).lessons).toHaveLength(1);
     const soon = new Date(Date.now() + 3_600_000);
-    const brief = await reflect('C', 'The gyrfalcon lab is closed today.', { expires_at: soon });
+    const brief = await reflect('C', { content: 'The gyrfalcon lab is closed today.', expires_at: soon });
     for (const args of [
       { query: 'gyrfalcon deal' },
       { scopes: ['l-private'] },
@@ -132,7 +145,7 @@ describe('recall_lessons', () => {
     expect((await recall('C', { query: 'gyrfalcon' })).lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual(
       [brief.reflection_id],
     );
-    await gateway.asSuperuser(
+    await db.asSuperuser(
       `set session_replication_role = replica;
        update public.packet_store set ttl = now() - interval '1 minute' where packet_id = '${brief.source_packet}';
        update public.reflection_store set ttl = now() - interval '1 minute' where source_packet = '${brief.source_packet}';
@@ -141,36 +154,38 @@ describe('recall_lessons', () => {
     expect((await recall('C', { query: 'gyrfalcon' })).lessons).toStrictEqual([]);
   });
 
-  it('is a search on the record, and each lesson that it shows was used', async () => {
-    const told = await reflect('C', 'Merlins hunt at dawn.');
+  it('audits a recall as a search and logs an access to each lesson of the result', async () => {
+    const told = await reflect('C', { content: 'Merlins hunt at dawn.' });
     const [lesson] = (await recall('C', { query: 'merlins' })).lessons;
-    const [audited] = await gateway.sql(
+    const [audited] = await db.sql(
       'L',
       "select details from public.audit_log where operation = 'SEARCH' order by occurred_at desc, audit_id desc limit 1",
     );
     expect(audited.details.ids).toStrictEqual([told.source_packet]);
     expect(audited.details.filters.kinds).toStrictEqual(['reflection']);
     expect(JSON.stringify(audited)).not.toContain('merlins');
-    const used = await gateway.sql('C', 'select access_context from public.memory_access_log where access_id = $1', [
+    const used = await db.sql('C', 'select access_context from public.memory_access_log where access_id = $1', [
       lesson!.access_id,
     ]);
     expect(used).toStrictEqual([{ access_context: 'search' }]);
-    await rollUp(gateway);
-    const [{ n }] = await gateway.sql(
-      'C',
-      'select public.reflection_store_access_count(r) as n from public.reflection_store r where r.reflection_id = $1',
-      [told.reflection_id],
-    );
-    expect(Number(n)).toBe(1);
-    await gateway.sql('C', 'select public.record_feedback($1, true)', [lesson!.access_id]);
+    const count = await eventually(async () => {
+      await db.asWorker('select facts.roll_up_accesses(10000)');
+      const [{ n }] = await db.sql(
+        'C',
+        'select public.reflection_store_access_count(r) as n from public.reflection_store r where r.reflection_id = $1',
+        [told.reflection_id],
+      );
+      return Number(n);
+    });
+    expect(count).toBe(1);
+    await db.sql('C', 'select public.record_feedback($1, true)', [lesson!.access_id]);
   });
 
-  it('fits a budget, and says what is wrong with a question', async () => {
+  it('trims a result to max_tokens and names the field of an invalid request', async () => {
     const project_id = 'budget';
     for (const name of ['kites', 'harriers', 'buzzards']) {
-      await reflect('C', `Of ${name}: ${Array.from({ length: 300 }, (_, i) => `${name}${i}`).join(' ')}`, {
-        project_id,
-      });
+      const words = Array.from({ length: 300 }, (_, i) => `${name}${i}`).join(' ');
+      await reflect('C', { content: `Of ${name}: ${words}`, project_id });
     }
     const { lessons, searched } = await recall('C', { project_id, max_tokens: 1000 });
     expect(lessons.some(({ is_truncated }) => is_truncated)).toBe(true);
@@ -190,13 +205,17 @@ describe('recall_lessons', () => {
     expect((await recall('C', { query: "x' or true --", tags: ["'); drop table x; --"] })).lessons).toStrictEqual([]);
   });
 
-  it('finds few lessons among many memories', async () => {
-    await gateway.sql(
+  it('finds one of few lessons among thousands of memories', async () => {
+    await db.sql(
       'C',
       `insert into public.packet_store (packet_type, envelope, project_id)
        select 'note', jsonb_build_object('content', 'peregrine note ' || n), 'many' from generate_series(1, 3000) n`,
     );
-    const told = await reflect('C', 'A peregrine needs a high perch.', { project_id: 'many', type: 'pattern' });
+    const told = await reflect('C', {
+      content: 'A peregrine needs a high perch.',
+      project_id: 'many',
+      type: 'pattern',
+    });
     const { lessons } = await recall('C', { query: 'peregrine', types: ['pattern'], project_id: 'many', k: 5 });
     expect(lessons.map(({ reflection_id }) => reflection_id)).toStrictEqual([told.reflection_id]);
   });
