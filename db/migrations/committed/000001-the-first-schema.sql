@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:429884127deeb97454ff305603d48e8601bd965c
+--! Hash: sha1:bd799b50243304166f091d5b249a530d41da6436
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1246,7 +1246,7 @@ begin
     where i.inhparent = parent and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
     perform identity.raise_error('L9VAL', format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: is not over yet', 'month');
+    perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
   end if;
   return partition;
 end
@@ -3852,6 +3852,7 @@ returns trigger
 language plpgsql
 security definer
 set search_path = ''
+-- tg__audit_derived() is not used here: it would copy each content, of up to 1 MiB, into a jsonb value.
 -- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
 set enable_nestloop = off
 as $$
@@ -6716,21 +6717,11 @@ set timezone = 'UTC'
 set lock_timeout = '5s'
 as $$
 declare
-  partition text := 'memory_access_log' || to_char(date_trunc('month', month), '"_"YYYY"_"MM');
+  partition constant text := audit.require_past_partition('importance.memory_access_log', month);
   roll_up importance.access_roll_up;
   dropped bigint;
   is_rolled_up boolean;
 begin
-  if identity.current_role_name() = 'l9_platform_admin' then
-    perform identity.require_identity();
-  end if;
-  if month is null or not exists (
-    select from pg_catalog.pg_inherits i
-    where i.inhparent = 'importance.memory_access_log'::regclass and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', 'month: memory_access_log has no partition for it', 'month');
-  elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
-  end if;
   execute format('lock table only partitions.%I in access exclusive mode', partition);
   select * into strict roll_up from importance.access_roll_up;
   select count(*), coalesce(bool_and(a.xid < roll_up.to_xid or a.accessed_at <= roll_up.era_after), true) into dropped, is_rolled_up
@@ -7645,7 +7636,7 @@ comment on procedure derived.derive_from_packets(regclass, text, text, boolean, 
 --! Included 100-entities/000-schema.sql
 create schema entities;
 comment on schema entities is
-  'Names of entities and their aliases. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Names of entities and their aliases. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema entities to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/000-schema.sql
 --! Included 100-entities/010-names.sql
@@ -7998,7 +7989,7 @@ grant execute on function entities.aliases_for(text[]), entities.aliases_of(text
 --! Included 110-events/000-schema.sql
 create schema events;
 comment on schema events is
-  'Event and reasoning-trace rows that are filled from memories. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Event and reasoning-trace rows that are filled from memories. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema events to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 110-events/000-schema.sql
 --! Included 110-events/010-check-envelope.sql
@@ -8325,7 +8316,7 @@ create trigger _610_fill_reasoning_changed after update on public.packet_store
 --! Included 120-tasks/000-schema.sql
 create schema tasks;
 comment on schema tasks is
-  'The log of background job runs. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'The log of background job runs. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 120-tasks/000-schema.sql
 --! Included 120-tasks/010-tasks.sql
@@ -8386,7 +8377,7 @@ create table public.tasks (
   completed_at timestamptz,
   updated_at timestamptz not null default clock_timestamp(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
-  constraint task_type_plain check (type ~ '^[a-z][a-z0-9_]{0,62}$'),
+  constraint task_type_plain check (type ~ packets.kind_pattern()),
   constraint task_status_known check (status in ('queued', 'running', 'completed', 'failed')),
   constraint task_without_contents check (tasks.is_bare(payload) and tasks.is_bare(coalesce(result, '{}'))),
   constraint task_error_is_a_name check (tasks.is_error_name(error)),
@@ -8579,7 +8570,7 @@ grant execute on function tasks.sweep_tasks(integer) to l9_worker;
 --! Included 130-facts/000-schema.sql
 create schema facts;
 comment on schema facts is
-  'Facts, their evidence, and which fact superseded which. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Facts, their evidence, and which fact superseded which. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema facts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 130-facts/000-schema.sql
 --! Included 130-facts/010-fact-predicates.sql
@@ -9956,7 +9947,7 @@ grant execute on function facts.roll_up_accesses(integer) to l9_worker;
 --! Included 140-graph/000-schema.sql
 create schema graph;
 comment on schema graph is
-  'Relationships between entities, and walks over them. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Relationships between entities, and walks over them. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema graph to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/000-schema.sql
 --! Included 140-graph/010-entity-relationships.sql
@@ -16367,7 +16358,7 @@ to l9_worker;
 --! Included 190-extraction/000-schema.sql
 create schema extraction;
 comment on schema extraction is
-  'Facts and relationships that a chat model finds, and its token budget. Not exposed over GraphQL; callers may execute only what is granted one by one.';
+  'Facts and relationships that a chat model finds, and its token budget. The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema extraction to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 190-extraction/000-schema.sql
 --! Included 190-extraction/010-extraction-settings.sql
@@ -16378,7 +16369,7 @@ immutable
 parallel safe
 set search_path = ''
 return not exists (
-  select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ '^[a-z][a-z0-9_]{0,62}$');
+  select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ packets.kind_pattern());
 
 comment on function extraction.are_kinds(text[]) is 'True if each of these texts can be a kind of memory: a lower-case word of at most 63 characters.';
 
@@ -17398,7 +17389,7 @@ begin
     result := regexp_replace(result, format('\( SELECT identity\.%s\(\) AS %1$s\)', claim.name),
       replace(format('(%s)', claim.literal), '\', '\\'), 'g');
   end loop;
-  -- This evaluates the policy for somebody else, so it must not audit a read.
+  -- This evaluates the policy on behalf of an admin, so it must not audit a read of the caller.
   result := regexp_replace(result, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
     coalesce(((subject).role = 'l9_platform_admin')::text, 'false'), 'g');
   -- pg_get_expr prints PostgreSQL's own functions without a schema. A schema-qualified call is one of our functions that the
