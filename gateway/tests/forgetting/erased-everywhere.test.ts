@@ -5,11 +5,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Embedder } from '../../../gateway/src/embeddings/index.ts';
-import { startTestGateway, type TestGateway } from '../../../gateway/tests/support/gateway.ts';
-import { standIn } from '../../../gateway/tests/support/stand-in.ts';
-import { grepDatabase } from '../support/dump.ts';
-import { engine, serverUrl } from '../support/engine.ts';
+import { grepDatabase } from '../../../db/tests/support/dump.ts';
+import { engine, serverUrl } from '../../../db/tests/support/engine.ts';
+import type { Embedder } from '../../src/embeddings/index.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { standIn } from '../support/stand-in.ts';
 
 const tenant = '00000000-0000-7000-8000-000000000001';
 const hashOf = (text: string) =>
